@@ -22,21 +22,23 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.model import JSON, Fault, Grade, Item, Key, Outcome, Reason, Sample, replace
+from gradestack.model import JSON, Fault, Grade, Item, Key, Outcome, Reason, Sample, Status, replace
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
 NumbersOf = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "4"
-"""Form of a shard's columns and identities; a run begun with another is not continued."""
+FORM: Final = "5"
+"""Form of a shard's columns; a run begun with another is not continued."""
 LABELS: Final = ("label", "gold")
 """Parts of grades that verdicts hold where a metric reads them: with the names of tools there are many verdicts."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
 
 
+RAN: Final = {Status.OK: 1, Status.FAILED: 0, Status.MISSING: 2}
+"""How columns write whether a recorded run did not fail."""
 Place = Key | Sample
 """What has the columns of a sample."""
 
@@ -93,7 +95,7 @@ class Columns:
         self,
         places: Sequence[Place],
         grades: Mapping[str, Sequence[Grade]],
-        ran: Iterable[bool],
+        ran: Iterable[int],
         verdicts: Mapping[str, Sequence[bytes]] | None = None,
     ) -> None:
         """Add a block of samples; ``verdicts`` are those of some graders, where they are known."""
@@ -316,7 +318,7 @@ class Table:
         verdicts: Grader key -> column of what figures need of its grades (packed).
         numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that read more.
         parts: Grader key -> what else its verdicts hold.
-        ran: Whether a sample's recorded run did not fail.
+        ran: Status of each sample's recorded run, as in ``RAN``.
         inputs: Where the samples of each input begin: name and number of rows before.
     """
 
@@ -337,11 +339,11 @@ class Table:
         wanted: Wanted,
         places: Sequence[Place],
         grades: Mapping[str, Sequence[Grade]],
-        ran: Iterable[bool] | None = None,
+        ran: Iterable[int] | None = None,
     ) -> Table:
         """Return the table of grades at hand."""
         columns = Columns(wanted)
-        columns.add(places, grades, repeat(True, len(places)) if ran is None else ran)
+        columns.add(places, grades, repeat(RAN[Status.OK], len(places)) if ran is None else ran)
         found = cls(wanted.parts)
         found.extend(columns.to_bytes())
         return found
@@ -386,6 +388,21 @@ class Table:
         if key not in self._alike:
             self._alike[key] = Counter(zip(*columns, strict=True))
         return self._alike[key]
+
+    def repeated(self) -> list[int]:
+        """Return the rows whose id, model and run an earlier one has; those of missing runs repeat nothing."""
+        ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
+        seen, found = set[int](), list[int]()
+        if len(ids.values) == len(self):
+            return found
+        columns = zip(ids.codes, models.codes, runs.codes, self.ran, strict=True)
+        for row, (at, model, run, ran) in enumerate(columns):
+            identity = (at * len(models.values) + model) * len(runs.values) + run
+            if identity in seen and ran != RAN[Status.MISSING]:
+                found.append(row)
+            elif ran != RAN[Status.MISSING]:
+                seen.add(identity)
+        return found
 
     def forget(self) -> None:
         """Let go of what is only needed to add more shards."""

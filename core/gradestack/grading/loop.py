@@ -16,16 +16,7 @@ from gradestack.errors import DataError, GradestackError, PluginError
 from gradestack.grading.merging import LISTED, Merged, Merging, Recorder, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import InputFiles, Separated, separated, shards_of
-from gradestack.grading.selection import (
-    Selection,
-    first_ids,
-    joined,
-    last_ones,
-    places_in_input,
-    read_dataset,
-    unanswered,
-    unmatched,
-)
+from gradestack.grading.selection import Selection, first_ids, joined, last_ones, read_dataset, unanswered, unmatched
 from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import Interruption, limited
@@ -131,6 +122,8 @@ class Loop:
         self.seconds = 0.0
         self.shards: list[Shard] = []
         self._worker: Worker | None = None
+        self._next_look = 1
+        """So many samples have to be there for the next look for repeated ones."""
 
     def execute(self, engine: Engine) -> None:
         """Grade everything an earlier attempt has not, merging results in shard order."""
@@ -153,9 +146,9 @@ class Loop:
             self.files.check(self.shards)
             raise
         self.files.check(self.shards)
+        self.merged.table.forget()
         self._list_duplicates()
         self.recorder.finish()
-        self.merged.table.forget()
         if not self.merged.samples and not self.merged.interrupted:
             raise self.nothing()
 
@@ -174,8 +167,8 @@ class Loop:
         index = separated(reader, plan.inputs, self.shards, index)
         self.notes = [index.note] if isinstance(index, Separated) else []
         self.progress.plan(self.shards)
-        for (result, offset), shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
-            self.merging.add(result, offset)
+        for result, shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
+            self.merging.add(result)
             self.progress.merged(shard, self.merged, resumed=True)
             self.resumed += 1
         dataset, self.merged.contradicted = read_dataset(plan)
@@ -194,9 +187,11 @@ class Loop:
         begun = time.perf_counter()
         if shard is not None:
             self.files.check([shard], shard.input.path)
-        self.merging.add(result, self.recorder.take(result, shard))
-        if self.plan.duplicates == "error" and self.merging.identities.early():
-            raise self.repeated()
+        self.recorder.take(result, shard)
+        self.merging.add(result)
+        if self.plan.duplicates == "error" and len(self.merged.table) >= self._next_look:
+            self._next_look = 2 * len(self.merged.table)
+            self._list_duplicates()
         self.seconds += time.perf_counter() - begun
         if shard is not None:
             self.progress.merged(shard, self.merged)
@@ -209,30 +204,14 @@ class Loop:
         return list(unanswered(worker.dataset, self.merged.seen))
 
     def _list_duplicates(self) -> None:
-        count, first = self.merging.identities.repeated(LISTED)
-        if count and self.plan.duplicates == "error":
-            raise self.repeated()
-        if count:
-            self.merged.duplicates += count
-            self.merged.duplicates_listed += self._places(first)[: LISTED - len(self.merged.duplicates_listed)]
-
-    def repeated(self) -> DataError:
-        """Return the error of a record that repeats an earlier one, naming the first."""
-        _, first = self.merging.identities.repeated(1)
-        place = next(iter(self._places(first)), self.plan.name)
-        return DataError(
-            f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or `last`"
-        )
-
-    def _places(self, positions: Sequence[int]) -> list[str]:
-        wanted, worker = self.merging.identities.wanted(positions), self._worker
-        found = self.recorder.places(wanted)
-        if found is not None or worker is None:
-            return found or []
-        known = {shard.ordinal: shard for shard in self.shards}
-        takes = None if worker.selection is None else worker.selection.takes
-        with limited(self.plan.limits):
-            return places_in_input(worker.plan.reader.component, known, worker.index, wanted, takes)
+        if not (rows := self.merged.table.repeated()):
+            return
+        ids, listed = self.merged.table.keys["id"], rows[: LISTED - len(self.merged.duplicates_listed)]
+        places = self.recorder.places(listed) or [ids.values[ids.codes[row]] for row in listed]
+        if self.plan.duplicates == "error":
+            raise repeated(places[0])
+        self.merged.duplicates += len(rows)
+        self.merged.duplicates_listed += places
 
     def nothing(self) -> DataError:
         """Return the error of an input in which nothing could be read, or of which nothing is left."""
@@ -265,6 +244,11 @@ def _selection(
     if ids is None and last is None and not plan.sample_tags and not plan.subset:
         return None
     return Selection(ids=ids, tags=plan.sample_tags, subset=plan.subset, last=last)
+
+
+def repeated(place: str) -> DataError:
+    """Return the error of a record that repeats an earlier one."""
+    return DataError(f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or `last`")
 
 
 def _source(entry: dict[str, Any]) -> Source:

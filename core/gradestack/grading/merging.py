@@ -17,7 +17,6 @@ from gradestack.errors import PluginError, StepTimedOutError, error_text
 from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of, order_flaw
 from gradestack.grading.plan import Metric, Plan
 from gradestack.grading.reading import WATCHED
-from gradestack.grading.selection import Identities, Span
 from gradestack.model import JSON, Grade, Sample
 from gradestack.table import Table
 
@@ -63,8 +62,6 @@ class ShardResult(Tally, kw_only=True):
     """What its piece was closed with, for the recorder: where rows and native chunks are."""
     table: bytes = b""
     """Its columns of the table of grades."""
-    keys: bytearray = msgspec.field(default_factory=bytearray)
-    """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
     superseded: list[str] = msgspec.field(default_factory=list)
     """Places of records left out because a later one of the same (id, model, run) counts."""
 
@@ -87,11 +84,11 @@ class Merging:
     """Takes in shard results one after the other, in shard order."""
 
     def __init__(self, plan: Plan, *, strict: bool = False) -> None:
-        self.plan, self.identities, self._strict = plan, Identities(), strict
+        self.plan, self._strict = plan, strict
         self.merged = Merged(table=Table([stage.key for stage in plan.graders]))
 
-    def add(self, result: ShardResult, offset: int = 0) -> None:
-        """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
+    def add(self, result: ShardResult) -> None:
+        """Take in the next shard's result."""
         merged = self.merged
         for name in ("broken", "breaches", "tracebacks", "ids"):  # what was said first stays
             setattr(merged, name, {**getattr(result, name), **getattr(merged, name)})
@@ -111,7 +108,6 @@ class Merging:
         merged.interrupted |= result.interrupted
         merged.duplicates += len(result.superseded)
         merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]
-        self.identities.add(bytes(result.keys), result.ordinal, result.samples, offset)
         for key, seconds in result.timings.items():
             merged.timings[key] = merged.timings.get(key, 0.0) + seconds
 
@@ -216,14 +212,14 @@ class Recorder(Protocol):
     def pieces(self) -> Pieces:
         """Its half that travels."""
 
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Yield what an earlier attempt has on record of the first shards, and where their rows start."""
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
+        """Yield what an earlier attempt has on record of the first shards."""
 
-    def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Take the next result and return where its rows start; no shard: samples that no record answers."""
+    def take(self, result: ShardResult, shard: Shard | None) -> None:
+        """Take the next result; no shard: samples that no record answers."""
 
     def finish(self) -> None:
         """Have everything taken safe."""
 
-    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
-        """Return where samples were read, by shard and position in it; None where that is not known."""
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return where the samples of some rows were read, in order; nothing where no rows are kept."""

@@ -18,8 +18,8 @@ from gradestack.api import Aggregator, Figure
 from gradestack.estimates import Estimate, Grades, TaskNumbers, estimate, interval, total
 from gradestack.grading.plan import Metric, SampleRule, Stage
 from gradestack.interpreter import step, ticking
-from gradestack.model import JSON, Outcome, replace
-from gradestack.table import LABELS, Numbers, Table, Wanted, distinct
+from gradestack.model import JSON, Outcome, Status, replace
+from gradestack.table import LABELS, RAN, Numbers, Table, Wanted, distinct
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
@@ -79,7 +79,7 @@ def counts_by_model(
     found: dict[str, Count] = {}
     for (code, model, ran), times in table.alike(key, rows).items():
         of = found.setdefault(models.values[model] or "", Count())
-        of.add(grades[code].outcome, grades[code].score, times, ran, rule)
+        of.add(grades[code].outcome, grades[code].score, times, ran == RAN[Status.OK], rule)
     return found
 
 

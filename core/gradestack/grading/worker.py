@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-from array import array
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -22,16 +21,16 @@ from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import TO_COMPARE, Plan, named_graders
 from gradestack.grading.reading import blocks_of, watched_of
-from gradestack.grading.selection import Selection, digests, joined
+from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed, replace
-from gradestack.table import Columns
+from gradestack.table import RAN, Columns
 
 LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
-_OK, _MISSING, _ALL = Status.OK, Status.MISSING, 1 << 62
+_MISSING, _ALL = Status.MISSING, 1 << 62
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
 
@@ -219,7 +218,7 @@ class ShardGrader:
             if self.worker.noting or self._strict:
                 self.grade()
 
-    def _takes(self, sample: Sample, place: tuple[int, int]) -> bool:
+    def _takes(self, sample: Sample, place: Place) -> bool:
         selection = self.worker.selection
         if selection is None:
             return True
@@ -281,7 +280,7 @@ class ShardGrader:
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
-                    self._columns.add(kept, given, [sample.status is _OK for sample in block], graded.verdicts)
+                    self._columns.add(kept, given, [RAN[sample.status] for sample in block], graded.verdicts)
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     self._export(sample, {key: grades[number] for key, grades in explained.items()})
@@ -299,7 +298,6 @@ class ShardGrader:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
-            result.keys += array("Q", digests([each for each in block if each.status is not _MISSING])).tobytes()
             self.torn = False
 
     def _bad(self, record: BadRecord) -> None:

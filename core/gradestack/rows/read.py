@@ -16,7 +16,7 @@ from gradestack.errors import DataError
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import as_map, check_utf8, loads
 from gradestack.model import Grade, Key, Outcome, Status
-from gradestack.table import LABELS, Columns, Table, Wanted
+from gradestack.table import LABELS, RAN, Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
@@ -217,7 +217,7 @@ def table_of(
         columns.add(
             [key for key, _ in block],
             dict(zip(wanted.parts, grades, strict=True)),
-            [row.status == Status.OK for _, row in block],
+            [RAN[row.status] for _, row in block],
         )
     found = Table(wanted.parts)
     found.extend(columns.to_bytes())

@@ -26,10 +26,10 @@ from msgspec.structs import replace
 from gradestack.api import Shard
 from gradestack.copies.files import named_as_given
 from gradestack.errors import ConfigError
-from gradestack.grading.loop import Loop, ProgressCount
+from gradestack.grading.loop import Loop, ProgressCount, repeated
 from gradestack.grading.merging import Grades, ShardResult, WrittenBlock
 from gradestack.grading.plan import Plan
-from gradestack.grading.selection import Span, picked, unanswered
+from gradestack.grading.selection import Identity, identity_of, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.files import open_regular
@@ -178,6 +178,7 @@ class _InProcess:
     note = _nothing
     close = _nothing
     finish = _nothing
+    take = _nothing
     places = _nothing
 
     @property
@@ -190,11 +191,8 @@ class _InProcess:
     def last_note(self, ordinal: int) -> tuple[int, float, str]:
         return 0, 0.0, ""
 
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         return iter(())
-
-    def take(self, result: ShardResult, shard: Shard | None) -> int:
-        return 0
 
 
 LARGEST_IN_MEMORY = 64 << 20  # bytes of rows that are kept in memory
@@ -206,17 +204,11 @@ class MemoryRecorder(RowLines, _InProcess):
     def __init__(self, suite: Suite, *, strict: bool) -> None:
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         super().__init__(RowWriter.of(suite, suite.success, strict=strict), self.file)
-        self._offset = 0
 
-    def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Return where the rows of the shard start."""
-        offset, self._offset = self._offset, self.file.tell()
-        return offset
-
-    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+    def places(self, rows: Sequence[int]) -> list[str]:
         """Return where samples were read, from their rows."""
         end = self.file.tell()
-        found = places_in_rows(self.file, wanted)
+        found = places_in_rows(self.file, rows)
         self.file.seek(end)
         return found
 
@@ -240,20 +232,21 @@ def stream_grades(
         handed = _StreamRecorder()
         loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
         worker = loop.open()
-        identities, seen, anything = loop.merging.identities, set[tuple[str, str, str]](), False
+        known, seen, anything = set[Identity](), set[tuple[str, str, str]](), False
         for shard in loop.shards:
             with closing(worker.blocks(shard)) as blocks:
                 result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=seen)
                 for record in _graded(worker, shard, blocks, result, handed):
                     if isinstance(record, BadRecord):
                         bad(record)
-                    else:
-                        anything = True
-                        yield record
+                        continue
+                    sample, anything = record[0], True
+                    if plan.duplicates == "error" and sample.status is not Status.MISSING:
+                        if (identity := identity_of(sample)) in known:
+                            raise repeated(f"{sample.source or sample.id}")
+                        known.add(identity)
+                    yield record
             loop.files.check([shard], shard.input.path)
-            identities.add(bytes(result.keys), shard.ordinal)
-            if identities.repeated(1)[0]:
-                raise loop.repeated()
         loop.files.check(loop.shards)
         if not anything:
             raise loop.nothing()
@@ -289,8 +282,6 @@ def _graded(
             yield from handed.bad
             handed.ready.clear()
             handed.bad.clear()
-            if worker.plan.duplicates != "error":
-                result.keys.clear()
 
 
 PAUSE, _REST = 1.0, 4
@@ -323,8 +314,8 @@ class Journal:
         self._due = time.monotonic() + PAUSE
         self._size = 0
 
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Yield what an earlier attempt has on record, and where its rows start; refuse what has changed since."""
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
+        """Yield what an earlier attempt has on record; refuse what has changed since."""
         base, size = self._staging.base, 0
         with open_regular(self._staging.journal) as lines:
             first = _parsed(lines.readline())
@@ -347,7 +338,7 @@ class Journal:
                     if entry["mark"] != range_mark(shard):
                         why = f"cannot be continued, {shard.input.shown} has changed"
                         raise ConfigError(f"{self._staging.place}: {why}", _ANEW)
-                    yield result, self.rows
+                    yield result
                     self.recorded, self.rows, size = self.recorded + 1, self.rows + entry["rows"], lines.tell()
                 path = self._staging.path / ROWS
                 if self.rows and source is not None and source != path:
@@ -451,31 +442,29 @@ class DirectoryRecorder:
         """Where finished shards are recorded; None where there is nothing to be continued."""
         self._rows: RowsFile | None = None
 
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold."""
         known = self._resume and self._staging.journal.is_file()
         if len(shards) > 1 or known:
             mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
             self._journal = Journal(self._staging, mark, self.started)
             if self._resume:
-                for result, offset in self._journal.take_up(shards):
+                for result in self._journal.take_up(shards):
                     self._keep_native(result)
-                    yield result, offset
+                    yield result
                 self.started, self.damaged = self._journal.started, known and self._journal.damaged
         if self._keep_rows:
             self._rows = RowsFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
         if self._journal is not None:
             self._journal.begin(self._rows)
 
-    def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Add a result's rows to results.jsonl and have it recorded; return where its rows start."""
-        offset = self._rows.size if self._rows is not None else 0
+    def take(self, result: ShardResult, shard: Shard | None) -> None:
+        """Add a result's rows to results.jsonl and have it recorded."""
         rows = result.parts.rows
         size = self._rows.append(rows) if self._rows is not None and rows is not None else 0
         if self._journal is not None and shard is not None and not result.interrupted:
             self._journal.note(result, shard, size)
         self._keep_native(result)
-        return offset
 
     def _keep_native(self, result: ShardResult) -> None:
         for artefact, path in result.parts.native.items():
@@ -486,12 +475,12 @@ class DirectoryRecorder:
         if self._journal is not None:
             self._journal.finish(short=True)
 
-    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
-        """Return where samples were read, from their rows; None without rows."""
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return where samples were read, from their rows; nothing without these."""
         if self._rows is None:
-            return None
-        with (self._staging.path / ROWS).open("rb") as rows:
-            return places_in_rows(rows, wanted)
+            return []
+        with (self._staging.path / ROWS).open("rb") as file:
+            return places_in_rows(file, rows)
 
     def close(self, *, failed: bool = False) -> int:
         """Let go of the files; return the number of shards on record, from which the run can be continued."""
@@ -502,14 +491,11 @@ class DirectoryRecorder:
         return recorded
 
 
-def places_in_rows(rows: IO[bytes], wanted: Mapping[Span, Sequence[int]]) -> list[str]:
-    """Return the places of samples, by shard and position in it, from the rows written so far."""
-    found: list[str] = []
-    for span, positions in wanted.items():
-        rows.seek(span.offset)
-        read = (loads(line) for line in islice(rows, span.samples))
-        found += picked((_place(row) for row in read if row["status"] != Status.MISSING), positions)
-    return found
+def places_in_rows(file: IO[bytes], rows: Sequence[int]) -> list[str]:
+    """Return where the samples of some rows were read, given in ascending order."""
+    file.seek(0)
+    wanted = set(rows)
+    return [_place(loads(line)) for at, line in enumerate(islice(file, rows[-1] + 1)) if at in wanted]
 
 
 def _place(row: Mapping[str, Any]) -> str:

@@ -5,14 +5,14 @@ import pytest
 
 from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
 from gradestack.grading import worker as workers
-from gradestack.grading.selection import Selection, digests
+from gradestack.grading.selection import Selection, identity_of
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
 from tests.core.workers import grader_stage, merged, metric, singly
 
 SELECTION = Selection(
     tags=frozenset({"odd"}),
-    last={digests([sample(21)])[0]: (3, 41), digests([sample(33)])[0]: (3, 33), digests([sample(7)])[0]: (3, 7)},
+    last={identity_of(sample(21)): (3, 41), identity_of(sample(33)): (3, 33), identity_of(sample(7)): (3, 7)},
 )
 
 DATASET = {
@@ -42,7 +42,6 @@ def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
     for other in found[1:]:
         assert other == found[0]
     assert found[0]["bad"][0] == 7
-    assert len(found[0]["keys"]) > 100
 
 
 def test_without_rows_the_figures_are_the_same(make_worker, quick):

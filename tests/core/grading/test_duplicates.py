@@ -1,137 +1,84 @@
-"""Repeated records are found from eight bytes per sample, and their places looked up afterwards."""
+"""Repeated records are found in the columns of the table, and their places looked up afterwards in the rows."""
 
 import random
-from array import array
 
 import attrs
 import pytest
 
-from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
-from gradestack.grading import selection
-from gradestack.grading.selection import Identities, Selection, places_in_input
-from gradestack.jsonio import dumps
-from gradestack.rundir.recorder import places_in_rows
+from gradestack import Grade, Input, Reader, Sample, Shard, Status
+from gradestack.grading.selection import last_ones
+from gradestack.table import RAN, Table, Wanted
 
 
-def packed(numbers):
-    return array("Q", numbers).tobytes()
-
-
-def naive(numbers):
+def naive(samples):
     seen, found = set(), []
-    for position, number in enumerate(numbers):
-        if number in seen:
+    for position, each in enumerate(samples):
+        identity = (each.id, each.model, each.run)
+        if each.status is not Status.MISSING and identity in seen:
             found.append(position)
-        seen.add(number)
+        if each.status is not Status.MISSING:
+            seen.add(identity)
     return found
 
 
-@pytest.fixture(params=[1 << 20, 0], ids=["in one piece", "in 256 pieces"])
-def pieces(request, monkeypatch):
-    monkeypatch.setattr(selection, "_WHOLE", request.param)
+class Name(str):
+    """A text of a class of its own, as some libraries return them."""
+
+    __slots__ = ()
 
 
-def filled(numbers, size=7):
-    found = Identities()
-    for ordinal, start in enumerate(range(0, len(numbers), size)):
-        found.add(packed(numbers[start : start + size]), ordinal)
-    return found
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_repeated_ones_in_input_order(pieces, seed):
+def some(seed, number=2_000):
     choose = random.Random(seed)  # noqa: S311 - a seed is wanted
-    few = [choose.getrandbits(64) for _ in range(300)]
-    numbers = [choose.choice(few) if choose.random() < 0.3 else choose.getrandbits(64) for _ in range(2_000)]
-    expected = naive(numbers)
-    assert len(expected) > 100
-    for most in (1, 50, 10_000):
-        assert filled(numbers).repeated(most) == (len(expected), expected[:most])
+    ids = ["a", Name("a"), "\ud800", 'a", null', *map(str, range(300))]
+    runs = [None, None, 0, 1, "1", 2**64, -(10**30)]
+    return [
+        Sample(
+            id=choose.choice(ids),
+            model=choose.choice([None, "", "m", "a"]),
+            run=choose.choice(runs),
+            status=choose.choice([Status.OK, Status.OK, Status.FAILED, Status.MISSING]),
+        )
+        for _ in range(number)
+    ]
 
 
-def test_nothing_repeats(pieces):
-    for numbers in ([], [5], [0, 1, 2**64 - 1, 2**63]):
-        assert filled(numbers).repeated(10) == (0, [])
-        assert filled(numbers).last_of_repeated() == {}
-
-
-def test_the_last_of_every_repeated_one(pieces):
-    numbers = [1, 2, 3, 1, 2**60, 1, 2**60, 9]
-    assert filled(numbers, 3).last_of_repeated() == {1: (1, 2), 2**60: (2, 0)}
-
-
-def test_a_repetition_is_seen_early():
-    """Not only at the end: whenever the number of samples has doubled."""
-    found = Identities()
-    for ordinal in range(64):
-        found.add(packed([ordinal if ordinal != 40 else 3]), ordinal)
-        if found.early():
-            break
-    assert ordinal == 63  # looked at 1, 2, 4, ... 64 samples
-    assert filled([1, 1]).early()
-
-
-def test_a_sample_costs_eight_bytes():
-    """Ten million fit into 80 MB."""
-    found = filled(list(range(1_000)), 100)
-    assert isinstance(found.digests, array)
-    assert found.digests.itemsize * len(found.digests) == 8_000
-
-
-def rows_of(path, samples):
-    with path.open("w") as file:
-        for sample in samples:
-            source = sample.source and {"file": sample.source.file, "ordinal": sample.source.ordinal, "line": None}
-            file.write(dumps({"status": str(sample.status), "source": source, "sample": {"id": sample.id}}) + "\n")
+@pytest.mark.parametrize("seed", range(3))
+def test_repeated_ones_in_input_order(seed):
+    samples = some(seed)
+    ran = [RAN[each.status] for each in samples]
+    table = Table.of(Wanted(parts={"g": ()}), samples, {"g": [Grade(score=1.0)] * len(samples)}, ran)
+    assert table.repeated() == naive(samples)
+    assert len(table.repeated()) > 100
 
 
 @attrs.frozen(kw_only=True)
 class Held(Reader):
     """Reads what it holds."""
 
-    records: dict[int, list]
+    records: list
 
     def plan(self, inputs, index):
         return []
 
     def read(self, shard, index):
-        for record in self.records[shard.ordinal]:
-            if record is None:
-                raise DataError("gone")
-            yield record
+        yield from self.records[shard.ordinal]
 
 
-def test_places_from_rows_and_from_the_input(tmp_path):
-    """Missing samples have no digest, samples without a source are named by their id, bad records do not count."""
-    place = Source(file="f", ordinal=7)
-    first = [Sample(id="a"), Sample(id="gone", status=Status.MISSING), Sample(id="b", source=place)]
-    second = [Sample(id="c"), Sample(id="b")]
-    rows_of(tmp_path / "rows", first)
-    offset = (tmp_path / "rows").stat().st_size
-    with (tmp_path / "rows").open("a") as file:
-        rows_of(tmp_path / "more", second)
-        file.write((tmp_path / "more").read_text())
-    found = Identities()
-    found.add(packed([1, 2]), 4, 3, 0)
-    found.add(b"", 5)
-    found.add(packed([3, 2]), 6, 2, offset)
-    wanted = found.wanted([1, 3])
-    with (tmp_path / "rows").open("rb") as rows:
-        assert places_in_rows(rows, wanted) == ["f record 7", "b"]
-    shards = {n: Shard(ordinal=n, input=Input(path=tmp_path, name="x", shown="x")) for n in (4, 5, 6)}
-    bad = BadRecord(source=place, reason="bad")
-    reader = Held(records={4: [bad, *first], 6: second})
-    assert places_in_input(reader, shards, None, wanted, None) == ["f record 7", "b"]
-    reader = Held(records={4: first, 6: [Sample(id="left out", facets={"tags": "no"}), *second]})
-    chosen = Selection(ids=frozenset("abc"))
-    assert places_in_input(reader, shards, None, wanted, chosen.takes) == ["f record 7", "b"]
-    reader = Held(records={4: first, 6: [None]})
-    assert places_in_input(reader, shards, None, wanted, None) == ["f record 7"]
+@pytest.mark.parametrize("hashes", [hash, lambda _: 1], ids=["hashes that differ", "all alike"])
+def test_the_last_of_every_repeated_one(hashes, monkeypatch, tmp_path):
+    """Records of one hash are no repetitions: each is then listed as the last of its own."""
+    monkeypatch.setattr("builtins.hash", hashes)
+    samples = [Sample(id=each) for each in "abcaxax"]
+    shards = [Shard(ordinal=at, input=Input(path=tmp_path, name="x", shown="x")) for at in range(3)]
+    last = last_ones(Held(records=[samples[:3], samples[3:6], samples[6:]]), shards, None)
+    assert last[("a", None, None)] == (1, 2)
+    assert last[("x", None, None)] == (2, 0)
+    assert last.get(("b", None, None), (0, 1)) == (0, 1)
 
 
 @pytest.mark.parametrize("rows", [True, False])
-def test_duplicates_are_listed_with_and_without_rows(
-    run_lines, record, rows, monkeypatch, registry, write_lines, tmp_path
+def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
+    record, rows, registry, write_lines, tmp_path
 ):
     import gradestack
 
@@ -140,4 +87,5 @@ def test_duplicates_are_listed_with_and_without_rows(
     report = gradestack.run(suite, output=tmp_path / "out", registry=registry, rows=rows)
     found = report.summary["duplicates"]
     assert found["count"] == 1_300
-    assert found["listed"] == [f"runs.jsonl:{line}" for line in range(701, 1_701)]
+    at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
+    assert found["listed"] == (at if rows else [str(number % 700) for number in range(700, 1_700)])

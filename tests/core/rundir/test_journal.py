@@ -34,7 +34,6 @@ def test_a_result_survives_its_record(tmp_path):
         bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
         remarks={"part:image": [2, "f:1"]},
         ids={"number": "f:1"},
-        keys=bytearray(range(16)),
         superseded=["f:1"],
         seen={("m", "a", "1"), ("", "b", "")},
         broken={"e": "said"},

@@ -34,7 +34,7 @@ _NAMES = {
     "comparison.compared": "Comparison",
     "comparison.paired": "compared_rows",
     "python_compare": "compare",
-    "python_api": "figures grade grade_files load_suite run stream",
+    "python_api": "RunArguments figures grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",

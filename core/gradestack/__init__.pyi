@@ -103,6 +103,7 @@ from gradestack.outcome.pages import with_trajectories as with_trajectories
 from gradestack.output import csv_line as csv_line
 from gradestack.output import distinguishing_decimals as distinguishing_decimals
 from gradestack.output import terminal_line as terminal_line
+from gradestack.python_api import RunArguments as RunArguments
 from gradestack.python_api import figures as figures
 from gradestack.python_api import grade as grade
 from gradestack.python_api import grade_files as grade_files

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import attrs
 import msgspec
@@ -33,7 +33,6 @@ from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
 from gradestack.table import Table
 
-Say = Callable[[str], None]
 Columns = Mapping[str, str] | Sequence[str] | None
 """Field -> column; or texts such as ``id=task``."""
 AnySuite = str | Path | Mapping[str, Any] | Report
@@ -46,55 +45,62 @@ def unknown_plugin(name: str) -> str:
     return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
 
 
-def installed(registry: Registry | None) -> Registry:
+def installed(registry: Registry | None, stacklevel: int = 3) -> Registry:
     """Return the plugins to use, all installed ones by default; of names GRADESTACK_PLUGINS has too many is warned."""
     if registry is not None:
         return registry
     found = discover()
     for name in found.unknown:
-        warnings.warn(unknown_plugin(name), stacklevel=3)
+        warnings.warn(unknown_plugin(name), stacklevel=stacklevel)
     return found
 
 
-def run(
-    suite: AnySuite,
-    *,
-    output: str | Path | None = None,
-    overrides: Iterable[str] = (),
-    cached: str | Path | None = None,
-    allow_code: bool = False,
-    allow_remote: bool = False,
-    strict: bool = False,
-    rows: Rows | bool | None = None,
-    exporters: Sequence[str] = (),
-    engine: str | None = None,
-    workers: int | None = None,
-    resume: bool = False,
-    registry: Registry | None = None,
-    progress: ProgressCallback | None = None,
-    say: Say = lambda _: None,
-) -> Report:
+class RunArguments(TypedDict, total=False):
+    """Further arguments of ``run``, ``load_suite`` and ``grade_files``, which all have a default."""
+
+    output: str | Path | None
+    """Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole."""
+    overrides: Iterable[str]
+    """``PATH=VALUE`` assignments, as ``--set`` takes them."""
+    allow_code: bool
+    """Import Python code that the suite names, and connect its engine to the address it names."""
+    allow_remote: bool
+    """Open addresses that the suite names; those among the overrides are always opened."""
+    strict: bool
+    """Stop at the first bad record or raising grader instead of recording it."""
+    rows: Rows | bool | None
+    """What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
+    conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and pages
+    without samples."""
+    exporters: Sequence[str]
+    """Exporters by name, besides those the suite names and those of the format's own plugin."""
+    engine: str | None
+    """Engine by name, whatever the suite says."""
+    workers: int | None
+    """Number of its workers."""
+    resume: bool
+    """Continue the unfinished run of this place, if there is one."""
+    registry: Registry | None
+    """Plugins to use; default: all installed ones."""
+    progress: ProgressCallback | None
+    """Called, often, with a ``Progress``."""
+    say: Callable[[str], None]
+    """Called with what people should know about an unfinished run that was found."""
+
+
+def _options(given: RunArguments) -> RunOptions:
+    more: dict[str, Any] = {**given}
+    return RunOptions.of(installed(more.pop("registry", None), stacklevel=4), **more)
+
+
+def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Report:
     """Run a suite and return its report.
 
     Args:
         suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory);
             or a report, of which the rows are graded again.
-        output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
-        overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
-        allow_code: Import Python code that the suite names, and connect its engine to the address it names.
-        allow_remote: Open addresses that the suite names; those among the overrides are always opened.
-        strict: Stop at the first bad record or raising grader instead of recording it.
-        rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
-            conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and
-            pages without samples.
-        exporters: Exporters by name, besides those the suite names and those of the format's own plugin.
-        engine: Engine by name, whatever the suite says.
-        workers: Number of its workers.
-        resume: Continue the unfinished run of this place, if there is one.
-        registry: Plugins to use; default: all installed ones.
-        progress: Called, often, with a ``Progress``.
-        say: Called with what people should know about an unfinished run that was found.
+        **options: Those of ``RunArguments``.
 
     Returns:
         The report; ``report.passed`` is the gates' verdict, ``report.rows()`` iterates over the samples.
@@ -109,35 +115,11 @@ def run(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    options = RunOptions.of(
-        installed(registry),
-        output=output,
-        overrides=overrides,
-        allow_code=allow_code,
-        allow_remote=allow_remote,
-        strict=strict,
-        rows=rows,
-        exporters=exporters,
-        engine=engine,
-        workers=workers,
-        resume=resume,
-        progress=progress,
-        say=say,
-    )
-    return run_suite(read_suite(suite, options, cached), options)
+    chosen = _options(options)
+    return run_suite(read_suite(suite, chosen, cached), chosen)
 
 
-def load_suite(
-    suite: AnySuite,
-    *,
-    overrides: Iterable[str] = (),
-    cached: str | Path | None = None,
-    allow_code: bool = False,
-    allow_remote: bool = False,
-    engine: str | None = None,
-    workers: int | None = None,
-    registry: Registry | None = None,
-) -> Suite:
+def load_suite(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Suite:
     """Return a suite, checked and resolved, without running it; the options are those of ``run``.
 
     Raises:
@@ -145,9 +127,7 @@ def load_suite(
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
-    allowed: dict[str, Any] = {"allow_code": allow_code, "allow_remote": allow_remote}
-    options = RunOptions.of(installed(registry), overrides=overrides, engine=engine, workers=workers, **allowed)
-    return read_suite(suite, options, cached)
+    return read_suite(suite, _options(options), cached)
 
 
 _OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
@@ -200,18 +180,7 @@ def grade_files(
     ids: str | None = None,
     dataset: str | Path | None = None,
     profile: Profile | None = None,
-    output: str | Path | None = None,
-    overrides: Iterable[str] = (),
-    allow_code: bool = False,
-    strict: bool = False,
-    rows: Rows | bool | None = None,
-    exporters: Sequence[str] = (),
-    engine: str | None = None,
-    workers: int | None = None,
-    resume: bool = False,
-    registry: Registry | None = None,
-    progress: ProgressCallback | None = None,
-    say: Say = lambda _: None,
+    **options: Unpack[RunArguments],
 ) -> Report:
     """Grade result files without a suite and return the report; what ``gradestack grade`` does.
 
@@ -224,26 +193,13 @@ def grade_files(
     other options are those of ``run``.
 
     Raises:
-        ConfigError: Options or output that cannot be honoured.
+        ConfigError: RunArguments or output that cannot be honoured.
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """
-    options = RunOptions.of(
-        installed(registry),
-        output=output,
-        overrides=overrides,
-        allow_code=allow_code,
-        strict=strict,
-        rows=rows,
-        exporters=exporters,
-        engine=engine,
-        workers=workers,
-        resume=resume,
-        progress=progress,
-        say=say,
-    )
     given: dict[str, Any] = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
-    return run_suite(files_suite(paths, options, graders=graders, columns=columns, records=records, **given), options)
+    chosen = _options(options)
+    return run_suite(files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given), chosen)
 
 
 def files_suite(

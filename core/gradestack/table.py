@@ -60,24 +60,43 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     facets: Sequence[str] = ()
 
 
-class _Codes:
-    """A column being written: codes into its distinct values, which are the keys of ``known``."""
+class Column:
+    """A column: codes into distinct values."""
 
-    __slots__ = ("codes", "known")
+    __slots__ = ("_known", "codes", "values")
 
     def __init__(self) -> None:
-        self.known: dict[Any, int] = {}
+        self.values: list[Any] = []
         self.codes = array(_CODES)
+        self._known: dict[Any, int] = {}
 
-    def extend(self, values: Sequence[Any]) -> Sequence[int]:
-        known = self.known
-        codes = list(map(known.get, values))
+    def codes_of(self, values: Sequence[Any]) -> list[int]:
+        """Return the codes of values; new ones get one."""
+        known = self._known
+        if len(known) != len(self.values):
+            known.update(zip(self.values, range(len(self.values)), strict=True))
+        codes: list[Any] = list(map(known.get, values))
         if None in codes:
             for at, value in enumerate(values):
                 if codes[at] is None:
                     codes[at] = known.setdefault(value, len(known))
-        self.codes.extend(codes)  # type: ignore[arg-type]
-        return codes  # type: ignore[return-value]
+                    self.values += [value] * (len(known) - len(self.values))
+        return codes
+
+    def add(self, values: Sequence[Any]) -> list[int]:
+        """Add values and return their codes."""
+        codes = self.codes_of(values)
+        self.codes.extend(codes)
+        return codes
+
+    def extend(self, values: Sequence[Any], codes: array[int]) -> None:
+        """Add codes into other values."""
+        at = self.codes_of(values)
+        self.codes.extend(codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes)))
+
+    def forget(self) -> None:
+        """Let go of what is only needed to add more."""
+        self._known.clear()
 
 
 class Columns:
@@ -85,9 +104,9 @@ class Columns:
 
     def __init__(self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None) -> None:
         self._wanted, self._broken = wanted, broken
-        self._keys = {name: _Codes() for name in _KEYS}
-        self._verdicts = {key: _Codes() for key in wanted.parts}
-        self._numbers = {name: _Codes() for name in wanted.numbers}
+        self._keys = {name: Column() for name in _KEYS}
+        self._verdicts = {key: Column() for key in wanted.parts}
+        self._numbers = {name: Column() for name in wanted.numbers}
         self._of_verdict: dict[str, dict[int, bytes]] = {name: {} for name in wanted.numbers}
         self._ran = bytearray()
 
@@ -101,19 +120,19 @@ class Columns:
         """Add a block of samples; ``verdicts`` are those of some graders, where they are known."""
         keys, facets = self._keys, self._wanted.facets
         for name in _KEYS[:-1]:
-            keys[name].extend(list(map(attrgetter(name), places)))
+            keys[name].add(list(map(attrgetter(name), places)))
         groups = [{name: each.facets[name] for name in facets if name in each.facets} for each in places if facets]
-        keys["facets"].extend(list(map(_packed, groups)) or [b""] * len(places))
+        keys["facets"].add(list(map(_packed, groups)) or [b""] * len(places))
         self._ran.extend(ran)
         known, parts = verdicts or {}, self._wanted.parts
         codes = {
-            key: column.extend(known[key] if key in known else packed_verdicts(grades[key], parts[key]))
+            key: column.add(known[key] if key in known else packed_verdicts(grades[key], parts[key]))
             for key, column in self._verdicts.items()
         }
         for name in list(self._numbers):
             key = self._wanted.numbers[name][0]
             try:
-                self._numbers[name].extend(self._packed_numbers(name, grades[key], codes[key]))
+                self._numbers[name].add(self._packed_numbers(name, grades[key], codes[key]))
             except (Exception, SystemExit, GeneratorExit, TimedOut) as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
@@ -135,7 +154,7 @@ class Columns:
     def to_bytes(self) -> bytes:
         """Return everything added."""
         parts = [
-            [(_packed(name), _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
+            [(_packed(name), _packed(each.values), each.codes.tobytes()) for name, each in columns.items()]
             for columns in (self._keys, self._verdicts, self._numbers)
         ]
         return _pack([bytes(self._ran), *parts, _packed(self._wanted.parts)])
@@ -265,34 +284,6 @@ _PARTS: Final[Mapping[str, Any]] = {
     "fault": Fault | None,
     "metadata": dict[str, Any],
 }
-
-
-class Column:
-    """A column of the table: codes into distinct values."""
-
-    __slots__ = ("_known", "codes", "values")
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self.codes = array(_CODES)
-        self._known: dict[Any, int] = {}
-
-    def extend(self, values: Iterable[Any], codes: array[int]) -> None:
-        """Add codes into other values."""
-        known, at = self._known, []
-        if len(known) != len(self.values):
-            known.update(zip(self.values, range(len(self.values)), strict=True))
-        for value in values:
-            code = known.get(value)
-            if code is None:
-                code = known[value] = len(self.values)
-                self.values.append(value)
-            at.append(code)
-        self.codes.extend(codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes)))
-
-    def forget(self) -> None:
-        """Let go of what is only needed to add more."""
-        self._known.clear()
 
 
 class Cells(NamedTuple):

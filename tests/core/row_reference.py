@@ -9,6 +9,7 @@ import attrs
 import msgspec
 
 from gradestack import ABSENT, Grade, Outcome
+from gradestack.grading.graders import unhandled
 from gradestack.rows.write import RowWriter
 
 
@@ -222,10 +223,13 @@ def line_and_kept(sample, grades, main, *, success=None, submissions=None, signa
     writer = RowWriter(
         main=main, success=success, signatures=signatures or dict.fromkeys(grades, "toy 1"), strict=strict
     )
+    data, (written,) = writer.recorded([sample])
+    if written is not sample:  # what graders would say of it
+        grades, submissions = dict.fromkeys(grades, unhandled(written)), None
     columns = {key: [grade] for key, grade in grades.items()}
     texts = {key: [text] for key, text in (submissions or {}).items()}
-    lines, kept = writer.lines([sample], writer.recorded([sample]), columns, texts)
-    return b"".join(lines), kept.samples[0], {key: kept.mended.get((key, 0), grades[key]) for key in grades}
+    lines, mended = writer.lines([written], data, columns, texts)
+    return b"".join(lines), written, {key: mended.get((key, 0), grades[key]) for key in grades}
 
 
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):

@@ -14,7 +14,6 @@ from operator import add
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec.structs import astuple
 
 from gradestack.errors import ConfigError, DataError, error_text
 from gradestack.grading.metrics import wanted
@@ -219,7 +218,7 @@ def sides_of(
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
         for place, row in report.decoded(read, name):
-            causes = _causes(astuple(row.grades)) if reasons else ()
+            causes = _causes([row.grades[key] for key in needs.parts if key in row.grades]) if reasons else ()
             samples.causes.append(known.setdefault(causes, causes))
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})
             samples.expected.append(digests.setdefault(expected, expected))

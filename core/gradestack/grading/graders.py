@@ -321,7 +321,7 @@ class Watch:
         self._given: list[tuple[Sample, Any]] = []
         self.breaches: dict[str, str] = {}
 
-    def given(self, samples: list[Sample]) -> list[Sample]:
+    def given(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         """Return what the grader is handed of a block."""
         self._given = [] if self._left <= 0 else [fresh(each) for each in samples]
         self._left -= len(samples)
@@ -412,7 +412,7 @@ class Graders:
         self.note: Callable[[str], None] | None = None
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
-    def grade(self, samples: list[Sample]) -> Graded:
+    def grade(self, samples: Sequence[Sample]) -> Graded:
         """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be none.
@@ -458,7 +458,7 @@ class Graders:
                 columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
 
-    def _compare(self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, fill: Any) -> None:
+    def _compare(self, stage: Stage, watch: Watch, samples: Sequence[Sample], column: Column, fill: Any) -> None:
         """Have a watched grader grade its block once more."""
         if again := watch.again():
             other: Column = []
@@ -482,7 +482,7 @@ class Graders:
         finally:
             UNDER_WAY.pop(thread, None)
 
-    def _explained(self, stage: Stage, samples: list[Sample], column: Column, shown: Column) -> None:
+    def _explained(self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column) -> None:
         for sample, grade in zip(samples, column, strict=False):
             if grade.outcome is not _GRADED and grade.numbers is None:
                 shown.append(grade)
@@ -498,7 +498,7 @@ class Graders:
         stage: Stage,
         others: Mapping[str, Column],
         usual: bool,
-        samples: list[Sample],
+        samples: Sequence[Sample],
         column: Column,
         judged: list[str | None],
     ) -> None:

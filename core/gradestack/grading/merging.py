@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -155,19 +155,15 @@ Grades = Mapping[str, Grade]
 """Grader key -> grade."""
 
 
-class WrittenBlock(NamedTuple):
-    """A block of samples as it stands in its rows."""
-
-    samples: Sequence[Sample]
-    mended: Mapping[tuple[str, int], Grade]
-    """Grader key and place in the block -> a failed grade, in place of one that cannot be written."""
+Mended = Mapping[tuple[str, int], Grade]
+"""Grader key and place in a block -> a failed grade, in place of one that cannot be written."""
 
 
 class Piece(Protocol):
     """Takes what one shard writes."""
 
-    def recorded(self, samples: Sequence[Sample]) -> Any:
-        """Return what ``add_rows`` needs of a block before graders see it, who may change it."""
+    def recorded(self, samples: Sequence[Sample]) -> tuple[Any, Sequence[Sample]]:
+        """Return what ``add_rows`` needs of a block, whose samples graders may change, and what they are to see."""
 
     def add_rows(
         self,
@@ -175,7 +171,7 @@ class Piece(Protocol):
         recorded: Any,
         columns: dict[str, list[Grade]],
         texts: Mapping[str, Sequence[str | None]],
-    ) -> WrittenBlock:
+    ) -> Mended:
         """Take the grades of a block by grader key, and what graders of texts judged."""
 
     def native(self, artefact: str, text: str, separator: str) -> None:

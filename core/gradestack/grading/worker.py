@@ -241,9 +241,9 @@ class ShardGrader:
         return sample
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
-        recorded = self._piece.recorded([sample]) if self._rows else None
+        recorded, block = self._piece.recorded([sample]) if self._rows else (None, [sample])
         grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
-        self._count([sample], recorded, Graded(grades, grades, {}, {}))
+        self._count(block, recorded, Graded(grades, grades, {}, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
@@ -257,8 +257,8 @@ class ShardGrader:
             quick, self._begun = now - self._begun < QUICK_BLOCK, now
             self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
-    def _grade(self, block: list[Sample]) -> None:
-        recorded = self._piece.recorded(block) if self._rows else None
+    def _grade(self, samples: list[Sample]) -> None:
+        recorded, block = self._piece.recorded(samples) if self._rows else (None, samples)
         graded = self._graders.grade(block)
         if self._graders.interrupted:
             block = block[: min(map(len, graded.columns.values()))]
@@ -267,20 +267,19 @@ class ShardGrader:
         if self._graders.interrupted:
             raise KeyboardInterrupt
 
-    def _count(self, block: list[Sample], recorded: Any, graded: Graded) -> None:
+    def _count(self, block: Sequence[Sample], recorded: Any, graded: Graded) -> None:
         columns, explained = graded.columns, graded.explained
         with self._interruption.held():
             self.torn = True
-            kept: Sequence[Sample] = block
             if self._rows:
-                kept, mended = self._piece.add_rows(block, recorded, explained, graded.texts)
+                mended = self._piece.add_rows(block, recorded, explained, graded.texts)
                 for (key, place), grade in mended.items():
                     columns[key][place] = explained[key][place] = grade
                     graded.verdicts.pop(key, None)
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
-                    self._columns.add(kept, given, [RAN[sample.status] for sample in block], graded.verdicts)
+                    self._columns.add(block, given, [RAN[sample.status] for sample in block], graded.verdicts)
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     self._export(sample, {key: grades[number] for key, grades in explained.items()})

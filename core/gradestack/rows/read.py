@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import astuple, force_setattr
+from msgspec.structs import force_setattr
 
 from gradestack.errors import DataError
 from gradestack.jsonio.files import iter_lines
@@ -110,12 +110,12 @@ class GradedRow(Struct, gc=False):
     """What figures and comparisons need of a row; nothing else of it is decoded.
 
     Attributes:
-        grades: A struct with the grade of each grader asked for, in that order.
+        grades: Grader key -> grade.
     """
 
     sample: _Sample
     expected: dict[str, Any]
-    grades: Any
+    grades: Mapping[str, Any]
     status: Status = Status.OK
     run: int | str | None = None
     model_name: str | None = None
@@ -162,45 +162,37 @@ def _check_score(grade: _Grade | _Verdict) -> None:
         raise ValueError("it is graded, and its score is no finite number")
 
 
-_ABSENT: dict[type, Any] = {kind: kind(outcome=Outcome.SKIPPED) for kind in (_Grade, _Verdict)}
-"""Of a grader that is not in a row."""
+class _Verdicts(GradedRow, kw_only=True, gc=False):
+    grades: dict[str, _Verdict]
 
 
-def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], Any]], GradedRow]:
-    """Return a function that decodes of a row what some figures need.
+class _Grades(GradedRow, kw_only=True, gc=False):
+    grades: dict[str, _Grade]
 
-    It takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one
-    with NaN, or a lone surrogate. It raises a ValueError where that is not the row of a run.
-    """
-    whole = {key for key, *_ in wanted.numbers.values()} | {
-        key for key, parts in wanted.parts.items() if {*parts}.difference(LABELS)
-    }
-    kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
-    # names of fields, in which msgspec refuses quotes and control characters
-    named = {
-        key: key if key.isprintable() and not {*'"\\'} & {*key} else f"\ufdd0{at}"
-        for at, key in enumerate(wanted.parts)
-    }
-    odd = [key for key in named if named[key] != key]
-    fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=named[key])) for at, (key, kind) in enumerate(kinds)]
-    grades = msgspec.defstruct("Grades", fields, gc=False)
-    row: Any = msgspec.defstruct("Row", [("grades", grades)], bases=(GradedRow,), gc=False)
-    decoded: Callable[[bytes], GradedRow] = msgspec.json.Decoder(row).decode
 
-    def decode(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> GradedRow:
+Decode = Callable[[int, bytes, Callable[[int, bytes], Any]], Any]
+"""Takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one with
+NaN, or a lone surrogate. Raises a ValueError where that is not the row of a run."""
+
+
+def decoder_of(kind: Any) -> Decode:
+    """Return a function that decodes of a row what a struct holds."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def decoded(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
         try:
-            if not odd:
-                check_utf8(line)  # what is left out is not looked at
-                return decoded(line)
+            check_utf8(line)  # what is left out is not looked at
+            return decode(line)
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-            pass
-        value = loads(number, line)
-        if odd and isinstance(value, dict) and isinstance(value.get("grades"), dict):
-            value = {**value, "grades": {named.get(key, key): each for key, each in value["grades"].items()}}
-        found: GradedRow = msgspec.convert(value, row)
-        return found
+            return msgspec.convert(loads(number, line), kind)
 
-    return decode
+    return decoded
+
+
+def row_decoder(wanted: Wanted) -> Decode:
+    """Return a function that decodes of a row what some figures need, as ``GradedRow``."""
+    whole = wanted.numbers or {*chain.from_iterable(wanted.parts.values())}.difference(LABELS)
+    return decoder_of(_Grades if whole else _Verdicts)
 
 
 _BLOCK = 1024
@@ -211,14 +203,10 @@ def table_of(
     rows: Iterable[tuple[Key, GradedRow]], wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
 ) -> Table:
     """Return the table of the grades in rows."""
-    columns, rest = Columns(wanted, broken), iter(rows)
+    columns, rest, absent = Columns(wanted, broken), iter(rows), Grade(outcome=Outcome.SKIPPED)
     while block := list(islice(rest, _BLOCK)):
-        grades = zip(*[astuple(row.grades) for _, row in block], strict=True)
-        columns.add(
-            [key for key, _ in block],
-            dict(zip(wanted.parts, grades, strict=True)),
-            [RAN[row.status] for _, row in block],
-        )
+        grades = {key: [row.grades.get(key, absent) for _, row in block] for key in wanted.parts}
+        columns.add([key for key, _ in block], grades, [RAN[row.status] for _, row in block])
     found = Table(wanted.parts)
     found.extend(columns.to_bytes())
     return found

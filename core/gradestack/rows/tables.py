@@ -14,7 +14,8 @@ import msgspec
 from gradestack.declared import Declarations
 from gradestack.errors import library
 from gradestack.grading.subset import Fields
-from gradestack.jsonio.values import as_list, as_map, as_number, as_text, check_utf8, compact, is_number
+from gradestack.jsonio.values import as_list, as_map, as_number, as_text, compact, is_number
+from gradestack.rows.read import decoder_of
 
 TableName = Literal["headline", "figures", "gates", "samples", "grades", "items", "reasons", "calls"]
 Line = tuple[Any, ...]
@@ -183,16 +184,12 @@ def _conform(value: Any, form: Any) -> Any:
 
 
 _Row: Any = _type(_ROW)
-_decode = msgspec.json.Decoder(_Row).decode
+_decode = decoder_of(_Row)
 
 
 def row_of(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
     """Return what tables need of a row; ``loads`` returns the value of a line that is not decoded at once."""
-    try:
-        check_utf8(line)  # what is left out is not looked at
-        return _decode(line)
-    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-        return msgspec.convert(_conform(loads(number, line), _ROW), _Row)
+    return _decode(number, line, lambda *of: _conform(loads(*of), _ROW))
 
 
 def fields_of_row(row: Any) -> Fields:

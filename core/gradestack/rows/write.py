@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, repeat
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import astuple
 
 from gradestack.errors import PluginError
-from gradestack.grading.merging import WrittenBlock
+from gradestack.grading.merging import Mended
 from gradestack.grading.plan import Plan, Success
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import (
@@ -229,14 +229,6 @@ def _slim(row: Any) -> Any:
     return row
 
 
-class Recorded(NamedTuple):
-    """What is recorded of a block of samples, written before graders see them."""
-
-    data: list[bytes]
-    mended: dict[int, tuple[Sample, Fault]]
-    """Place in the block -> the sample as it is written, and why it could not be written whole: its grades fail."""
-
-
 def _bare(sample: Sample, fault: Fault) -> Sample:
     """Return a sample that failed with a fault, without anything recorded that may not be JSON."""
     return replace(
@@ -324,49 +316,37 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             natives=tuple({grader.native: None for grader in graders if grader.native is not None}),
         )
 
-    def recorded(self, samples: Sequence[Sample]) -> Recorded:
-        """Return the samples' parts of their lines, written before graders see them.
+    def recorded(self, samples: Sequence[Sample]) -> tuple[list[bytes], Sequence[Sample]]:
+        """Return the samples' parts of their lines, written before graders see them, and the samples to be graded.
 
-        A sample that cannot be written is written as a failed run, without what was recorded.
+        A sample that cannot be written is a failed run, without what was recorded.
         """
         with suppress(*UNWRITABLE):
             values: list[Any] = []
             forms = [_recorded(sample, values, self) for sample in samples]
             data = list(map(_write, forms))
             _check(values)
-            return Recorded([_write(_slim(form)) for form in forms] if self.slim else data, {})
-        found = Recorded([], {})
+            return [_write(_slim(form)) for form in forms] if self.slim else data, samples
+        data, samples = [], list(samples)
         for place, sample in enumerate(samples):
             try:
-                found.data.append(_recorded_bytes(sample, self))
+                data.append(_recorded_bytes(sample, self))
             except UNWRITABLE as error:
                 deep = isinstance(error, RecursionError)
                 fault = TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
-                bare = _bare(sample, fault)
-                found.mended[place] = bare, fault
-                found.data.append(_recorded_bytes(bare, self))
-        return found
+                samples[place] = _bare(sample, fault)
+                data.append(_recorded_bytes(samples[place], self))
+        return data, samples
 
     def lines(
-        self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts
-    ) -> tuple[list[bytes | memoryview], WrittenBlock]:
-        """Return the lines of a block in pieces, and what stands in them."""
-        mended: dict[tuple[str, int], Grade] = {}
-        if recorded.mended:
-            samples, columns = list(samples), {key: list(column) for key, column in columns.items()}
-            for at, (sample, fault) in recorded.mended.items():
-                samples[at] = sample
-                mended |= {(key, at): failed(fault) for key in columns}
-            for (key, at), grade in mended.items():
-                columns[key][at] = grade
-            texts = {
-                key: [None if at in recorded.mended else text for at, text in enumerate(judged)]
-                for key, judged in texts.items()
-            }
+        self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
+    ) -> tuple[list[bytes | memoryview], Mended]:
+        """Return the lines of a block in pieces, and grades that stand in them in place of those given."""
         with suppress(*UNWRITABLE):
-            return self._lines(samples, recorded.data, columns, texts), WrittenBlock(samples, mended)
+            return self._lines(samples, recorded, columns, texts), {}
         found: list[bytes | memoryview] = []
-        for at, (sample, data) in enumerate(zip(samples, recorded.data, strict=False)):
+        mended: dict[tuple[str, int], Grade] = {}
+        for at, (sample, data) in enumerate(zip(samples, recorded, strict=False)):
             grades = {key: [column[at]] for key, column in columns.items()}
             judged = {key: [column[at]] for key, column in texts.items()}
             try:
@@ -375,7 +355,7 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
                 written = {key: [self._mended(grade, sample, key)] for key, (grade,) in grades.items()}
                 mended |= {(key, at): grade for key, (grade,) in written.items() if grade is not grades[key][0]}
                 found += self._line(sample, data, written, judged)
-        return found, WrittenBlock(samples, mended)
+        return found, mended
 
     def _lines(
         self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts

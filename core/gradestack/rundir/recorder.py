@@ -27,7 +27,7 @@ from gradestack.api import Shard
 from gradestack.copies.files import named_as_given
 from gradestack.errors import ConfigError
 from gradestack.grading.loop import Loop, ProgressCount, repeated
-from gradestack.grading.merging import Grades, ShardResult, WrittenBlock
+from gradestack.grading.merging import Grades, Mended, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.selection import Identity, identity_of, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
@@ -36,7 +36,7 @@ from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status
 from gradestack.report import ROWS, header_of
-from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
+from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.rundir.header import differences, fingerprint, range_mark
 from gradestack.rundir.place import RowsFile, Staging, cut_off, synchronise, write_all
 from gradestack.suites.spec import RECORDED, Suite
@@ -83,17 +83,14 @@ class RowLines:
 
     def __init__(self, writer: RowWriter, rows: IO[bytes] | None) -> None:
         self._writer, self._rows = writer, rows
+        self.recorded = writer.recorded
 
-    def recorded(self, samples: Sequence[Sample]) -> Recorded:
-        """Return what is recorded of samples, written."""
-        return self._writer.recorded(samples)
-
-    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> WrittenBlock:
-        """Write the rows of a block; return it as it stands in them."""
-        lines, kept = self._writer.lines(samples, recorded, columns, texts)
+    def add_rows(self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts) -> Mended:
+        """Write the rows of a block; return grades that stand in them in place of those given."""
+        lines, mended = self._writer.lines(samples, recorded, columns, texts)
         if self._rows is not None:
             self._rows.writelines(lines)
-        return kept
+        return mended
 
 
 class FilePiece(RowLines):
@@ -173,7 +170,6 @@ class _InProcess:
     """Both halves of a recorder that keeps nothing on disk: one process, a shard after the other, no earlier try."""
 
     rows = True
-    recorded = _nothing
     native = _nothing
     note = _nothing
     close = _nothing
@@ -218,10 +214,13 @@ class _StreamRecorder(_InProcess):
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    def add_rows(self, samples: Sequence[Sample], recorded: None, columns: Columns, texts: Texts) -> WrittenBlock:
+    def recorded(self, samples: Sequence[Sample]) -> tuple[None, Sequence[Sample]]:
+        return None, samples
+
+    def add_rows(self, samples: Sequence[Sample], recorded: None, columns: Columns, texts: Texts) -> Mended:
         for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
             self.ready.append((sample, dict(zip(columns, grades, strict=True))))
-        return WrittenBlock(samples, {})
+        return {}
 
 
 def stream_grades(

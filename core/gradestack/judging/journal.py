@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -140,7 +141,7 @@ class Journal:
         """Return all replies to a request by vote: those of the first line with its key, and of the next ones."""
         data, wanted, found = self.data, key.encode(), dict[int, Reply]()
         try:
-            at = self._first(wanted)
+            at = bisect_left(range(len(data)), wanted, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1))
             while at < len(data) and _key_of(data, at) == wanted:
                 end = data.find(b"\n", at) + 1 or len(data)
                 line = _vote.decode(data[at:end])
@@ -148,17 +149,6 @@ class Journal:
         except ValueError as error:
             raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
         return found
-
-    def _first(self, wanted: bytes) -> int:
-        """Return where the first line begins whose key is not below one."""
-        data, low, high = self.data, 0, len(self.data)
-        while low < high:
-            start = data.rfind(b"\n", low, (low + high) // 2) + 1 or low
-            if _key_of(data, start) < wanted:
-                low = data.find(b"\n", start) + 1 or len(data)
-            else:
-                high = start
-        return low
 
 
 def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:

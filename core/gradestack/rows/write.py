@@ -43,8 +43,6 @@ UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
 TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _LONG = 1 << 20
 """Bytes of a row of which no copy is made."""
-_DEEPER = 16
-"""Levels and calls by which a grade lies deeper in a row than alone, or more."""
 Columns = dict[str, list[Grade]]
 """Grader key -> its grades of a block."""
 Texts = Mapping[str, Sequence[str | None]]
@@ -342,35 +340,30 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
     ) -> tuple[list[bytes | memoryview], Mended]:
         """Return the lines of a block in pieces, and grades that stand in them in place of those given."""
-        with suppress(*UNWRITABLE):
-            return self._lines(samples, recorded, columns, texts), {}
-        found: list[bytes | memoryview] = []
         mended: dict[tuple[str, int], Grade] = {}
-        for at, (sample, data) in enumerate(zip(samples, recorded, strict=False)):
-            grades = {key: [column[at]] for key, column in columns.items()}
-            judged = {key: [column[at]] for key, column in texts.items()}
-            try:
-                found += self._line(sample, data, grades, judged)
-            except UNWRITABLE:
-                written = {key: [self._mended(grade, sample, key)] for key, (grade,) in grades.items()}
-                mended |= {(key, at): grade for key, (grade,) in written.items() if grade is not grades[key][0]}
-                found += self._line(sample, data, written, judged)
-        return found, mended
-
-    def _lines(
-        self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
-    ) -> list[bytes | memoryview]:
-        """Return the lines of samples all of whose grades msgspec writes as the standard library does."""
-        values: list[Any] = []
-        forms = {key: [_grade(grade, values) for grade in column] for key, column in columns.items()}
-        written = {key: list(map(_write, column)) for key, column in forms.items()}
-        _check(values)
-        keys = [_write(key).replace(b"%", b"%%") for key in columns]
+        try:
+            values: list[Any] = []
+            forms = {key: [_grade(grade, values) for grade in column] for key, column in columns.items()}
+            written = {key: list(map(_write, column)) for key, column in forms.items()}
+            _check(values)
+        except UNWRITABLE:
+            written, columns = {key: [] for key in columns}, {key: list(column) for key, column in columns.items()}
+            for key, column in columns.items():
+                for at, (grade, sample) in enumerate(zip(column, samples, strict=True)):
+                    data, column[at] = self._written(grade, sample, key)
+                    written[key].append(data)
+                    if column[at] is not grade:
+                        mended[key, at] = column[at]
+        keys = [encode(key).replace(b"%", b"%%") for key in columns]
         form = b'{"grade":%%b,"grades":{%b},' % b",".join([b"%b:%%b" % key for key in keys])
         heads = map(form.__mod__, zip(written[self.main], *written.values(), strict=True))
-        verdicts = map(_write, self._verdicts(samples, columns, texts))
-        parts = zip(heads, map(_inner, verdicts), repeat(b","), map(_inner, recorded), repeat(b"}\n"), strict=False)
-        return list(chain.from_iterable(parts))
+        verdicts = list(self._verdicts(samples, columns, texts))
+        try:
+            tails = list(map(_write, verdicts))
+        except ValueError:  # a lone surrogate in a text that was judged
+            tails = [_encode(each, ()) for each in verdicts]
+        parts = zip(heads, map(_inner, tails), repeat(b","), map(_inner, recorded), repeat(b"}\n"), strict=False)
+        return list(chain.from_iterable(parts)), mended
 
     def _verdicts(self, samples: Sequence[Sample], columns: Columns, texts: Texts) -> Iterator[Any]:
         success, main = self.success, columns[self.main]
@@ -380,31 +373,21 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             passed = None if success is None else success.passed(columns[success.grader][at])
             yield _Verdict(passed, main[at].outcome, text, judged or None)
 
-    def _line(self, sample: Sample, recorded: bytes, columns: Columns, texts: Texts) -> list[bytes | memoryview]:
-        with suppress(TypeError, ValueError):  # as what is recorded: the standard library decides
-            return self._lines([sample], [recorded], columns, texts)
-        grades = {key: json_data(_grade(column[0], [])) for key, column in columns.items()}
-        row = {"grade": grades[self.main], "grades": grades, **json_data(*self._verdicts([sample], columns, texts))}
-        return [dumps(row).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
-
-    def _mended(self, grade: Grade, sample: Sample, key: str) -> Grade:
-        """Return a grade that can be written: itself, or a failed one that says why it cannot."""
+    def _written(self, grade: Grade, sample: Sample, key: str) -> tuple[bytes, Grade]:
+        """Return a grade as it stands in its row, and itself, or a failed one that says why it cannot be written."""
         try:
             values: list[Any] = []
-            alone = _grade(grade, values)
-            for _ in range(_DEEPER):
-                alone, values = [alone], [values]
-            _encode(alone, values)
+            return _encode(_grade(grade, values), values), grade
         except RecursionError:
-            return failed(TOO_DEEP)
+            fault = TOO_DEEP
         except (AttributeError, TypeError, ValueError) as error:
-            why = f"the grade is not JSON: {error}"
+            why, signature = f"the grade is not JSON: {error}", self.signatures[key]
             if self.strict:
-                problem = f"grader {key!r} ({self.signatures[key]}) broke its contract on {sample.source or sample.id}"
+                problem = f"grader {key!r} ({signature}) broke its contract on {sample.source or sample.id}"
                 raise PluginError(problem, why) from error
-            kind, signature = type(error).__name__, self.signatures[key]
-            return failed(Fault(category="grading", code="bad_grade", message=why, type=kind, component=signature))
-        return grade
+            kind = type(error).__name__
+            fault = Fault(category="grading", code="bad_grade", message=why, type=kind, component=signature)
+        return self._written(failed(fault), sample, key)
 
 
 def _inner(data: bytes) -> bytes | memoryview:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
 from string import ascii_lowercase
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack.comparison.figures import Figure, figure_pairs, headline_labels
+from gradestack.comparison.figures import Figure, Pair, figure_pairs, headline_labels, mean_pair
 from gradestack.comparison.paired import (
     Difference,
     all_rows,
@@ -23,7 +23,7 @@ from gradestack.comparison.paired import (
     numbers,
     tasks_needed,
 )
-from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, differing
 from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.verdicts import CALIBRATED
@@ -77,16 +77,13 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         many = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs; at most {_SIDES} are compared at once"
         raise ConfigError(many, f"name some of them: gradestack compare {sides[0].name} {sides[1].name}")
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
-    problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
-    asked = {each.text: each.apart for a, b in chosen if (each := asked_otherwise(a, b)) is not None}
+    found = dict.fromkeys(each for a, b in chosen for each in differing(a, b))
+    problems = [each for each in found if each.refuses]
     if problems and not rules.force:
-        unmatched = [problem for problem in problems if problem.endswith(UNMATCHED)]
-        advice = dict.fromkeys(unmatched, "; try --match input or ordinal")
-        advice |= dict.fromkeys(asked, "; try --match input")
-        told = [f"{problem}{advice.get(problem, '')}" for problem in problems]
         force = "--force compares them all the same, and says so in its first line"
-        raise DataError("the runs cannot be compared", *told, *([force] if len(unmatched) < len(problems) else []))
-    warnings = [text for text, apart in asked.items() if not apart]
+        more = [] if all(each.fix == UNMATCHED for each in problems) else [force]
+        raise DataError("the runs cannot be compared", *[f"{each.text}{each.fix}" for each in problems], *more)
+    warnings = [each.text for each in found if not each.refuses]
     warnings += [f"{side.name}: {each}" for side in sides for each in _limits_of(side)]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
@@ -98,11 +95,11 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if headline not in shared:
         hint = suggest(headline, shared)
         raise ConfigError(f"no grader {headline!r} is in all runs{hint}; there are: {', '.join(shared)}")
-    found = [_pair(a, b, shared, rules) for a, b in chosen]
-    by_rate = rules.headline is None and all("outcome" in pair for pair in found)
-    decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in found]
-    if len(found) > 1:  # several models: over all pairs of the headline's figure
-        judged = zip(found, map(numbers, decisive), strict=True)
+    pairs_of = [_pair(a, b, shared, rules) for a, b in chosen]
+    by_rate = rules.headline is None and all("outcome" in pair for pair in pairs_of)
+    decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in pairs_of]
+    if len(pairs_of) > 1:  # several models: over all pairs of the headline's figure
+        judged = zip(pairs_of, map(numbers, decisive), strict=True)
         _judge([[row for row in all_rows(pair) if numbers(row) == figures] for pair, figures in judged], rules)
     first = chosen[0]
     data: dict[str, Any] = {
@@ -111,24 +108,24 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
             {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
             for side in sides
         ],
-        "incomparable": problems,
+        "incomparable": [each.text for each in problems],
         "headline": headline,
         "failed": rules.failed,
-        **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
+        **{name: pairs_of[0][name] for name in ("outcome", "metrics", "figures") if name in pairs_of[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         "changed": changes(*first, headline, rules),
         "flips": flips(*first, headline, rules.failed),
-        "sentence": sentence(*first, found[0], decisive[0]),
+        "sentence": sentence(*first, pairs_of[0], decisive[0]),
     }
     data |= {"warnings": warnings} if warnings else {}
     data |= {"not_compared": dict(rules.left_out)} if rules.left_out else {}
     if rules.by is not None:
         data["by"] = {"facet": rules.by, "groups": _facets(*first, headline, rules.by, rules)}
     if len(sides) > 2:
-        data["pairs"] = found
+        data["pairs"] = pairs_of
         if pairs is None:
             values = {side.name: side.means(headline, rules.failed, rate=by_rate) for side in sides}
-            data["groups"] = leaderboard(values, found, decisive)
+            data["groups"] = leaderboard(values, pairs_of, decisive)
     return Comparison(sides=tuple(sides), data=data)
 
 
@@ -174,65 +171,49 @@ def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
 
 def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
     """Return how far a grader's mean score, or the ``rate`` of passing, is apart over shared tasks."""
-    matched, share = Matched.of(a, b, key, rules.failed, rate=rate), rate or bounded(a, b, key, rules.failed)
-    row, asked = _row(
-        matched,
-        matched.means,
-        lambda confidence: difference(matched.differences, confidence=confidence, bounded=share),
-        rules,
-        share=share,
-    )
-    declared = a.declared(key)
+    pair, declared = mean_pair(a, b, key, rules.failed, rate=rate), a.declared(key)
+    row = _row(pair, rules)
     if rate:
         word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
         declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
         row |= _noise(a, b, key)
-    directions = {"higher": (asked.better, asked.worse), "lower": (asked.worse, asked.better)}
-    better, worse = directions.get(declared["better_is"], (None, None))
-    return row | {"better": better, "worse": worse, "same": asked.same, **declared}
+    up, down = sum(gap > 0 for gap in pair.gaps), sum(gap < 0 for gap in pair.gaps)
+    better, worse = {"higher": (up, down), "lower": (down, up)}.get(declared["better_is"], (None, None))
+    return row | {"better": better, "worse": worse, "same": len(pair.tasks) - up - down, **declared}
 
 
 def figure_rows(a: Side, b: Side, figures: Sequence[Figure], rules: Rules) -> dict[str, dict[str, Any]]:
     """Return the same of figures by their paths; in place of better and worse, how many tasks moved."""
-    found = {}
     pairs = figure_pairs(figures, a, b, rules.failed)
-    for figure in figures:
-        pair, matched = pairs[figure.path], Matched.of(a, b, figure.grader, rules.failed)
-        row, asked = _row(matched, (pair.a.value, pair.b.value), pair.difference, rules, share=pair.share)
-        found[figure.path] = row | {"moved": asked.better + asked.worse, **figure.declared}
-    return found
+    return {
+        each.path: _row(pairs[each.path], rules) | {"moved": pairs[each.path].moved, **each.declared}
+        for each in figures
+    }
 
 
-def _row(
-    matched: Matched,
-    values: tuple[float | None, float | None],
-    of: Callable[[float], Difference],
-    rules: Rules,
-    *,
-    share: bool,
-) -> tuple[dict[str, Any], Difference]:
-    """Return what every row says, and the difference at the confidence that was asked for."""
-    asked, usual = of(rules.confidence), of(0.95)
-    spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
-    shows = None if not spread else detectable(spread, asked.tasks)
+def _row(pair: Pair, rules: Rules) -> dict[str, Any]:
+    """Return what every row says."""
+    asked, tasks = pair.difference(rules.confidence), len(pair.tasks)
+    spread = None if asked.stderr is None else asked.stderr * math.sqrt(tasks)
+    shows = None if not spread else detectable(spread, tasks)
     row: dict[str, Any] = {
-        "a": values[0],
-        "b": values[1],
+        "a": pair.a,
+        "b": pair.b,
         "difference": asked.difference,
         "stderr": asked.stderr,
-        "ci95": _ends(usual),
+        "ci95": _ends(pair.difference(0.95)),
         "interval": {"confidence": rules.confidence, "ends": _ends(asked), "reason": asked.reason or None},
         "p": asked.p,
         "p_exact": asked.p_exact,
         "p_holm": None,
-        "mde80": None if shows is not None and share and shows > 1 else shows,
+        "mde80": None if shows is not None and pair.share and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
-        "tasks": asked.tasks,
-        "share": share,
+        "tasks": tasks,
+        "share": pair.share,
     }
-    for name, tasks in (("only_a", matched.only_a), ("only_b", matched.only_b)):
-        row |= {name: tasks[:_LISTED], f"{name}_count": len(tasks)}
-    return row, asked
+    for name, only in zip(("only_a", "only_b"), pair.only, strict=True):
+        row |= {name: only[:_LISTED], f"{name}_count": len(only)}
+    return row
 
 
 def _ends(of: Difference) -> list[float] | None:
@@ -313,8 +294,8 @@ def _sign(side: Side, key: str) -> int:
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
     """Return which trials passed on one side only, and how many of a task, whose score differs most first."""
-    matched = Matched.of(a, b, key, failed)
-    gaps = dict(zip(matched.tasks, matched.differences, strict=True))
+    pair = mean_pair(a, b, key, failed)
+    gaps = dict(zip(pair.tasks, pair.gaps, strict=True))
     sign, verdicts_b = _sign(a, key), b.trial_verdicts(key, failed)
     fixed = broken = single = 0
     tasks = []
@@ -332,7 +313,7 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
     return {
         "fixed": fixed,
         "broken": broken,
-        "mcnemar_p": mcnemar(fixed, broken) if single == len(matched.tasks) else None,
+        "mcnemar_p": mcnemar(fixed, broken) if single == len(pair.tasks) else None,
         "tasks": [{"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]],
         "count": len(tasks),
     }
@@ -342,11 +323,10 @@ def _facets(a: Side, b: Side, key: str, name: str, rules: Rules) -> list[dict[st
     if name not in (known := a.samples.facets):
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ConfigError(f"no task of {a.name} has a facet {name!r}{hint}")
-    share, matched = bounded(a, b, key, rules.failed), Matched.of(a, b, key, rules.failed)
-    groups: dict[str, list[float]] = {}
-    for task, value in zip(matched.tasks, matched.differences, strict=True):
-        groups.setdefault(str(a.facet(name, task)), []).append(value)
-    of = {group: difference(values, confidence=rules.confidence, bounded=share) for group, values in groups.items()}
+    pair, groups = mean_pair(a, b, key, rules.failed), dict[str, list[float]]()
+    for task, gap in zip(pair.tasks, pair.gaps, strict=True):
+        groups.setdefault(str(a.facet(name, task)), []).append(gap)
+    of = {group: difference(gaps, confidence=rules.confidence, bounded=pair.share) for group, gaps in groups.items()}
     return [
         {"group": group, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
         for group, each in sorted(of.items(), key=lambda item: (_sign(a, key) * (item[1].difference or 0.0), item[0]))

@@ -1,8 +1,9 @@
-"""Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family."""
+"""Figures of two sides over the tasks that both have: means of scores, rates of passing, and what is neither."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ import msgspec
 
 from gradestack.api import Aggregator, declared_figure
 from gradestack.comparison.paired import Difference, difference
-from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
+from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
 from gradestack.gates.rules import NoFigure, number_at, split_path
@@ -32,8 +33,45 @@ _WORK = 1_000_000  # tasks looked at, at most, to leave out each where a figure 
 _NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
 
 
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of two sides, over the tasks that both have a score of."""
+
+    tasks: Sequence[str]
+    only: tuple[Sequence[str], Sequence[str]]  # tasks that one side alone has
+    a: float | None
+    b: float | None
+    gaps: Sequence[float] = ()
+    """How far each task is apart: its means, or of a figure that is no mean its pseudo-values."""
+    gap: float | None = None  # between two figures that are no means
+    share: bool
+    moved: int = 0  # tasks of a figure that is no mean that changed
+    reason: str = ""  # why such a figure has no gaps
+
+    def difference(self, confidence: float) -> Difference:
+        """Return how far the figures are apart."""
+        if self.reason:
+            return Difference(len(self.tasks), self.gap, None, None, None, None, None, 0, 0, 0, self.reason)
+        return difference(self.gaps, confidence=confidence, bounded=self.share, value=self.gap)
+
+
+def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Pair:
+    """Return the mean scores of a grader, or its rates of passing."""
+    left, right = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
+    tasks = [task for task in left if task in right]
+    means = [math.fsum(each[task] for task in tasks) / len(tasks) if tasks else None for each in (left, right)]
+    shares = a.share(key) and b.share(key) and all(0 <= mean <= 1 for of in (left, right) for mean in of.values())
+    return Pair(
+        tasks=tasks,
+        only=([task for task in left if task not in right], [task for task in right if task not in left]),
+        a=means[0],
+        b=means[1],
+        gaps=[right[task] - left[task] for task in tasks],
+        share=rate or shares,
+    )
+
+
 class Figure(msgspec.Struct, frozen=True, eq=False):
-    """A figure by its path."""
+    """A figure that is no mean of scores, by its path: F1, rates over calls, overall scores of a family."""
 
     path: str
     grader: str
@@ -181,7 +219,7 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     return found
 
 
-class FigureSide(msgspec.Struct, frozen=True):
+class _OfSide(msgspec.Struct, frozen=True):
     """A figure of one side, over all tasks that both have."""
 
     value: float | None
@@ -191,41 +229,6 @@ class FigureSide(msgspec.Struct, frozen=True):
     """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
 
 
-class Pair(msgspec.Struct, frozen=True):
-    """A figure of two sides, over the tasks that both have a score of."""
-
-    tasks: Sequence[str]
-    a: FigureSide
-    b: FigureSide
-
-    @property
-    def share(self) -> bool:
-        """Whether both figures are shares."""
-        return self.a.share and self.b.share
-
-    def difference(self, confidence: float) -> Difference:
-        """Return how far the figures are apart; of a task that differs by the difference of its pseudo-values."""
-        count = len(self.tasks)
-        nothing = Difference(count, None, None, None, None, None, None, 0, 0, 0)
-        if self.a.value is None or self.b.value is None:
-            return msgspec.structs.replace(nothing, reason="undefined on one side" if count else "no task in common")
-        gap, values = self.b.value - self.a.value, []
-        if self.a.left is None or self.b.left is None:
-            return msgspec.structs.replace(nothing, difference=gap, reason=_NO_SUMS)
-        for task in self.tasks:
-            left, right = self.a.left.get(task, self.a.value), self.b.left.get(task, self.b.value)
-            if count > 1 and (left is None or right is None):
-                return msgspec.structs.replace(nothing, difference=gap, reason="undefined without some task")
-            ends = [(count * self.a.value, left), (count * self.b.value, right)]
-            before, after = (whole - (count - 1) * (without or 0.0) for whole, without in ends)
-            values.append(0.0 if abs(after - before) < _NOTHING else after - before)
-        found = difference(values, confidence=confidence, bounded=self.share, value=gap)
-        cells = [self.a.cells.get(task) != self.b.cells.get(task) for task in self.tasks]
-        moved = [value for value, other in zip(values, cells, strict=True) if other]
-        better, worse = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
-        return msgspec.structs.replace(found, better=better, worse=worse, same=count - better - worse)
-
-
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
     """Return figures of two sides by their paths; those of one aggregator are computed together."""
     together: dict[tuple[str, str], list[Figure]] = {}
@@ -233,16 +236,38 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
         together.setdefault((figure.grader, figure.metric), []).append(figure)
     found: dict[str, Pair] = {}
     for (grader, metric), several in together.items():
-        tasks = Matched.of(a, b, grader, failed).tasks
+        means = mean_pair(a, b, grader, failed)
         try:
-            sides = [_sides(side, several, tasks, failed) for side in (a, b)]
+            sides = [_of_side(side, several, means.tasks, failed) for side in (a, b)]
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        found |= {each.path: Pair(tasks, *pair) for each, *pair in zip(several, *sides, strict=True)}
+        found |= {each.path: _pair(means, *both) for each, *both in zip(several, *sides, strict=True)}
     return found
 
 
-def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[FigureSide]:
+def _pair(means: Pair, a: _OfSide, b: _OfSide) -> Pair:
+    """Return a figure of two sides; a task differs by the difference of its pseudo-values."""
+    tasks, count, gaps, reason = means.tasks, len(means.tasks), list[float](), ""
+    gap = None if a.value is None or b.value is None else b.value - a.value
+    if a.value is None or b.value is None:
+        reason = "undefined on one side" if count else "no task in common"
+    elif a.left is None or b.left is None:
+        reason = _NO_SUMS
+    else:
+        lefts = [(a.left.get(task, a.value), b.left.get(task, b.value)) for task in tasks]
+        if count > 1 and any(None in both for both in lefts):
+            reason = "undefined without some task"
+        for left, right in lefts:
+            before, after = (
+                count * whole - (count - 1) * (without or 0.0) for whole, without in ((a.value, left), (b.value, right))
+            )
+            gaps.append(0.0 if abs(after - before) < _NOTHING else after - before)
+    moved = sum(bool(gap) and a.cells.get(task) != b.cells.get(task) for task, gap in zip(tasks, gaps, strict=False))
+    of = {"a": a.value, "b": b.value, "gap": gap, "gaps": gaps, "share": a.share and b.share, "reason": reason}
+    return msgspec.structs.replace(means, **of, moved=0 if reason else moved)
+
+
+def _of_side(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[_OfSide]:
     """Return figures of one aggregator, of a side's samples of some tasks."""
     grader, table = figures[0].grader, side.samples.table
     metric = side.metrics[grader, figures[0].metric]
@@ -267,7 +292,7 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
         for each in others:
             values = {cell: each.among(figures)[0] for cell, figures in without.items()}
             left[each] = {task: values.get(cell) for task, cell in seen.items()}
-    return [FigureSide(*each.among(made), seen if each in others else cells, left.get(each)) for each in figures]
+    return [_OfSide(*each.among(made), seen if each in others else cells, left.get(each)) for each in figures]
 
 
 def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Grades) -> tuple[Mapping[str, Any], Left]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 Times = dict[str, int]
 T = TypeVar("T")
 MORE_REASONS = "more_reasons"  # code of a reason that is none: it says how many others were left out
-UNMATCHED = "have no task in common"
+UNMATCHED = "; try --match input or ordinal"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
@@ -157,40 +156,6 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 _LOST = (Outcome.FAILED, Outcome.MISSING)
 
 
-class Matched(msgspec.Struct, frozen=True, eq=False):
-    """A number of every task of two sides."""
-
-    tasks: list[str]
-    a: list[float]
-    b: list[float]
-    only_a: list[str]
-    only_b: list[str]
-
-    @classmethod
-    def of(cls, a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Matched:
-        """Return the mean scores of a grader, or rates of passing, of the tasks that both sides have."""
-        left, right = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
-        tasks = [task for task in left if task in right]
-        only_a, only_b = [task for task in left if task not in right], [task for task in right if task not in left]
-        return cls(tasks, [left[task] for task in tasks], [right[task] for task in tasks], only_a, only_b)
-
-    @property
-    def differences(self) -> list[float]:
-        """B minus A of every task."""
-        return [right - left for left, right in zip(self.a, self.b, strict=True)]
-
-    @property
-    def means(self) -> tuple[float | None, float | None]:
-        """Means over the tasks."""
-        count = len(self.tasks)
-        return (math.fsum(self.a) / count, math.fsum(self.b) / count) if count else (None, None)
-
-
-def bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
-    """Return whether scores are shares: bound to [0, 1] on both sides, and none beyond."""
-    return all(side.share(key) and all(0 <= mean <= 1 for mean in side.means(key, failed).values()) for side in (a, b))
-
-
 def split_name(given: str) -> tuple[str, str | None]:
     """Return the run and the model of ``RUN::MODEL``; None for all its models."""
     run, apart, model = given.rpartition(_APART)
@@ -304,23 +269,30 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[st
     return found
 
 
-def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
-    """Return why two sides cannot be compared, on all graders or ``only`` one; empty where they can."""
-    problems = []
+class Problem(msgspec.Struct, frozen=True):
+    """Why two sides cannot be compared, or only with care."""
+
+    text: str
+    fix: str = ""
+    refuses: bool = True
+
+
+def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
+    """Yield what differs between two sides beside their grades: of all graders or ``only`` one, and of their tasks."""
     for key, made in b.graders.items():
         mine = a.graders.get(key)
         if mine is not None and only in (None, key) and (parts := differing_parts(mine, made)):
             verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
-            problems.append(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
+            yield Problem(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
     left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
     common = [task for task in left if task in right]
     if changed := [task for task in common if left[task] != right[task]]:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
-        problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
-    if (others := asked_otherwise(a, b)) is not None and others.apart:
-        problems.append(others.text)
-    return problems if common else [*problems, f"{a.name} and {b.name} {UNMATCHED}"]
+        yield Problem(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
+    yield from _asked_otherwise(a, b, left)
+    if not common:
+        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
 
 
 def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
@@ -332,25 +304,17 @@ def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
     return found
 
 
-class AskedOtherwise(msgspec.Struct, frozen=True):
-    """Tasks that were asked something else on each side."""
-
-    text: str
-    apart: bool  # whether ids do not stand for the same tasks
-
-
-def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
-    """Return how many tasks have another input; inputs that differ between a task's trials say nothing."""
+def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Yield how many tasks have another input; inputs that differ between a task's trials say nothing."""
     first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
     nothing = {b"", _SEVERAL}
     known = {task: (asked, second[task]) for task, asked in first.items() if task in second}
     known = {task: both for task, both in known.items() if not nothing & {*both}}
     changed = [task for task, (left, right) in known.items() if left != right]
     if not changed:
-        return None
+        return
     before, after = (Counter(each) for each in zip(*known.values(), strict=True))
     moved = [task for task in changed if before[known[task][1]] == after[known[task][1]] == 1]
-    expected = _one_of_task(a, a.samples.expected)
     alike = len({expected[task] for task in changed}) == 1  # they do not tell tasks apart
     shifted = len(moved) >= _SHIFTED * len(known)
     were = "was" if len(changed) == 1 else "were"
@@ -359,4 +323,4 @@ def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
     if shifted:
         what = "ordinal" if a.match == "ordinal" else "id"
         text += f"; {len(moved):,} of them what {a.name} has under another {what}: {what}s may have shifted"
-    return AskedOtherwise(text, shifted or (alike and len(changed) > _OTHER * len(known)))
+    yield Problem(text, "; try --match input", shifted or (alike and len(changed) > _OTHER * len(known)))

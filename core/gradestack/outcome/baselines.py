@@ -143,7 +143,7 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key, percent = gate.grader, gate.metric in PERCENT
-    problems = differing(before, now, only=key)
+    problems = [each.text for each in differing(before, now, only=key) if each.refuses]
     problems += [] if key in before.graders else [f"{before.name} has no grader {key!r}"]
     if problems:
         raise DataError(_APART, *problems)

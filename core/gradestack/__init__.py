@@ -25,8 +25,7 @@ _NAMES = {
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
     "grading.loop": "Progress",
-    "estimates": "Estimate Grades Interval TaskNumbers TaskSums WholeCell estimate interval jackknife ratio "
-    "ratio_interval t_quantile",
+    "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
     "output": "csv_line distinguishing_decimals terminal_line",

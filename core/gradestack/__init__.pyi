@@ -39,8 +39,6 @@ from gradestack.estimates import Estimate as Estimate
 from gradestack.estimates import Grades as Grades
 from gradestack.estimates import Interval as Interval
 from gradestack.estimates import TaskNumbers as TaskNumbers
-from gradestack.estimates import TaskSums as TaskSums
-from gradestack.estimates import WholeCell as WholeCell
 from gradestack.estimates import estimate as estimate
 from gradestack.estimates import interval as interval
 from gradestack.estimates import jackknife as jackknife

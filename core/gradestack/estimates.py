@@ -302,8 +302,6 @@ def _upper_tail(t: float, df: int) -> float:
     return (1 - 2 / math.pi * within) / 2
 
 
-WholeCell = tuple[int, ...]
-"""What a task adds, without rounding: so many units of each number."""
 TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
 
@@ -424,45 +422,6 @@ class Sparse(Packing):
             )
             for each in sums
         ]
-
-
-class TaskSums:
-    """How many tasks have which cells, numbers of these names, over all models and of each model."""
-
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        packing: Packing,
-        every: Mapping[int, int],
-        models: Mapping[str, Mapping[int, int]],
-    ) -> None:
-        self.names, self._packing, self._every, self._models = names, packing, every, models
-
-    @cached_property
-    def units(self) -> tuple[int, ...]:
-        """How many units of ``whole`` are 1, of each number."""
-        return tuple([self._packing.whole(name, ())[1] or 1 for name in self.names])
-
-    @cached_property
-    def whole(self) -> tuple[Counter[WholeCell], dict[str, Counter[WholeCell]]]:
-        """How many tasks have which sums, over all models and of each model, exact: in ``units``."""
-        return self._cells(lambda name, sums: self._packing.whole(name, sums)[0])
-
-    @cached_property
-    def rounded(self) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
-        """The same with every sum rounded, once."""
-        return self._cells(self._packing.rounded)
-
-    def _cells(self, column: Callable[[str, Iterable[int]], list[Any]]) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
-        def cells(sums: Mapping[int, int]) -> Counter[Any]:
-            found: Counter[Any] = Counter()
-            columns = [column(name, sums) for name in self.names]
-            for cell, times in zip(zip(*columns, strict=True), sums.values(), strict=True):
-                found[cell] += times
-            return found
-
-        models = {model: cells(sums) for model, sums in self._models.items()}
-        return (next(iter(models.values())) if len(models) == 1 else cells(self._every)), models
 
 
 def ratio_interval(
@@ -654,9 +613,33 @@ class Grades:
             return next(iter(models.values())), models
         return Counter(filter(None, self._by_task(sums))), models
 
-    def sums(self, *names: str) -> TaskSums:
-        """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
-        return TaskSums(names, self._packing[0], *self._tasks)
+    def _counted(self, cells: Callable[[list[int]], Iterable[Any]]) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
+        """Return how many tasks have which cells, made of packed sums: over all models, and of each model's tasks."""
+
+        def count(sums: Mapping[int, int]) -> Counter[Any]:
+            found: Counter[Any] = Counter()
+            for cell, times in zip(cells(list(sums)), sums.values(), strict=True):
+                found[cell] += times
+            return found
+
+        every, models = self._tasks
+        by_model = {model: count(each) for model, each in models.items()}
+        return (next(iter(by_model.values())) if len(by_model) == 1 else count(every)), by_model
+
+    def sums(self, *names: str, whole: bool = False) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
+        """Return how many tasks have which sums of some numbers: over all models, and of each model's tasks.
+
+        Args:
+            names: Of the numbers; "" is the number of samples.
+            whole: Whether sums are exact, in units of which ``unit(name)`` are 1; default: each is rounded once.
+        """
+        packing = self._packing[0]
+        column = (lambda name, sums: packing.whole(name, sums)[0]) if whole else packing.rounded
+        return self._counted(lambda sums: zip(*[column(name, sums) for name in names], strict=True))
+
+    def unit(self, name: str) -> int:
+        """Return how many units of exact sums are 1."""
+        return self._packing[0].whole(name, ())[1] or 1
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
@@ -688,17 +671,7 @@ class Grades:
         Args:
             names: The only ones wanted; default: all.
         """
-        packing = self._packing[0]
-
-        def named(sums: Counter[int]) -> Counter[TaskNumbers]:
-            found: Counter[TaskNumbers] = Counter()
-            for numbers, times in zip(packing.named(list(sums), names), sums.values(), strict=True):
-                found[numbers] += times
-            return found
-
-        every, models = self._tasks
-        by_model = {model: named(each) for model, each in models.items()}
-        return (next(iter(by_model.values())) if len(by_model) == 1 else named(every)), by_model
+        return self._counted(lambda sums: self._packing[0].named(sums, names))
 
     @cached_property
     def totals(self) -> dict[str, int | Fraction]:

@@ -231,7 +231,7 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
-    every, models = grades.sums("", "passed").rounded
+    every, models = grades.sums("", "passed")
     own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
     return {**_counts(every), "own_verdicts": own, "models": {name: _counts(cells) for name, cells in models.items()}}
 

@@ -168,7 +168,7 @@ class DeepFabricMetrics(Aggregator):
         metrics["undefined"] = undefined
         if sums["errors"]:
             metrics["warnings"] = _warnings(grades, int(sums["errors"]), total, stopped=int(sums["stopped"]))
-        models = grades.sums("applicable", "missing").rounded[1]
+        models = grades.sums("applicable", "missing")[1]
         if len(models) > 1:
             known: dict[str, Any] = metrics.get("models", {})
             metrics["models"] = {model: {**known.get(model, {}), **constant} for model in models}

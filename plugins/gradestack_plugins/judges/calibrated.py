@@ -173,7 +173,7 @@ class Calibrated(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        sums = grades.sums("judged", "passed", *CELLS).rounded[0]  # of a task -> how many tasks
+        sums = grades.sums("judged", "passed", *CELLS)[0]  # of a task -> how many tasks
         n, passed, *cells = (sum(int(cell[at]) * times for cell, times in sums.items()) for at in range(2 + len(CELLS)))
         labelled = Counter[tuple[float, ...]]()
         for cell, times in sums.items():

@@ -18,7 +18,6 @@ from gradestack import (
     Grades,
     Numbers,
     Profile,
-    WholeCell,
     interval,
     jackknife,
     ratio_interval,
@@ -66,8 +65,7 @@ class Mean(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        sums = grades.sums("", "scores")
-        (every, models), unit = sums.whole, sums.units[1]
+        (every, models), unit = grades.sums("", "scores", whole=True), grades.unit("scores")
         outside = any(grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted)
         share = self.share and not outside
         found: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
@@ -75,7 +73,7 @@ class Mean(Aggregator):
             found["models"] = {model: self._figures(cells, unit, share=share) for model, cells in models.items()}
         return found
 
-    def _figures(self, cells: Mapping[WholeCell, int], unit: int, *, share: bool) -> dict[str, JSON]:
+    def _figures(self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool) -> dict[str, JSON]:
         (n, mean, stderr), clusters = _exactly(cells, unit), sum(cells.values())
         found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
         if self.profile == "upstream":
@@ -97,7 +95,7 @@ def _mean(samples: float, scores: float) -> dict[str, float | None]:
     return {"mean": scores / samples if samples else None}
 
 
-def _exactly(cells: Mapping[WholeCell, int], unit: int) -> tuple[int, float | None, float | None]:
+def _exactly(cells: Mapping[tuple[Any, ...], int], unit: int) -> tuple[int, float | None, float | None]:
     """Return the number of scores, their mean and its standard error, each rounded once."""
     n = total = squares = products = sizes = 0
     for (size, value), times in cells.items():
@@ -117,7 +115,7 @@ def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confi
     """Return intervals of ratios of sums (figure -> divisor, dividend) that are not bound to [0, 1], also by model."""
     found: dict[str, Any] = {}
     for name, numbers in of.items():
-        every, models = grades.sums(*numbers).rounded
+        every, models = grades.sums(*numbers)
         places: list[tuple[dict[str, Any], Any]] = [(found, every)]
         if len(models) > 1:
             of_models = found.setdefault("models", {})

@@ -287,7 +287,7 @@ class PartialStatistics(_Averages):
         if not n:
             return figures | _undefined(of, _NO_REWARD)
         for name, (above, bound) in of.items():
-            tasks = grades.sums("rewards", above).rounded[0]
+            tasks = grades.sums("rewards", above)[0]
             figures[name] = float(Fraction(totals[above]) / n)
             figures[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=bound)}
         return figures
@@ -419,7 +419,7 @@ class Trials(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> dict[str, Any]:
-        models = grades.sums("records", "successes").rounded[1]
+        models = grades.sums("records", "successes")[1]
         several = len(models) > 1
         tasks: dict[str, Counter[Task]] = {}
         for model, cells in models.items():
@@ -549,7 +549,7 @@ class PassHatK(Trials):
                 runs[json.dumps(key.run)] += self._succeeded(grade)
         if "null" in runs or not runs:
             return _no_figures(_MCPMARK, "the runs are not named" if runs else _NO_TRIAL)
-        tasks = grades.sums("records", "successes").rounded[0]
+        tasks = grades.sums("records", "successes")[0]
         total, k = sum(tasks.values()), len(runs)
         rates = [round(runs[name] / total, 6) for name in sorted(runs)]
         mean = sum(rates) / k

@@ -323,7 +323,7 @@ class Hallucination(Aggregator):
         for name in grades.totals:
             if name.startswith("set "):
                 of = name.removeprefix("set")
-                tasks = {rate: grades.sums(f"of_{rate}{of}", rate + of).rounded[0] for rate in RATES}
+                tasks = {rate: grades.sums(f"of_{rate}{of}", rate + of)[0] for rate in RATES}
                 intervals = {rate: ratio_interval(each, confidence=self.confidence) for rate, each in tasks.items()}
                 named = {f"{rate}_hallucination_rate_interval": each for rate, each in intervals.items()}
                 sets[of[1:]] = {**named, **_rates(grades.totals, of)}

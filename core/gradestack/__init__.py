@@ -18,6 +18,7 @@ _NAMES = {
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut error_text first_of guarded "
     "library missing_library reading suggest",
+    "gates.verdicts": "gate_texts",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked reply_text schema_of visible",
@@ -28,7 +29,7 @@ _NAMES = {
     "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
-    "output": "csv_line distinguishing_decimals terminal_line",
+    "output": "csv_line terminal_line",
     "outcome.pages": "publish with_trajectories",
     "comparison.compared": "Comparison",
     "comparison.paired": "compared_rows",

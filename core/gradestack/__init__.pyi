@@ -45,6 +45,7 @@ from gradestack.estimates import jackknife as jackknife
 from gradestack.estimates import ratio as ratio
 from gradestack.estimates import ratio_interval as ratio_interval
 from gradestack.estimates import t_quantile as t_quantile
+from gradestack.gates.verdicts import gate_texts as gate_texts
 from gradestack.grading.loop import Progress as Progress
 from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component
@@ -99,7 +100,6 @@ from gradestack.model import skipped as skipped
 from gradestack.outcome.pages import publish as publish
 from gradestack.outcome.pages import with_trajectories as with_trajectories
 from gradestack.output import csv_line as csv_line
-from gradestack.output import distinguishing_decimals as distinguishing_decimals
 from gradestack.output import terminal_line as terminal_line
 from gradestack.python_api import RunArguments as RunArguments
 from gradestack.python_api import figures as figures

@@ -14,7 +14,6 @@ import msgspec
 
 from gradestack.comparison.figures import Figure, Pair, figure_pairs, headline_labels, mean_pair
 from gradestack.comparison.paired import (
-    Difference,
     all_rows,
     detectable,
     difference,
@@ -22,6 +21,7 @@ from gradestack.comparison.paired import (
     mcnemar,
     numbers,
     tasks_needed,
+    up_and_down,
 )
 from gradestack.comparison.sides import UNMATCHED, Failed, Side, differing
 from gradestack.declared import with_unit
@@ -177,7 +177,7 @@ def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) ->
         word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
         declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
         row |= _noise(a, b, key)
-    up, down = sum(gap > 0 for gap in pair.gaps), sum(gap < 0 for gap in pair.gaps)
+    up, down = up_and_down(pair.gaps)
     better, worse = {"higher": (up, down), "lower": (down, up)}.get(declared["better_is"], (None, None))
     return row | {"better": better, "worse": worse, "same": len(pair.tasks) - up - down, **declared}
 
@@ -201,8 +201,8 @@ def _row(pair: Pair, rules: Rules) -> dict[str, Any]:
         "b": pair.b,
         "difference": asked.difference,
         "stderr": asked.stderr,
-        "ci95": _ends(pair.difference(0.95)),
-        "interval": {"confidence": rules.confidence, "ends": _ends(asked), "reason": asked.reason or None},
+        "ci95": pair.difference(0.95).ends,
+        "interval": {"confidence": rules.confidence, "ends": asked.ends, "reason": asked.reason or None},
         "p": asked.p,
         "p_exact": asked.p_exact,
         "p_holm": None,
@@ -214,10 +214,6 @@ def _row(pair: Pair, rules: Rules) -> dict[str, Any]:
     for name, only in zip(("only_a", "only_b"), pair.only, strict=True):
         row |= {name: only[:_LISTED], f"{name}_count": len(only)}
     return row
-
-
-def _ends(of: Difference) -> list[float] | None:
-    return None if of.low is None or of.high is None else [of.low, of.high]
 
 
 def _noise(a: Side, b: Side, key: str) -> dict[str, float]:
@@ -261,16 +257,19 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     def change(kind: Any, name: str) -> dict[str, Any]:
         own_a, own_b = causes_a.get((kind, name), {}), causes_b.get((kind, name), {})
         shares = [[own.get(task, 0) / of[task] for task in tasks] for own, of in ((own_a, of_a), (own_b, of_b))]
-        known = difference([after - before for before, after in zip(*shares, strict=True)], confidence=rules.confidence)
-        p = known.p if known.p_exact is None else known.p_exact
+        gaps = [after - before for before, after in zip(*shares, strict=True)]
+        known = difference(gaps, confidence=rules.confidence)
+        p = known.p_exact
+        if p is None:
+            p = mcnemar(*up_and_down(gaps)) if single else known.p
         return {
             "name": name,
             "a": sum(shares[0]) / len(tasks),
             "b": sum(shares[1]) / len(tasks),
             "trials": [sum(own_a.values()), sum(own_b.values())],
             "difference": known.difference,
-            "ends": _ends(known),
-            "p": mcnemar(known.better, known.worse) if single and known.p_exact is None else p,
+            "ends": known.ends,
+            "p": p,
         }
 
     found: dict[str, Any] = {}
@@ -328,7 +327,7 @@ def _facets(a: Side, b: Side, key: str, name: str, rules: Rules) -> list[dict[st
         groups.setdefault(str(a.facet(name, task)), []).append(gap)
     of = {group: difference(gaps, confidence=rules.confidence, bounded=pair.share) for group, gaps in groups.items()}
     return [
-        {"group": group, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
+        {"group": group, "tasks": len(groups[group]), "difference": each.difference, "ends": each.ends, "p": each.p}
         for group, each in sorted(of.items(), key=lambda item: (_sign(a, key) * (item[1].difference or 0.0), item[0]))
     ]
 

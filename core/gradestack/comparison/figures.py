@@ -50,7 +50,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     def difference(self, confidence: float) -> Difference:
         """Return how far the figures are apart."""
         if self.reason:
-            return Difference(len(self.tasks), self.gap, None, None, None, None, None, 0, 0, 0, self.reason)
+            return Difference(self.gap, reason=self.reason)
         return difference(self.gaps, confidence=confidence, bounded=self.share, value=self.gap)
 
 

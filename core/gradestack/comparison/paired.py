@@ -28,18 +28,19 @@ _MOST_TASKS = 10_000_000
 class Difference(msgspec.Struct, frozen=True):
     """How B differs from A on one metric; None where something is undefined."""
 
-    tasks: int
     difference: float | None
-    stderr: float | None
-    low: float | None
-    high: float | None
-    p: float | None  # two-sided, of the paired t test
-    p_exact: float | None
+    stderr: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None  # two-sided, of the paired t test
+    p_exact: float | None = None
     """Share of sign patterns whose sum is as far from 0 as the observed one; up to 20 differences that are not 0."""
-    better: int
-    worse: int
-    same: int
     reason: str = ""
+
+    @property
+    def ends(self) -> list[float] | None:
+        """Both ends of the interval."""
+        return None if self.low is None or self.high is None else [self.low, self.high]
 
 
 def difference(
@@ -47,25 +48,26 @@ def difference(
 ) -> Difference:
     """Return how far task differences are from 0."""
     count = len(values)
-    better, worse = sum(each > 0 for each in values), sum(each < 0 for each in values)
     mean = math.fsum(values) / count if count else None
     shown = mean if value is None else value
     if mean is None or shown is None or count < 2:
-        reason = "one task" if count else "no task in common"
-        return Difference(count, shown, None, None, None, None, None, better, worse, count - better - worse, reason)
+        return Difference(shown, reason="one task" if count else "no task in common")
     exact, q = sign_flips(values), t_quantile((1 + confidence) / 2, count - 1)
-    tallies = (better, worse, count - better - worse)
-    if not better and not worse:
+    if not any(values):
         half = q * q / (count + q * q)
-        return Difference(count, 0.0, 0.0, -half, half, 1.0, 1.0, *tallies)
+        return Difference(0.0, 0.0, -half, half, 1.0, 1.0)
     if all(math.isclose(each, values[0], rel_tol=1e-12 if value is None else _REACHED) for each in values):
-        reason = "every task differs by the same"
-        return Difference(count, shown, 0.0, None, None, None, exact, *tallies, reason)
+        return Difference(shown, 0.0, p_exact=exact, reason="every task differs by the same")
     stderr = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (count - 1) / count)
     low, high = shown - q * stderr, shown + q * stderr
     if bounded:
         low, high = max(-1.0, low), min(1.0, high)
-    return Difference(count, shown, stderr, low, high, t_test(shown / stderr, count - 1), exact, *tallies)
+    return Difference(shown, stderr, low, high, t_test(shown / stderr, count - 1), exact)
+
+
+def up_and_down(values: Sequence[float]) -> tuple[int, int]:
+    """Return how many values are above 0, and how many below."""
+    return sum(each > 0 for each in values), sum(each < 0 for each in values)
 
 
 def t_test(t: float, df: int) -> float:

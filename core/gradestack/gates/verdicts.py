@@ -33,7 +33,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.grading.metrics import Count, counts_by_model, in_all
 from gradestack.grading.plan import SampleRule, Success
-from gradestack.jsonio.values import as_map, as_text, compact
+from gradestack.jsonio.values import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack.model import JSON, Grade, Outcome
 from gradestack.output import counted, distinguishing_decimals, terminal_line
 from gradestack.table import Table
@@ -437,27 +437,37 @@ _LISTED = 3
 
 def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
     """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide has it."""
-    verdict = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}"
-    notes = terminal_line("; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)]))
+    verdict, (actual, more) = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}", gate_texts(gate)
+    notes = terminal_line("; ".join([f"actual: {actual}{certainty(gate)}", *more]))
     return (verdict, f"  {notes}") if apart else (f"{verdict} ({notes})",)
 
 
-def _actual(gate: Mapping[str, Any]) -> str:
+def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[str]]:
+    """Return the figure a gate of a summary compared, and what people should know of it.
+
+    Args:
+        gate: The gate, by whomever the summary was written.
+        decimals: The fewest a figure has; it has as many as show its verdict.
+    """
+    return _actual(gate, decimals), [*_notes(gate, decimals)]
+
+
+def _actual(gate: Mapping[str, Any], decimals: int) -> str:
     """Return the figure a gate compared; those of its conditions where it compares none itself."""
-    parts = gate.get("conditions")
-    if parts:
-        shown = [f"({_actual(part)})" if "conditions" in part else _actual(part) for part in parts]
-        return f" {gate['operator']} ".join(shown)
-    actual, metric = gate["actual"], gate.get("metric")
-    value = gate.get("value", actual)
-    if actual is None:
+    if parts := [*map(as_map, as_list(gate.get("conditions")))]:
+        shown = [_actual(part, decimals) for part in parts]
+        shown = [f"({text})" if "conditions" in part else text for part, text in zip(parts, shown, strict=True)]
+        return f" {as_text(gate.get('operator'))} ".join(shown)
+    actual, value, metric = (gate.get(name) for name in ("actual", "value", "metric"))
+    if actual is None or as_number(actual) is None:
         return "n/a"
+    value = actual if value is None or as_number(value) is None else value
     if gate.get("kind") == "baseline":
-        return f"{actual:+.1f} points" if metric in PERCENT else f"{actual:+.2f}"
+        return f"{actual:+.1f} points" if metric in PERCENT else f"{actual:+.{decimals}f}"
     if metric == SHARE:
         actual, value = as_percent(actual), as_percent(value)
     percent = metric in (SHARE, *PERCENT)
-    return f"{distinguishing_decimals(actual, value, 1)}%" if percent else distinguishing_decimals(actual, value)
+    return f"{distinguishing_decimals(actual, value, 1 if percent else decimals)}{'%' * percent}"
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
@@ -477,23 +487,23 @@ def certainty(gate: Mapping[str, Any]) -> str:
     return shown
 
 
-def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
+def _notes(gate: Mapping[str, Any], decimals: int) -> Iterator[str]:
     """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
-    if "reason" in gate:
-        yield gate["reason"]
+    if reason := as_text(gate.get("reason")):
+        yield reason
     if "uncalibrated" in gate:
         yield f"uncalibrated: {gate['uncalibrated']}"
-    if "flips" in gate:
-        yield f"{counted(gate['flips']['fixed'], 'run')} fixed, {gate['flips']['broken']} broken"
+    if flips := as_map(gate.get("flips")):
+        yield f"{counted(as_count(flips.get('fixed')), 'run')} fixed, {as_count(flips.get('broken'))} broken"
     if gate.get("kind") == "max_failed":
-        bad = gate.get("unreadable", 0)
-        number = gate["failed"] + gate["missing"] + bad
-        yield f"{number} of {gate['of']} for {gate['grader']}{f', {bad} of them unreadable' if bad else ''}"
-    parts = [*left_out(gate)]
+        failed, missing, bad = (as_count(gate.get(name)) for name in ("failed", "missing", "unreadable"))
+        unreadable = f", {bad} of them unreadable" if bad else ""
+        yield f"{failed + missing + bad} of {as_count(gate.get('of'))} for {gate.get('grader')}{unreadable}"
+    parts = left_out(gate)
     for key, lost, of in parts:
         yield f"{lost} of {of} failed or missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
-    groups = gate.get("groups", {})
-    losing = [f"{name} ({_actual(each)})" for name, each in groups.items() if not each["passed"]]
+    groups = {name: as_map(each) for name, each in as_map(gate.get("groups")).items()}
+    losing = [f"{name} ({_actual(each, decimals)})" for name, each in groups.items() if not each.get("passed")]
     if losing:
         more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
         yield f"not in {', '.join(losing[:_LISTED])}{more}"
@@ -513,13 +523,11 @@ def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
 
 def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     """Return grader key, number and total of failed or missing samples a gate does not count; not of its groups."""
-    found: dict[str, tuple[int, int]] = {}
-    for part in gate.get("conditions", ()):
-        found |= {key: (lost, of) for key, lost, of in left_out(part)}
-    counted: Any = gate.get("counted", {})
-    of: Any = gate.get("of")
-    if not isinstance(counted, Mapping):
-        counted, of = {gate["metric_key"]: counted}, {gate["metric_key"]: of}
+    found = {key: (lost, of) for part in as_list(gate.get("conditions")) for key, lost, of in left_out(as_map(part))}
+    counted, of = (
+        each if isinstance(each, Mapping) else {as_text(gate.get("metric_key")): each}
+        for each in (gate.get("counted", {}), gate.get("of"))
+    )
     for key, number in counted.items():
-        found[key] = (of[key] - number, of[key])
-    return [(key, lost, of) for key, (lost, of) in found.items() if lost]
+        found[key] = (as_count(of.get(key)) - as_count(number), as_count(of.get(key)))
+    return [(key, lost, of) for key, (lost, of) in found.items() if lost > 0]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradestack import Declarations, Report, Table, distinguishing_decimals, which_is_better, with_unit
+from gradestack import Declarations, Report, Table, gate_texts, which_is_better, with_unit
 from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages.draw import Shape, scale_of
@@ -248,48 +248,19 @@ def gate_of(gate: Mapping[str, Any]) -> Shape:
     known = [None if of_samples else as_number(gate.get(name)) for name in ("actual", "value")]
     passed, interval = gate.get("passed") is True, _interval(ends, unit)
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
-    uncalibrated = brief(f"uncalibrated: {gate['uncalibrated']}", 200) if "uncalibrated" in gate else ""
+    (actual, notes), lost = gate_texts(gate, 3), "" if gate.get("outcome") != "no_data" else "nothing was graded"
     return Shape(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
-        actual=_actual(gate),
-        note=", ".join(filter(None, (unsure, _note(gate), uncalibrated))),
+        actual=brief(actual, 200),
+        note=", ".join(filter(None, (unsure, *[brief(each, 300) for each in notes or [lost]]))),
         at=scale_of(known[0], scale),
         threshold=scale_of(known[1], scale),
         low=scale_of(ends[0]),
         high=scale_of(ends[1]),
         interval=f"interval {interval}" if interval else "",
     )
-
-
-def _actual(gate: Mapping[str, Any]) -> str:
-    """Return the figure a gate compared with enough digits to see its verdict, or those of its conditions."""
-    parts = [_actual(as_map(part)) for part in as_list(gate.get("conditions"))]
-    if parts:
-        return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
-    metric, actual, value = gate.get("metric"), as_number(gate.get("actual")), as_number(gate.get("value"))
-    if actual is None or value is None or isinstance(gate.get("actual"), int):
-        return number(gate.get("actual"))
-    if metric not in (*_PERCENT, "failed_share"):
-        return distinguishing_decimals(actual, value, 3)
-    scale = 100 if metric == "failed_share" else 1
-    return f"{distinguishing_decimals(scale * actual, scale * value, 1)}%"
-
-
-def _note(gate: Mapping[str, Any]) -> str:
-    compared, of = gate.get("counted"), gate.get("of")
-    if gate.get("reason"):
-        return brief(as_text(gate["reason"]), 300)
-    if gate.get("kind") == "baseline" and gate.get("actual") is not None:
-        flips = as_map(gate.get("flips"))
-        return f"{as_count(flips.get('fixed'))} runs fixed, {as_count(flips.get('broken'))} broken"
-    if gate.get("kind") == "max_failed":
-        lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
-        return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)
-    if isinstance(compared, int) and isinstance(of, int) and compared < of:
-        return f"{of - compared} of {of} failed or missing"
-    return "nothing was graded" if gate.get("outcome") == "no_data" else ""
 
 
 def counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:

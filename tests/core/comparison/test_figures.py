@@ -275,7 +275,7 @@ def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_
     known = difference([after - before for before, after in zip(*alike, strict=True)])
     assert found["difference"] == pytest.approx(known.difference, abs=1e-12)
     assert (found["stderr"], found["p"]) == (pytest.approx(known.stderr), pytest.approx(known.p))
-    assert found["moved"] == known.better + known.worse
+    assert found["moved"] == sum(before != after for before, after in zip(*alike, strict=True))
 
 
 MIDDLE = DATA["middle"]
@@ -421,7 +421,6 @@ REWARDS = [-0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, 0.5, 0.5,
 def test_the_same_model_against_itself_differs_by_chance():
     """Half of its trials against the other half: no evidence, and what such a comparison could have shown."""
     found = difference([*REWARDS, *[0.0] * 33])
-    assert (found.better, found.worse, found.same, found.tasks) == (7, 10, 33, 50)
     assert (round(found.difference, 3), round(found.low, 3), round(found.high, 3)) == (-0.02, -0.111, 0.071)
     assert (round(found.p, 3), round(found.p_exact, 3)) == (0.659, 0.825)
     assert round(detectable(found.stderr * math.sqrt(50), 50), 3) == 0.129

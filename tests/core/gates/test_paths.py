@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradestack import distinguishing_decimals
 from gradestack.gates.rules import NoFigure, number_at, split_path
 from gradestack.gates.verdicts import gate_lines
+from gradestack.output import distinguishing_decimals
 from tests.core.outcomes import data
 
 DATA = data(__file__, "paths.yaml")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import Any
 
@@ -197,17 +197,10 @@ def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | Non
     guess = ((NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(wanted)) / size) ** 2  # of the normal distribution
     if guess > 2 * _MOST_TASKS:
         return None
-    low, high = 1, max(2, math.ceil(guess))
-    while power(size, high) < wanted:
-        low, high = high, math.ceil(1.05 * high) + 1
-        if high > _MOST_TASKS:
-            return None
-    low = max(low, min(high - 1, math.floor(0.9 * guess)))
-    low = 1 if low > 1 and power(size, low) >= wanted else low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if power(size, middle) < wanted else (low, middle)
-    return high
+    near = max(2, math.floor(0.9 * guess))
+    low = near if power(size, near) < wanted else 2
+    found = bisect_left(range(2 * near + 20), wanted, low, key=partial(power, size))
+    return found if found <= _MOST_TASKS else None
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:

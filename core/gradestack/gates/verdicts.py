@@ -34,11 +34,12 @@ from gradestack.gates.rules import (
 from gradestack.grading.metrics import Count, counts_by_model, in_all
 from gradestack.grading.plan import SampleRule, Success
 from gradestack.jsonio.values import as_count, as_list, as_map, as_number, as_text, compact
-from gradestack.model import JSON, Grade, Outcome
+from gradestack.model import JSON, Outcome
 from gradestack.output import counted, distinguishing_decimals, terminal_line
-from gradestack.table import Table
+from gradestack.table import Numbers, Table
 
-_WIDTH = 3  # numbers of a cell
+_CELL = ("", "sum", "beyond")
+"""What a task adds of a grader: how many grades count, their sum, and how many are no share."""
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
@@ -106,14 +107,14 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         tasks, total = self._joint(gate, list(weights)), math.fsum(weights.values())
 
         def formula(*sums: float) -> dict[str, float | None]:
-            parts = [(weight, *sums[_WIDTH * at :][:2]) for at, weight in enumerate(weights.values())]
+            parts = [(weight, *sums[len(_CELL) * at :][:2]) for at, weight in enumerate(weights.values())]
             if not all(counted for _, counted, _ in parts):
                 return {"figure": None}
             return {"figure": math.fsum(weight * found / counted for weight, counted, found in parts) / total}
 
-        width = _WIDTH * len(weights)
-        counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
-        outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
+        width = len(_CELL) * len(weights)
+        counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, len(_CELL))]
+        outside = any(cell[at] for cell in tasks for at in range(2, width, len(_CELL)))
         estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
         bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in weights]
         shares = [low >= 0 and high <= 1 for low, high in bounds]
@@ -127,19 +128,16 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
         """Return what tasks add for all graders together, and how many tasks add that."""
-        table, (_, tasks) = self.table, self.table.tasks()
-        columns = [(table.verdicts[key].codes, [_cell(gate, grade) for grade in table.grades(key)]) for key in keys]
-        by_task: dict[int, list[list[Cell]]] = {}
-        for row in self.rows:
-            for at, (codes, cells) in enumerate(columns):
-                if (cell := cells[codes[row]]) is not None:
-                    by_task.setdefault(tasks[row], [[] for _ in keys])[at].append(cell)
-        sums = [
-            [math.fsum(cell[at] for cell in of) for of in each for at in range(_WIDTH)] for each in by_task.values()
-        ]
-        found = Counter(map(tuple, sums))
+        table, by_task = self.table, dict[str, list[Mapping[str, float]]]()
+        for at, key in enumerate(keys):
+            added = [_added(gate, grade.outcome, grade.score) for grade in table.grades(key)]
+            grades = Grades(table, key, self.part, (added, table.verdicts[key].codes))
+            for task, numbers in grades.numbers_by_task().items():
+                by_task.setdefault(task, [{} for _ in keys])[at] = dict(numbers)
+        found = Counter(tuple([of.get(name, 0) for of in each for name in _CELL]) for each in by_task.values())
         if self.unreadable and over_total(gate):
-            found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self.unreadable
+            lost = {"": 1, **(_added(gate, Outcome.FAILED, None) or {})}
+            found[tuple([lost.get(name, 0) for _ in keys for name in _CELL])] += self.unreadable
         return found
 
     def groups(self, per: str) -> dict[str, Scores]:
@@ -160,17 +158,13 @@ def _weights(gate: AggregateGate) -> Mapping[str, float]:
     return gate.weights if isinstance(gate, WeightedGate) else {gate.metric_key or "": 1.0}
 
 
-def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
-    """Return what a grade adds to the figure a gate compares: how many count, their sum, and whether it is no share."""
-    if grade.score is not None:
-        value = int(gate.sample_passes(grade.score)) if gate.aggregation in PERCENT else float(grade.score)
-        return (1, value, int(not 0 <= value <= 1))
-    return _lost(gate) if over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING) else None
-
-
-def _lost(gate: AggregateGate) -> Cell:
-    """Return what a sample without a score adds: it counts against the gate."""
-    return (1, int(gate.op in ("lt", "lte")), 0)
+def _added(gate: AggregateGate, outcome: Outcome, score: float | None) -> Numbers | None:
+    """Return what a grade adds to the figure a gate compares; what has no score may count against the gate."""
+    if score is not None:
+        value = int(gate.sample_passes(score)) if gate.aggregation in PERCENT else score
+        return {"sum": value, "beyond": int(not 0 <= value <= 1)}
+    lost = over_total(gate) and outcome in (Outcome.FAILED, Outcome.MISSING)
+    return {"sum": int(gate.op in ("lt", "lte"))} if lost else None
 
 
 def _names(values: Sequence[Any]) -> list[str]:

@@ -148,18 +148,8 @@ def interval(
 ) -> Interval:
     """Return the interval of a figure, for ``summary.json``; or the reason why there is none.
 
-    With q = t((1 + confidence) / 2, C - 1) and h = q se / (v (1 - v)), a share v between 0 and 1 has
-    ``[expit(logit v - h), expit(logit v + h)]`` (``method`` "logit_t"); at 0 and 1, and where all tasks are alike,
-    Wilson's interval with n = C and z = q ("wilson"). Within one task of 0 or 1 (C v <= 1 or C (1 - v) <= 1, C >= 5),
-    where the spread of tasks says little, it is no narrower than Wilson's, and its end there no farther from 0 or 1
-    than ``1 - confidence ** (1 / C)``.
-
-    Amounts, of which a few tasks often have most, have Hall's interval ("skewed_t"), ``[v - se f(q), v - se f(-q)]``
-    with ``f(x) = 3 / g (cbrt(1 + g (x - g / 6)) - 1)`` and g = S / sqrt(C). S is the skewness of the pseudo-values, at
-    least 2 c min(1, c) with c = se sqrt(C) / v (a gamma distribution's is 2 c); q has 2 / (2 / (C - 1) + K / C) degrees
-    of freedom, K their excess kurtosis, at least 1.5 S^2, a gamma distribution's. None where se is more than half of v.
-
-    Other figures have ``v -+ q se`` ("t"). Where all tasks are alike, only a share has an interval.
+    Which form it has, and the formulas, stand in docs/figures.md: "logit_t" and "wilson" of shares, "skewed_t" (Hall's)
+    of amounts, else "t".
 
     Args:
         of: The figure.
@@ -435,16 +425,9 @@ def ratio_interval(
 ) -> Interval:
     """Return the interval of a ratio of sums over tasks, for ``summary.json``.
 
-    A task that adds nothing to the divisor has no part in the figure.
-
-    Args:
-        tasks: Divisor and dividend of a task -> how many tasks have them; the figure is the sum of the dividends over
-            that of the divisors.
-        n: Number of samples; default: the divisor.
-        confidence: Of the interval.
-        share: Whether the figure is bound to [0, 1].
-        least: What a figure that is no share cannot be below.
-        most: What it cannot be above.
+    ``tasks`` are divisor and dividend of a task -> how many tasks have them: the figure is the sum of the dividends
+    over that of the divisors, in which a task that adds nothing to the divisor has no part. ``n`` is the number of
+    samples, by default the divisor; the rest is as for ``interval``.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())

@@ -1,8 +1,4 @@
-"""Differences between two runs of the same tasks: paired t, exact sign flips, and what could have been seen.
-
-With d_t the mean of B minus the mean of A of task t, over T tasks: D = mean of d_t, stderr = sd(d) / sqrt(T), the
-interval D -+ t(T - 1) stderr. Tasks are the unit, however many runs each has.
-"""
+"""Differences between two runs of the same tasks: paired t, exact sign flips, and what could have been seen."""
 
 from __future__ import annotations
 

@@ -192,12 +192,7 @@ def quantile(ordered: list[float], q: float) -> float:
 
 
 def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
-    """Return one grader's figures.
-
-    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / (graded + failed + missing)``;
-    ``pass_rate = 100 x passed / attempted``. Attempted means graded. Skipped samples, to which the grader does not
-    apply, are outside all of these; ``total`` alone counts them. Without a graded sample each is None.
-    """
+    """Return one grader's figures; attempted means graded, and skipped samples are in ``total`` alone."""
     total, graded = sum(count.states.values()), count.graded
     upstream = profile == "upstream"
     attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
 from collections.abc import Iterable, Mapping
-from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -13,6 +12,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, Status
+from gradestack.jsonio import check_depth
 from gradestack_plugins.deepfabric.aggregators import FIGURES, NO_SCORE
 from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric, as_numbers, weighted
 from gradestack_plugins.deepfabric.options import OLD, USUAL, Reading
@@ -58,55 +58,36 @@ def _error(sample: Sample, grade: Grade | None) -> str | None:
     return fault.message if fault is not None and fault.code != NO_SCORE else None
 
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_WORDS: Final = {None: "null", True: "true", False: "false"}
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, default=lambda x: dict(x) if isinstance(x, Mapping) else str(x)
+).encode
+_ODD_NUMBER: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|NaN|-?Infinity|-?\d(?:\.\d+)?e-0\d')
 
 
 def render(value: Any, level: int = 0) -> str:
-    """Return a value as the original writes it: indent 2, non-ASCII kept, NaN and infinities as null."""
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, int):
-        return int.__repr__(value)
-    if isinstance(value, float):
-        return number(value)
-    rows = []  # filled by loops: a comprehension is a call more before Python 3.12, half the levels
-    opening, closing = "[]"
-    if isinstance(value, dict | Mapping):
-        opening, closing = "{}"
-        for key, item in value.items():
-            rows.append(f"{_text(str(key))}: {render(item, level + 1)}")
-    elif isinstance(value, list | tuple):
-        for item in value:
-            rows.append(render(item, level + 1))  # noqa: PERF401
-    else:
-        return _text(str(value))
-    inner = "\n" + "  " * (level + 1)
-    return f"{opening}{inner}{f',{inner}'.join(rows)}{inner[:-2]}{closing}" if rows else opening + closing
+    """Return a value as the original writes it: indent 2, non-ASCII kept, NaN and infinities as null.
+
+    Lone surrogates, which UTF-8 cannot carry, are escaped; RecursionError where it is nested too deeply.
+    """
+    text = _encode(value)
+    check_depth(text)
+    if any(mark in text for mark in ("e-0", "NaN", "Infinity")):
+        text = _ODD_NUMBER.sub(_number, text)
+    text = msgspec.json.format(text.encode(errors="surrogatepass"), indent=2).decode(errors="surrogatepass")
+    return text.encode(errors="backslashreplace").decode().replace("\n", "\n" + "  " * level)
 
 
-def _text(value: str) -> str:
-    text = encode_basestring(value)
-    if text.isascii():
-        return text
-    # UTF-8 cannot carry a lone surrogate, so it is escaped as JSON allows.
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def number(value: float) -> str:
-    """Return a float as the original writes it: like Python, but 0.00001 and exponents without a leading zero."""
-    if not math.isfinite(value):
-        return "null"
-    text = float.__repr__(value)
-    mantissa, mark, exponent = text.partition("e-")
+def _number(found: re.Match[str]) -> str:
+    """Return a number like Python, but 0.00001 and exponents without a leading zero; texts as they are."""
+    mantissa, mark, exponent = found[0].partition("e-0")
+    if mantissa[0] == '"':
+        return found[0]
     if not mark:
-        return text
-    if exponent != "05":
-        return f"{mantissa}e-{exponent.lstrip('0')}"
-    sign, digits = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
-    return f"{sign}0.0000{digits.replace('.', '')}"
+        return "null"
+    if exponent != "5":
+        return f"{mantissa}e-{exponent}"
+    sign = "-" if mantissa[0] == "-" else ""
+    return f"{sign}0.0000{mantissa.lstrip('-').replace('.', '')}"
 
 
 ARTEFACT = "deepfabric.json"

@@ -221,7 +221,7 @@ class DeepFabric(Grader):
     """The version of the program that ``upstream`` follows: ``4.13`` (4.10 to 4.13) or ``4.3``."""
     multi_turn: bool = False
     """Grade all recorded turns by the tools that were called, instead of the first call alone."""
-    max_turns: int = 10
+    max_turns: int = attrs.field(default=10, validator=attrs.validators.ge(1))
     """How many turns ``multi_turn`` looks at."""
     tool_call_parser: Parser = "generic"
     """How ``upstream`` finds calls in replies that are text (4.3 has one way of its own)."""
@@ -238,8 +238,6 @@ class DeepFabric(Grader):
     def __attrs_post_init__(self) -> None:
         if self.weights is not None and self.metric_weights is not None:
             raise ValueError("weights and metric_weights are two names of one option: give one of them")
-        if self.max_turns < 1:
-            raise ValueError(f"max_turns must be at least 1, got {self.max_turns}")
         if self.multi_turn and self.profile == "upstream" and self.upstream_version == OLD:
             raise ValueError("multi_turn came with version 4.4: upstream_version 4.3 does not have it")
         self.resolved_weights  # noqa: B018  refuse bad weights before any data is read

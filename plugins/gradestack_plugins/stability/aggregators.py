@@ -301,7 +301,7 @@ class Stability(Aggregator):
     """What a run's value is: ``label``, ``passed``, or the label where there is one."""
     threshold: float = 1.0
     """Score from which a run passes, where its grader has no verdict of its own."""
-    runs: int | None = None
+    runs: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     """Runs asked for per task (k), where the records do not say."""
     divisor: Literal["processed", "items"] | None = None
     """What means are divided by; default ``processed`` (upstream: ``items``)."""
@@ -311,12 +311,8 @@ class Stability(Aggregator):
     """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
-        if self.runs is not None and self.runs < 1:
-            raise ValueError(f"runs must be at least 1, got {self.runs}")
         if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
             raise ValueError("labels must name at least two different labels")
-        if not math.isfinite(self.threshold):
-            raise ValueError("threshold must be a finite number")
 
     @property
     @override

@@ -31,7 +31,7 @@ from gradestack import (
     valid_confidence,
 )
 from gradestack_plugins.statistics.mean import unbounded_intervals
-from gradestack_plugins.tau_bench.grader import check_tolerance, finite_number, is_success, reward_of
+from gradestack_plugins.tau_bench.grader import finite_number, is_success, reward_of
 
 SUCCESS_ABOVE: Final = 0.9
 """A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
@@ -126,10 +126,6 @@ class Binary(_Averages):
     )
 
     threshold: float = SUCCESS_ABOVE
-
-    def __attrs_post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be a finite number, got {self.threshold}")
 
     @override
     def numbers(self, grade: Grade) -> dict[str, float] | None:
@@ -377,14 +373,9 @@ class Trials(Aggregator):
     reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "2"
 
-    tolerance: float = 1e-6
-    max_k: int | None = None
+    tolerance: float = attrs.field(default=1e-6, validator=attrs.validators.ge(0))
+    max_k: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-
-    def __attrs_post_init__(self) -> None:
-        check_tolerance(self.tolerance)
-        if self.max_k is not None and self.max_k < 1:
-            raise ValueError(f"max_k must be at least 1, got {self.max_k}")
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
@@ -484,7 +475,6 @@ class PassHatK(Trials):
     preset: str | None = attrs.field(default=None, converter=_with_version)
 
     def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
         if self.preset is None:
             return
         contradicting = {"trials": self.trials is not None, "tolerance": self.tolerance != 1e-6}

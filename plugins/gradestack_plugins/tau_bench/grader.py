@@ -81,16 +81,13 @@ class TauPartial(Grader):
     words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
     sums: ClassVar[frozenset[str]] = frozenset({"similarities", "similarity"})
 
-    name_weight: float = 0.4
-    argument_weight: float = 0.6
+    name_weight: float = attrs.field(default=0.4, validator=attrs.validators.ge(0))
+    argument_weight: float = attrs.field(default=0.6, validator=attrs.validators.ge(0))
     ignore_calls: tuple[str, ...] = ()
     no_expected: Literal["strict", "skip"] = "strict"
     profile: Profile = "documented"
 
     def __attrs_post_init__(self) -> None:
-        for name, weight in (("name_weight", self.name_weight), ("argument_weight", self.argument_weight)):
-            if not math.isfinite(weight) or weight < 0:
-                raise ValueError(f"{name} must be a finite number of at least 0, got {weight}")
         total = self.name_weight + self.argument_weight
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
@@ -269,11 +266,8 @@ class TauReward(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
     words: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
-    tolerance: float = 1e-6
+    tolerance: float = attrs.field(default=1e-6, validator=attrs.validators.ge(0))
     profile: Profile = "documented"
-
-    def __attrs_post_init__(self) -> None:
-        check_tolerance(self.tolerance)
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -316,12 +310,6 @@ def _reward_reasons(sample: Sample, recorded: Mapping[str, object]) -> Iterator[
 def is_success(score: float, tolerance: float) -> bool:
     """Return whether a score is within ``tolerance`` of 1, both bounds included."""
     return 1.0 - tolerance <= score <= 1.0 + tolerance
-
-
-def check_tolerance(tolerance: float) -> None:
-    """Raise ValueError where a tolerance is negative or not finite."""
-    if not math.isfinite(tolerance) or tolerance < 0:
-        raise ValueError(f"tolerance must be a finite number of at least 0, got {tolerance}")
 
 
 def reward_of(value: Any) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 import re
 import warnings
 from collections.abc import Iterable
@@ -272,14 +271,9 @@ class NumericClose(_Comparison):
             number in it, so that "The answer is 42." is understood. The reference is always read whole.
     """
 
-    rel_tol: float = 1e-9
-    abs_tol: float = 0.0
+    rel_tol: float = attrs.field(default=1e-9, validator=attrs.validators.ge(0))
+    abs_tol: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
     number: Literal["whole", "first", "last"] = "whole"
-
-    def __attrs_post_init__(self) -> None:
-        for name, value in (("rel_tol", self.rel_tol), ("abs_tol", self.abs_tol)):
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be a number of at least 0, got {value}")
 
     @override
     def compare(self, text: str, truth: str) -> Grade:

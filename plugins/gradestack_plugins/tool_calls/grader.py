@@ -111,13 +111,11 @@ class ToolCalls(Grader):
     count: Literal["attempted", "executed"] | None = None
     empty: Empty | None = None
     score: FigureName | None = None
-    max_pairs: int = 65_536
+    max_pairs: int = attrs.field(default=65_536, validator=attrs.validators.ge(1))
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
     _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.max_pairs < 1:
-            raise ValueError(f"max_pairs must be at least 1, got {self.max_pairs}")
         names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]
         stated = {name: value for name in names if (value := getattr(self, name)) is not None}
         preset = find(self.preset) if self.preset is not None else None if stated else find(DOCUMENTED)

@@ -79,7 +79,6 @@ def _number(text: str) -> float:
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _sorted: Final = json.JSONEncoder(sort_keys=True, default=dict).encode
 _plain: Final = json.JSONDecoder(parse_float=_number, parse_constant=str).decode
-_merged: Final = msgspec.json.Decoder(float_hook=_number).decode
 _FLOAT: Final = re.compile(rb"\d[.e]")
 
 
@@ -92,13 +91,12 @@ def identity_of(call: ToolCall) -> str | bytes | None:
     try:
         with suppress(TypeError, ValueError, OverflowError):
             text = _encode(told)
-            if b"null" not in text:  # which may be no number
-                return _encode(_merged(text)) if _FLOAT.search(text) else text
+            if b"null" not in text and not _FLOAT.search(text):  # null may be no number
+                return text
         plain = _plain(_sorted(told))
-        try:
+        with suppress(TypeError, ValueError, OverflowError):  # raised by a lone surrogate or a huge integer
             return _encode(plain)
-        except (TypeError, ValueError, OverflowError):  # a lone surrogate or a huge integer
-            return _sorted(plain)
+        return _sorted(plain)
     except (RecursionError, TypeError, ValueError, OverflowError):
         return None
 
@@ -371,14 +369,10 @@ class CallRepeats(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    loop: int = 3
-    period: int = 4
+    loop: int = attrs.field(default=3, validator=attrs.validators.ge(2))
+    period: int = attrs.field(default=4, validator=attrs.validators.ge(1))
     count: Count = "attempted"
     requestor: str | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if self.loop < 2 or self.period < 1:
-            raise ValueError("loop is at least 2 rounds and period at least 1 call")
 
     @override
     def grade(self, sample: Sample) -> Grade:

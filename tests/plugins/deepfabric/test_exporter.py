@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gradestack
 from gradestack import BadRecord, Source
-from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, number, prediction, render
+from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, prediction, render
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from tests.core.outcomes import data
 from tests.plugins.deepfabric.conftest import evaluate, native_text
@@ -63,7 +63,7 @@ NUMBERS = DATA["numbers"]
 @pytest.mark.parametrize(("value", "text"), NUMBERS)
 def test_numbers(value, text):
     """Floats are written as the original writes them."""
-    assert number(value) == text
+    assert render(value) == text
 
 
 json_values = st.recursive(

@@ -32,7 +32,7 @@ def graded(request, tau):
     DATA["bad_weights_are_refused"],
 )
 def test_bad_weights_are_refused(weights, message):
-    """Weights must be finite, not negative, and sum to 1."""
+    """Weights must not be negative, and sum to 1."""
     with pytest.raises(ValueError, match=re.escape(message)):
         TauPartial(name_weight=weights[0], argument_weight=weights[1])
 

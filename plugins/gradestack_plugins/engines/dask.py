@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import ConfigError, Engine, PluginError, ResultT, Shard, replace
+from gradestack import ConfigError, Engine, ResultT, Shard, replace
 from gradestack_plugins.engines.machine import parse_size, usable_cores, valid_workers
-from gradestack_plugins.engines.processes import AHEAD, Raised, alone, uninterrupted
+from gradestack_plugins.engines.processes import InOrder, uninterrupted
 from gradestack_plugins.engines.time_limit import limits_of
 
 _LEAST = 64 * 1024 * 1024
@@ -72,15 +70,10 @@ class Dask(Engine):
 
         stack = contextlib.ExitStack()
         try:
-            place = getattr(
-                getattr(work, "pieces", None), "folder", None
-            )  # of a run's directory, which all machines see
-            if not isinstance(place, Path):
-                place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
             workers = min(self.workers or usable_cores(), len(shards))
             silence = limits_of(work).scheduler_seconds
             cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience, silence))
-            yield from _Run(work, shards, cluster, place.absolute()).results()
+            yield from _Run(work, shards, cluster).results()
         finally:
             try:
                 with uninterrupted():
@@ -91,63 +84,37 @@ class Dask(Engine):
                 raise
 
 
-class _Run:
-    def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any, place: Path) -> None:
-        from gradestack_plugins.engines import dask_task  # noqa: PLC0415 - needs dask's own pickle
-
-        self.work, self.cluster, self.place, self.tasks = work, cluster, place, dask_task
-        self.shards = [_absolute(shard) for shard in shards]
-        self.order = dask_task.Order.write(work, self.shards, place)
-        self.done: dict[int, Any] = {}
+class _Run(InOrder):
+    def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
+        super().__init__(work, [_absolute(shard) for shard in shards])
+        self.cluster, self.order = cluster, cluster.order(work)
         self.futures: dict[Any, int] = {}
 
-    def results(self) -> Iterator[Any]:
-        try:
-            for turn in range(len(self.shards)):
-                while turn not in self.done:
-                    self._give(turn)
-                    self._take()
-                result = self.done.pop(turn)
-                if isinstance(result, Raised):
-                    raise result.again()
-                yield result
-        finally:
-            self.order.remove()
-
-    def _give(self, turn: int) -> None:
+    @override
+    def give(self, turn: int) -> None:
         threads = self.cluster.threads()
-        under_way = set(self.futures.values())
-        for place in range(turn, min(len(self.shards), turn + AHEAD * threads)):
-            if len(self.futures) >= 2 * threads:
-                return
-            if place not in self.done and place not in under_way:
-                self.futures[self.cluster.submit(self.tasks.Task(self.order, self.shards[place]))] = place
+        room = max(0, 2 * threads - len(self.futures))
+        for place in self.waiting(turn, threads, self.futures.values())[:room]:
+            self.futures[self.cluster.submit(self.shards[place], self.order)] = place
 
-    def _take(self) -> None:
+    @override
+    def take(self) -> None:
         for future in self.cluster.wait(list(self.futures)):
             place = self.futures.pop(future)
             answer = self.cluster.answer(future)
             if answer is not None:
-                self.done[place] = self._alone(place) if answer.killed else answer.value
+                self.done[place] = self.alone(place, certain=1) if answer.killed else answer.value
 
-    def _alone(self, place: int) -> Any:
-        try:
-            return alone(self.work, self.shards[place], self._attempt, certain=1)
-        except PluginError as error:  # told when it is the shard's turn
-            return Raised(error)
-
-    def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
-        order = self.tasks.Order.write(work, [shard], self.place)
-        try:
-            while True:
-                future = self.cluster.submit(self.tasks.Task(order, shard))
-                while not self.cluster.wait([future]):
-                    pass
-                answer = self.cluster.answer(future)
-                if answer is not None:
-                    return not answer.killed, answer.value
-        finally:
-            order.remove()
+    @override
+    def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
+        order = self.cluster.order(work)
+        while True:
+            future = self.cluster.submit(shard, order)
+            while not self.cluster.wait([future]):
+                pass
+            answer = self.cluster.answer(future)
+            if answer is not None:
+                return not answer.killed, answer.value
 
 
 def _absolute(shard: Shard) -> Shard:

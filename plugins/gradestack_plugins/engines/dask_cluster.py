@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -20,9 +20,9 @@ from distributed import Client, Future, KilledWorker, Scheduler, Security, SpecC
 from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 
-from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, error_text
+from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, Shard, __version__, error_text
 from gradestack_plugins.engines.dask_local import LocalWorkers, scratch
-from gradestack_plugins.engines.dask_task import VERSIONS
+from gradestack_plugins.engines.dask_task import VERSIONS, work_on, written
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.processes import TRIES, Raised
 
@@ -67,14 +67,22 @@ class Cluster:
         """Return how many shards the workers can do at the same time; 1 while there are none."""
         return max(1, self._threads)
 
-    def submit(self, task: Callable[[], Any]) -> Future:
-        """Have a task done."""
-        try:
-            future = self._client.submit(task, key=f"gradestack-{uuid.uuid4().hex}", pure=False)
-        except Exception as error:
-            raise self._gone() from error
+    def order(self, work: Any) -> Future:
+        """Have work at hand for what is submitted with it, wherever that comes to be done."""
+        return self._submit(bytes, written(work))
+
+    def submit(self, shard: Shard, order: Future) -> Future:
+        """Have a shard worked on."""
+        path = shard.input.path
+        future = self._submit(work_on, order, shard, path.stat().st_size if path.is_file() else 0, __version__)
         future.add_done_callback(lambda _: self._wake.set())
         return future
+
+    def _submit(self, *task: Any) -> Future:
+        try:
+            return self._client.submit(*task, key=f"gradestack-{uuid.uuid4().hex}", pure=False)
+        except Exception as error:
+            raise self._gone() from error
 
     def wait(self, futures: Sequence[Future]) -> list[Future]:
         """Return those that are done; none after a second in which none was."""

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 import re
-import select
 import signal
 import sys
 import threading
@@ -132,23 +131,6 @@ def die_with_forker(parent: int) -> None:
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:  # gone before the system was asked
-        os._exit(1)
-
-
-def die_with_pipe(end: int) -> None:
-    """Have the system kill this process when the last one that can write to a pipe is gone. Linux only.
-
-    For a process whose parent is not the one to follow: a server starts it.
-    """
-    if sys.platform != "linux":
-        return
-    import fcntl  # noqa: PLC0415 - not on every system
-
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(end, fcntl.F_SETSIG, int(signal.SIGKILL))
-        fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([end], [], [], 0)[0]:  # gone before the system was asked
         os._exit(1)
 
 

@@ -8,6 +8,7 @@ gets, the record it dies of is reported as a failed sample, and the rest of the 
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import gc
 import io
@@ -20,7 +21,7 @@ import threading
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from typing import Any
@@ -33,7 +34,6 @@ from gradestack_plugins.engines.machine import (
     allocated,
     be_expendable,
     die_with_forker,
-    die_with_pipe,
     leave_when,
     limit_memory,
     memory_share,
@@ -140,6 +140,8 @@ RETIRED = 78
 """Exit code of a worker that has kept so much memory that a new one had better go on."""
 _SECONDS_TO_END = 5.0
 _SAFE_PATH = "PYTHONSAFEPATH"
+AHEAD = 4
+"""Shards per worker that may be given out or finished ahead of the one whose turn it is."""
 LOOK = 1.0
 """Seconds after which processes nothing is heard of are looked after."""
 
@@ -156,6 +158,49 @@ class Raised:
         if self.trace:
             self.error.add_note(self.trace)
         return self.error
+
+
+class InOrder(abc.ABC):
+    """A run of work over shards: some are given out ahead, results come in order."""
+
+    def __init__(self, work: Any, shards: Sequence[Shard]) -> None:
+        self.work, self.shards = work, shards
+        self.done: dict[int, Any] = {}
+
+    def results(self) -> Iterator[Any]:
+        """Yield what the work says to the shards."""
+        for turn in range(len(self.shards)):
+            while turn not in self.done:
+                self.give(turn)
+                self.take()
+            result = self.done.pop(turn)
+            if isinstance(result, Raised):
+                raise result.again()
+            yield result
+
+    @abc.abstractmethod
+    def give(self, turn: int) -> None:
+        """Give shards out, that whose turn it is first."""
+
+    @abc.abstractmethod
+    def take(self) -> None:
+        """Wait until some are done, or a second."""
+
+    @abc.abstractmethod
+    def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
+        """Apply work to a shard on a worker of its own, as ``Attempt`` has it."""
+
+    def waiting(self, turn: int, workers: int, given: Collection[int]) -> list[int]:
+        """Return the places of shards that may be given out, and are not."""
+        window = range(turn, min(len(self.shards), turn + AHEAD * workers))
+        return [place for place in window if place not in given and place not in self.done]
+
+    def alone(self, place: int, **known: Any) -> Any:
+        """Return the result of a shard lost too often; the error of one that has none is told when it is its turn."""
+        try:
+            return alone(self.work, self.shards[place], self.attempt, **known)
+        except PluginError as error:
+            return Raised(error)
 
 
 def context() -> Any:
@@ -262,12 +307,10 @@ def _print_lines() -> None:
 
 
 def _follow(forker: int | None) -> None:
-    """Have this process end with the run, whatever it is at by then."""
+    """Have this process end with the run, where it was forked whatever it is at by then."""
     run = multiprocessing.parent_process()
     if forker is not None:
         die_with_forker(forker)
-    elif run is not None:
-        die_with_pipe(run.sentinel)
 
     def gone() -> bool:
         return os.getppid() != forker if forker is not None else run is not None and not run.is_alive()
@@ -396,8 +439,6 @@ class Member:
             self._process.close()
 
 
-AHEAD = 4
-"""Shards per worker that may be given out or finished ahead of the one whose turn it is."""
 _STILLBORN = 3
 """Processes that may end before they are ready, in a row."""
 
@@ -432,50 +473,30 @@ class Processes(Engine):
             run.close()
 
 
-class _Run:
+class _Run(InOrder):
     def __init__(self, work: Any, shards: list[Shard], workers: int, memory: int | None) -> None:
-        self.work, self.shards, self.workers, self.memory = work, shards, workers, memory
+        super().__init__(work, shards)
+        self.workers, self.memory = workers, memory
         self.members: list[Member] = []
-        self.done: dict[int, Any] = {}
-        self.given: set[int] = set()
         self.lost: dict[int, int] = {}
         self.stillborn = 0
 
-    def results(self) -> Iterator[Any]:
-        for place in range(len(self.shards)):
-            while place not in self.done:
-                self._give(place)
-                self._take(self.members)
-            self.given.discard(place)
-            result = self.done.pop(place)
-            if isinstance(result, Raised):
-                raise result.again()
-            yield result
-
-    def _give(self, turn: int) -> None:
-        window = range(turn, min(len(self.shards), turn + AHEAD * self.workers))
-        waiting = [place for place in window if place not in self.given and place not in self.done]
-        while waiting and len(self.members) < self.workers:
-            self._hire(waiting.pop(0))
-        for queue in (1, 2):
+    @override
+    def give(self, turn: int) -> None:
+        waiting = self.waiting(turn, self.workers, {place for each in self.members for place in each.places})
+        for _ in range(min(len(waiting), self.workers - len(self.members))):
+            with uninterrupted():
+                self.members.append(Member(self.work, self.shards, self.memory))
+        for queue, least in ((1, 1), (2, self.workers)):
             for member in self.members:
-                if len(waiting) >= (1 if queue == 1 else self.workers) and len(member.places) < queue:
-                    self._hand(member, waiting.pop(0))
+                if len(waiting) >= least and len(member.places) < queue:
+                    member.give(waiting.pop(0))
 
-    def _hire(self, place: int) -> None:
-        with uninterrupted():
-            member = Member(self.work, self.shards, self.memory)
-            self.members.append(member)
-        self._hand(member, place)
-
-    def _hand(self, member: Member, place: int) -> None:
-        self.given.add(place)
-        member.give(place)
-
-    def _take(self, members: Sequence[Member]) -> None:
-        lines = {member.line: member for member in members}
+    @override
+    def take(self) -> None:
+        lines = {member.line: member for member in self.members}
         heard = [lines[line] for line in wait(list(lines), LOOK)]
-        for member in heard or [each for each in members if each.exit_code is not None]:
+        for member in heard or [each for each in self.members if each.exit_code is not None]:
             try:
                 answer = member.take()
             except EOFError:
@@ -490,21 +511,13 @@ class _Run:
         self.members.remove(member)
         places, ready, code = list(member.places), member.ready, member.exit_code
         member.close(at_once=True)
-        self.given.difference_update(places)
         if not ready:
             self._miscarried(code)
         elif places and code != RETIRED:
             first = places[0]
             self.lost[first] = self.lost.get(first, 0) + (TRIES if code in ENDED_FOR_TIME else 1)
             if self.lost[first] >= TRIES:
-                self.given.add(first)
-                self.done[first] = self._alone(self.shards[first], code)
-
-    def _alone(self, shard: Shard, code: int | None) -> Any:
-        try:
-            return alone(self.work, shard, self._attempt, why=self._why(shard, code))
-        except PluginError as error:  # told when it is the shard's turn
-            return Raised(error)
+                self.done[first] = self.alone(first, why=self._why(self.shards[first], code))
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:
         return full(shard, self.memory) if code == OUT_OF_MEMORY else None
@@ -516,7 +529,8 @@ class _Run:
             hint = 'a script that uses threads needs `if __name__ == "__main__":` around what it runs'
             raise PluginError(msg, hint, "or use the engine `serial`")
 
-    def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
+    @override
+    def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
         while True:
             member = Member(work, [shard], self.memory)
             member.give(0)

@@ -7,8 +7,8 @@ import logging
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
-import attrs
 import pytest
 from distributed import Client
 
@@ -18,7 +18,7 @@ from gradestack_plugins.engines import dask_cluster, dask_local, dask_task
 from gradestack_plugins.engines.dask import Dask
 from gradestack_plugins.engines.dask_cluster import Cluster, _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
-from gradestack_plugins.engines.dask_task import Order, Task
+from gradestack_plugins.engines.dask_task import work_on, written
 from tests.core.outcomes import some_of
 
 
@@ -118,44 +118,37 @@ def test_options_that_make_no_sense_beside_an_address(options):
 
 
 @pytest.fixture
-def order(tmp_path, shards, monkeypatch):
-    """An order as it is sent to a process that has none yet, and a shard."""
-    monkeypatch.setattr(dask_task, "_loaded", {})
-    shard = shards(1)[0]
-    return Order.write(_twice(), [shard], tmp_path), shard
+def sent(tmp_path, shards, monkeypatch):
+    """Work as it is sent to a process that has none yet, a shard, and the size of its file."""
+    monkeypatch.setattr(dask_task, "_loaded", (b"", None))
+    return written(_twice()), shards(1)[0], 100
 
 
-def test_what_is_sent_is_small_and_read_once(order, tmp_path):
-    """The work lies in the run's directory; a worker that has read it needs no file any more."""
-    sent, shard = order
-    assert sent.version == __version__
-    assert Task(sent, shard)() == (0, True)
-    sent.remove()
-    assert [path.name for path in tmp_path.iterdir()] == ["data"]
-    assert Task(sent, shard)() == (0, True)
+def test_what_is_sent_is_read_once(sent, monkeypatch):
+    assert work_on(*sent, __version__) == (0, True)
+    monkeypatch.setattr(dask_task, "pickle", None)
+    assert work_on(*sent, __version__) == (0, True)
 
 
-def test_a_worker_that_cannot_see_the_data(order):
-    sent, shard = order
-    shard.input.path.write_bytes(b"")
+def test_a_worker_that_cannot_see_the_data(sent):
+    path = sent[1].input.path
+    path.write_bytes(b"")
     with pytest.raises(DataError, match=r"/data: the dask worker on .* sees 0 bytes of it, there were 100"):
-        Task(sent, shard)()
-    shard.input.path.unlink()
+        work_on(*sent, __version__)
+    path.unlink()
     with pytest.raises(DataError, match=r"/data: the dask worker on .* cannot see it\n.*must be on a path that all"):
-        Task(sent, shard)()
+        work_on(*sent, __version__)
 
 
-def test_a_worker_that_cannot_see_the_run(order, tmp_path):
-    sent, shard = order
-    sent.remove()
-    with pytest.raises(DataError, match=f"{tmp_path}: the dask worker on .* cannot see it: No such file"):
-        Task(sent, shard)()
+def test_a_worker_that_cannot_see_the_run(sent, tmp_path):
+    work = written(SimpleNamespace(pieces=SimpleNamespace(folder=tmp_path / "out")))
+    with pytest.raises(DataError, match=f"{tmp_path}/out: the dask worker on .* cannot see it"):
+        work_on(work, *sent[1:], __version__)
 
 
-def test_a_worker_of_another_version(order):
-    sent, shard = order
+def test_a_worker_of_another_version(sent):
     with pytest.raises(ConfigError, match=rf"has gradestack {__version__}, this is 9\.9"):
-        Task(attrs.evolve(sent, version="9.9"), shard)()
+        work_on(*sent, "9.9")
 
 
 def test_workers_that_never_join(tmp_path, monkeypatch):

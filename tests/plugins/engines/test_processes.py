@@ -241,13 +241,12 @@ STUCK = DATA["stuck"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with what it is at")
-@pytest.mark.parametrize("way", ["fork", "forkserver"])
-def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, way, until):
+def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
     """A pattern that takes for ever keeps the interpreter's lock; the run is killed, and so is the worker."""
     script, place = tmp_path / "script.py", tmp_path / "workers"
     script.write_text(STUCK)
     place.mkdir()
-    run = subprocess.Popen([sys.executable, script, way, place])
+    run = subprocess.Popen([sys.executable, script, place])
     try:
         until(lambda: any(place.iterdir()))
         worker = int(next(place.iterdir()).name)

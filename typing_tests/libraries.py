@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import assert_type
 
-from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Report, Reporter, Sample
+from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Sample
 from gradestack.jsonio import dumps, iter_list, list_ranges, loads
 from gradestack.testing import (
     Check,
@@ -11,7 +11,6 @@ from gradestack.testing import (
     check_component,
     check_grader,
     check_reader,
-    check_reporter,
     checks,
     masked,
     nasty_samples,
@@ -26,10 +25,9 @@ def graders_and_aggregators(grader: Grader, aggregator: Aggregator) -> None:
     check_grader(aggregator)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def readers_and_reporters(reader: Reader, reporter: Reporter, report: Report) -> None:
+def readers(reader: Reader) -> None:
     """Check one of each, and the records of all."""
     check_reader(reader, Path("runs.jsonl"), scratch=Path("scratch"))
-    check_reporter(reporter, report, Path("scratch"))
     for check in checks("gradestack-acme", reads={"acme": Path("runs.jsonl")}, known={"grader x: laws": "why"}):
         assert_type(check, Check)
         assert_type(check(), None)

@@ -17,7 +17,7 @@ import gradestack
 from gradestack import DataError, Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import worker
-from gradestack.rundir.place import RowsFile
+from gradestack.rundir.place import GrowingFile
 from tests.core import toy_components
 from tests.core.code_samples import SHAPES
 from tests.core.toy_components import ROOT, make_registry
@@ -104,9 +104,9 @@ def full_disk(monkeypatch):
     """Return a function that makes a run, whose disk is full from the n-th piece of rows on, and gives its error."""
 
     def stopped(pieces: int, run: Callable[[], object]) -> DataError:
-        append, left = RowsFile.append, [pieces]
+        append, left = GrowingFile.append, [pieces]
 
-        def full(self: RowsFile, part: Path) -> object:
+        def full(self: GrowingFile, part: Path) -> object:
             if not left[0]:
                 os.write(self._to, part.read_bytes()[:50])  # what still fitted
                 raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
@@ -114,7 +114,7 @@ def full_disk(monkeypatch):
             return append(self, part)
 
         with monkeypatch.context() as disk:
-            disk.setattr(RowsFile, "append", full)
+            disk.setattr(GrowingFile, "append", full)
             with pytest.raises(DataError, match="No space left on device") as caught:
                 run()
         return caught.value

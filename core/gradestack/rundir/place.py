@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -219,21 +220,8 @@ def _move(new: Path, place: Path) -> None:
         _move(path, to)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write data to a file that is open without a buffer, which may take a part of it at a time."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def cut_off(descriptor: int, size: int) -> None:
-    """Leave so many bytes of a file, and go on writing behind them."""
-    os.ftruncate(descriptor, size)
-    os.lseek(descriptor, size, os.SEEK_SET)
-
-
-class RowsFile:
-    """results.jsonl while it grows, shard by shard; ``size`` bytes are written so far."""
+class GrowingFile:
+    """A file that is written at its end; ``size`` bytes of it are whole."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
         self.path, self.size = path, size
@@ -249,20 +237,27 @@ class RowsFile:
     def copy(self, part: Path) -> int:
         """Add the content of a file and return its size."""
         with part.open("rb", buffering=0) as file:
-            size = 0
-            try:
-                while piece := file.read(1 << 20):
-                    write_all(self._to, piece)
-                    size += len(piece)
-            except OSError as error:
-                error.filename = error.filename or str(self.path)
-                raise
+            return self.write(iter(partial(file.read, 1 << 20), b""))
+
+    def write(self, pieces: Iterable[bytes]) -> int:
+        """Add bytes, whole or not at all, and return how many."""
+        size = 0
+        try:
+            for piece in pieces:
+                rest = memoryview(piece)
+                while rest:  # a file without a buffer may take a part at a time
+                    rest = rest[os.write(self._to, rest) :]
+                size += len(piece)
+        except OSError as error:
+            error.filename = error.filename or str(self.path)
+            raise
         self.size += size
         return size
 
     def trim(self) -> None:
         """Cut off what was not added to its end."""
-        cut_off(self._to, self.size)
+        os.ftruncate(self._to, self.size)
+        os.lseek(self._to, self.size, os.SEEK_SET)
 
     def synchronise(self) -> None:
         """Have everything added so far on the disk before returning."""

@@ -38,7 +38,7 @@ from gradestack.model import BadRecord, Sample, Source, Status
 from gradestack.report import ROWS, header_of
 from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.rundir.header import differences, fingerprint, range_mark
-from gradestack.rundir.place import RowsFile, Staging, cut_off, synchronise, write_all
+from gradestack.rundir.place import GrowingFile, Staging, synchronise
 from gradestack.suites.spec import RECORDED, Suite
 
 _BUFFER = 1 << 18  # bytes of rows that are written at once
@@ -305,17 +305,16 @@ class Journal:
 
     def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
         self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
-        self._staging, self._mark = staging, mark
-        self._to = os.open(staging.journal, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-        self._rows_file: RowsFile | None = None
+        self._staging, self._mark, self._whole = staging, mark, 0
+        self._lines: GrowingFile | None = None
+        self._rows_file: GrowingFile | None = None
         self._waiting: list[tuple[bytes, Sequence[Path]]] = []
         """Lines, each with the native pieces that have to be on disk before it."""
         self._due = time.monotonic() + PAUSE
-        self._size = 0
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         """Yield what an earlier attempt has on record; refuse what has changed since."""
-        base, size = self._staging.base, 0
+        base = self._staging.base
         with open_regular(self._staging.journal) as lines:
             first = _parsed(lines.readline())
             self.damaged = first is None
@@ -324,7 +323,7 @@ class Journal:
                     why = "cannot be continued, these are not the same as when it was begun"
                     raise ConfigError(f"{self._staging.place}: {why}", *changed, _ANEW)
                 self.started = first["started"]
-                size = lines.tell()
+                self._whole = lines.tell()
                 source = self._rows_source()
                 room = source.stat().st_size if source is not None else 0
                 for shard, line in zip(shards, lines, strict=False):
@@ -338,12 +337,11 @@ class Journal:
                         why = f"cannot be continued, {shard.input.shown} has changed"
                         raise ConfigError(f"{self._staging.place}: {why}", _ANEW)
                     yield result
-                    self.recorded, self.rows, size = self.recorded + 1, self.rows + entry["rows"], lines.tell()
+                    self.recorded, self.rows, self._whole = self.recorded + 1, self.rows + entry["rows"], lines.tell()
                 path = self._staging.path / ROWS
                 if self.rows and source is not None and source != path:
-                    with closing(RowsFile(path)) as copy:
+                    with closing(GrowingFile(path)) as copy:
                         copy.copy(source)
-        cut_off(self._to, size)
 
     def _rows_source(self) -> Path | None:
         place = self._staging.place
@@ -352,39 +350,36 @@ class Journal:
         committed = header_of(place).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
-    def begin(self, rows: RowsFile | None) -> None:
+    def begin(self, rows: GrowingFile | None) -> None:
         """Start writing; rows go into the file given, where any are kept."""
         self._rows_file = rows
+        self._lines = GrowingFile(self._staging.journal, self._whole if self.recorded else 0)
         if not self.recorded:
-            cut_off(self._to, 0)
-            write_all(self._to, _line({"fingerprint": self._mark, "started": self.started}))
-        self._size = os.lseek(self._to, 0, os.SEEK_CUR)
+            self._lines.write([_line({"fingerprint": self._mark, "started": self.started})])
+        self._whole = self._lines.size
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
         """Take down a shard whose rows are in results.jsonl."""
         line = _line({**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size})
         self._waiting.append((line, list(result.parts.native.values())))
         if time.monotonic() > self._due:
-            self._write()
+            self.finish()
 
-    def _write(self) -> None:
+    def _write(self, lines: GrowingFile) -> None:
         """Have rows and pieces on disk, then the lines; behind what was written before, whatever became of the rest."""
         begun = time.monotonic()
-        try:
-            cut_off(self._to, self._size)
-            if self._rows_file is not None:
-                self._rows_file.synchronise()
-            for path in chain.from_iterable(native for _, native in self._waiting):
-                synchronise(path)
-            if not self.recorded:
-                synchronise(self._staging.path)
-                synchronise(self._staging.base)
-            write_all(self._to, b"".join(line for line, _ in self._waiting))
-            os.fsync(self._to)
-        except OSError as error:
-            error.filename = error.filename or str(self._staging.journal)
-            raise
-        self._size = os.lseek(self._to, 0, os.SEEK_CUR)
+        lines.size = self._whole
+        lines.trim()
+        if self._rows_file is not None:
+            self._rows_file.synchronise()
+        for path in chain.from_iterable(native for _, native in self._waiting):
+            synchronise(path)
+        if not self.recorded:
+            synchronise(self._staging.path)
+            synchronise(self._staging.base)
+        lines.write(line for line, _ in self._waiting)
+        lines.synchronise()
+        self._whole = lines.size
         self.recorded += len(self._waiting)
         self._waiting = []
         now = time.monotonic()
@@ -392,21 +387,21 @@ class Journal:
 
     def finish(self, *, short: bool = False) -> None:
         """Have everything on disk; ``short``: not where nothing was written yet and there is little to lose."""
-        if self._waiting and (self.recorded or not short or time.monotonic() > self._due):
-            self._write()
+        if self._lines is not None and self._waiting and (self.recorded or not short or time.monotonic() > self._due):
+            self._write(self._lines)
 
     def close(self, *, failed: bool = False) -> int:
         """Write what can be written, making room where the disk ``failed``; return the number of shards on record."""
-        with suppress(OSError):  # what was written before counts
-            if failed and self._to >= 0:
-                if self._rows_file is not None:
-                    self._rows_file.trim()
-                for path in self._staging.parts.glob("*.rows*"):
-                    path.unlink()
-            self.finish(short=not failed)
-        if self._to >= 0:
-            os.close(self._to)
-            self._to = -1
+        if self._lines is not None:
+            with suppress(OSError):  # what was written before counts
+                if failed:
+                    if self._rows_file is not None:
+                        self._rows_file.trim()
+                    for path in self._staging.parts.glob("*.rows*"):
+                        path.unlink()
+                self.finish(short=not failed)
+            self._lines.close()
+            self._lines = None
         return self.recorded
 
 
@@ -439,7 +434,7 @@ class DirectoryRecorder:
         self.damaged = False
         self._journal: Journal | None = None
         """Where finished shards are recorded; None where there is nothing to be continued."""
-        self._rows: RowsFile | None = None
+        self._rows: GrowingFile | None = None
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold."""
@@ -447,13 +442,13 @@ class DirectoryRecorder:
         if len(shards) > 1 or known:
             mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
             self._journal = Journal(self._staging, mark, self.started)
-            if self._resume:
+            if known:
                 for result in self._journal.take_up(shards):
                     self._keep_native(result)
                     yield result
-                self.started, self.damaged = self._journal.started, known and self._journal.damaged
+                self.started, self.damaged = self._journal.started, self._journal.damaged
         if self._keep_rows:
-            self._rows = RowsFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
+            self._rows = GrowingFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
         if self._journal is not None:
             self._journal.begin(self._rows)
 

@@ -72,7 +72,6 @@ from gradestack.model import (
 )
 from gradestack.python_api import run
 from gradestack.registry import Registry, discover, flaw, normal, qualified
-from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
 from gradestack.runner import grade_suite
@@ -91,6 +90,7 @@ _FIRST = 200  # samples of each file that graders are checked over
 
 Graded = Sequence[tuple[Key, Grade]]
 Steps = Callable[[Path], object]
+Laws = Iterator[tuple[str, Steps]]
 
 
 def check_component(component: Component) -> None:
@@ -323,18 +323,6 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
             assert str(copy_path) in str(error), f"the message does not name the file: {error}"
 
 
-def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
-    """Check that the same report gives the same bytes, in the empty directory ``scratch`` and nowhere else."""
-    written = []
-    for name in ("one", "two"):
-        (out := scratch / name).mkdir()
-        pages = sorted(reporter.write(report, out))
-        assert pages, "no page was written"
-        assert pages == sorted(path for path in out.rglob("*") if path.is_file()), "it wrote files it does not return"
-        written.append({page.relative_to(out): page.read_bytes() for page in pages})
-    assert written[0] == written[1], "the same report gave different bytes"
-
-
 class NeedsExample(ConfigError):
     """A component cannot be checked without one made with its required options."""
 
@@ -433,7 +421,7 @@ def checks(
             continue
         for number, each in enumerate(made):
             own |= {} if shown else {(component.kind, name): each}
-            for law, steps in _laws(each, registry, samples, path, file).items():
+            for law, steps in _laws(each, registry, samples, path, file):
                 found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
         if component.kind == "stack":
             found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
@@ -464,22 +452,18 @@ def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
     return []
 
 
-def _laws(
-    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
-) -> dict[str, Steps]:
-    found: dict[str, Steps] = {}
+def _laws(made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None) -> Laws:
     if isinstance(made, Grader):
-        found["laws"] = lambda _: check_grader(made, samples)
-        found["aggregators are there"] = lambda _: [registry.find("aggregator", name) for name in made.aggregators]
+        yield "laws", lambda _: check_grader(made, samples)
+        yield "aggregators are there", lambda _: [registry.find("aggregator", name) for name in made.aggregators]
     elif isinstance(made, Aggregator):
-        found["laws"] = lambda _: check_aggregator(made)
+        yield "laws", lambda _: check_aggregator(made)
     elif isinstance(made, Extractor):
-        found["laws"] = lambda _: check_extractor(made, samples)
+        yield "laws", lambda _: check_extractor(made, samples)
     elif path is not None:
-        found["laws"] = lambda scratch: check_reader(made, path, scratch=scratch)
+        yield "laws", lambda scratch: check_reader(made, path, scratch=scratch)
     if isinstance(made, Grader | Aggregator) or path is not None:
-        found["hash seeds"] = lambda _: check_hash_seeds(made, path, file)
-    return found
+        yield "hash seeds", lambda _: check_hash_seeds(made, path, file)
 
 
 def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:

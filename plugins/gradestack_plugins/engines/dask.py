@@ -13,7 +13,7 @@ from typing_extensions import override
 from gradestack import ConfigError, Engine, ResultT, Shard, replace
 from gradestack_plugins.engines.machine import parse_size, usable_cores, valid_workers
 from gradestack_plugins.engines.processes import InOrder, uninterrupted
-from gradestack_plugins.engines.time_limit import limits_of
+from gradestack_plugins.engines.time_limit import folder_of, limits_of
 
 _LEAST = 64 * 1024 * 1024
 """Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""
@@ -71,8 +71,8 @@ class Dask(Engine):
         stack = contextlib.ExitStack()
         try:
             workers = min(self.workers or usable_cores(), len(shards))
-            silence = limits_of(work).scheduler_seconds
-            cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience, silence))
+            told = (self.patience, limits_of(work).scheduler_seconds, folder_of(work))
+            cluster = stack.enter_context(connected(self.address, workers, self.memory, *told))
             yield from _Run(work, shards, cluster).results()
         finally:
             try:

@@ -7,11 +7,13 @@ import contextlib
 import logging
 import socket
 import sys
+import tempfile
 import threading
 import time
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -21,7 +23,7 @@ from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 
 from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, Shard, __version__, error_text
-from gradestack_plugins.engines.dask_local import LocalWorkers, scratch
+from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import VERSIONS, work_on, written
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.processes import TRIES, Raised
@@ -170,12 +172,16 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def connected(
-    address: str | None, workers: int, memory: str | None, patience: float, silence: float | None
+    address: str | None, workers: int, memory: str | None, patience: float, silence: float | None, folder: Path | None
 ) -> Iterator[Cluster]:
-    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards."""
+    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
+
+    What its workers put away is in a folder of the run's directory, and goes with that, should the run be killed.
+    """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        place = stack.enter_context(scratch())
+        held = tempfile.TemporaryDirectory(prefix="gradestack-dask-", dir=folder, ignore_cleanup_errors=True)
+        place = Path(stack.enter_context(held)).absolute()
         stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(place)}))
         local = None
         if address is None:

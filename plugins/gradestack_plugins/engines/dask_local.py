@@ -15,13 +15,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import BinaryIO
 
 from gradestack import PluginError
 from gradestack_plugins.engines.machine import be_expendable, leave_when, limit_memory
@@ -30,45 +27,8 @@ _STILLBORN = 3
 """Processes that may end before they have joined the scheduler."""
 
 
-_NAME = "gradestack-dask-"
-_HELD = "held"
-"""File of a run's directory that is locked as long as the run lives."""
 _TO_TIDY = 3.0
 """Seconds within which a worker that has lost its scheduler finds that the run is gone."""
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """Have a directory for what workers put away; those of runs that were killed are removed first."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_NAME}*/{_HELD}"):
-        with contextlib.suppress(OSError), path.open("rb") as file:  # somebody else's, or gone meanwhile
-            _lock(file)
-            shutil.rmtree(path.parent, ignore_errors=True)
-    place = Path(tempfile.mkdtemp(prefix=_NAME))
-    try:
-        with (place / _HELD).open("wb") as file:
-            with contextlib.suppress(OSError):  # without locks it is left to who cleans temporary files
-                _lock(file)
-            yield place
-    finally:
-        _remove(place)
-
-
-def _remove(place: Path) -> None:
-    """Remove a directory, although Ctrl-C may come again meanwhile: then once more, and the interruption after it."""
-    try:
-        shutil.rmtree(place, ignore_errors=True)
-    except KeyboardInterrupt:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-
-
-def _lock(file: BinaryIO) -> None:
-    if sys.platform == "win32":
-        raise OSError("no locks of files that end with their process")
-    import fcntl  # noqa: PLC0415 - not on every system
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class LocalWorkers:

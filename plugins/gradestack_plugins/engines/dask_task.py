@@ -15,7 +15,7 @@ import cloudpickle
 from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
 from gradestack_plugins.engines.local import apply
 from gradestack_plugins.engines.processes import Raised, caught
-from gradestack_plugins.engines.time_limit import limits_of, process_limit
+from gradestack_plugins.engines.time_limit import folder_of, limits_of, process_limit
 
 _HINT = "data and run directory must be on a path that all machines share, under the same name"
 VERSIONS = "the scheduler and all workers need the same versions of gradestack and its plugins"
@@ -56,8 +56,7 @@ def _work(content: bytes, version: str) -> Any:
     with _loading:
         if _loaded[0] != content:
             work = pickle.loads(content)  # noqa: S301 - the run's own
-            folder = getattr(getattr(work, "pieces", None), "folder", None)
-            if isinstance(folder, Path) and not folder.is_dir():
+            if (folder := folder_of(work)) is not None and not folder.is_dir():
                 raise DataError(f"{folder}: the dask worker on {_here()} cannot see it", _HINT)
             _loaded = content, work
         return _loaded[1]

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from gradestack import Fault, Limits, Looks, TimedOut, time_limit_text
@@ -25,6 +26,12 @@ _LOOK = 1.0
 def limits_of(work: Any) -> Limits:
     """Return what records and graders may take; what is no worker has no limits."""
     return getattr(getattr(work, "plan", None), "limits", None) or Limits()
+
+
+def folder_of(work: Any) -> Path | None:
+    """Return the folder that work writes its pieces into; None where it writes none."""
+    folder = getattr(getattr(work, "pieces", None), "folder", None)
+    return folder if isinstance(folder, Path) else None
 
 
 def overdue(seconds: float) -> Fault:

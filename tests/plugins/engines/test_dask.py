@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import sys
-import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +12,7 @@ from distributed import Client
 
 from gradestack import ConfigError, DataError, PluginError, __version__, replace
 from gradestack_plugins.engines import dask as engine_module
-from gradestack_plugins.engines import dask_cluster, dask_local, dask_task
+from gradestack_plugins.engines import dask_cluster, dask_task
 from gradestack_plugins.engines.dask import Dask
 from gradestack_plugins.engines.dask_cluster import Cluster, _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
@@ -240,31 +238,3 @@ def test_memory_that_runs_out_around_the_graders(cluster, shards):
 
     with pytest.raises(PluginError, match="data: not enough memory for the range from byte 0"):
         list(Dask(address=cluster[0]).map(large, shards(1)))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, monkeypatch):
-    """Its directory is no longer locked; that of a run that lives is, and stays."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left = tmp_path / "gradestack-dask-left"
-    left.mkdir()
-    (left / "held").touch()
-    with dask_local.scratch() as living, dask_local.scratch() as own:
-        assert {path.name for path in tmp_path.iterdir()} == {living.name, own.name}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_while_the_directory_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    remove, calls = dask_local.shutil.rmtree, []
-
-    def interrupted(path, **options):
-        calls.append(path)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        remove(path, **options)
-
-    monkeypatch.setattr(dask_local.shutil, "rmtree", interrupted)
-    with pytest.raises(KeyboardInterrupt), dask_local.scratch():
-        pass
-    assert list(tmp_path.iterdir()) == []

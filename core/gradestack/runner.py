@@ -28,12 +28,10 @@ from gradestack.rundir.place import (
     newest_unfinished,
     unfinished,
 )
-from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder, give_back_memory
+from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder
 from gradestack.suites.spec import RECORDED, RunOptions, Suite
 from gradestack.table import Table
 
-MANY = 10_000
-"""Samples from which memory is given back."""
 CONTINUE = "what was graded so far is kept: continue with --resume"
 NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was finished"
 
@@ -176,8 +174,6 @@ class _Run:
             path = staging.commit(durable=recorded > 0)  # before pages, which may take it with them
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
-        if loop.merged.samples >= MANY:
-            give_back_memory()
         report = Report(path=path, header=loads((path / HEADER).read_bytes()), summary=figures)
         complete = attrs.evolve(with_trajectories(report, suite.reader.component, self.say), registry=suite.registry)
         self.progress.phase("pages")

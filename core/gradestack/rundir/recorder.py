@@ -153,14 +153,6 @@ def free_memory() -> int | None:
     return min((each for each in found if each is not None), default=None)
 
 
-def give_back_memory() -> None:
-    """Have the C library give memory back to the system, which it keeps of texts of tasks: hundreds of megabytes."""
-    import ctypes  # noqa: PLC0415 - only here
-
-    with suppress(OSError, AttributeError, TypeError):  # no such function, or no library to ask
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _nothing(*_: Any, **__: Any) -> Any:
     """Do nothing: what is not on disk need not be prepared, noted, closed or found again."""
     return None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import ConfigError, Engine, ResultT, Shard, replace
+from gradestack import Engine, ResultT, Shard, library, replace
 from gradestack_plugins.engines.machine import parse_size, usable_cores, valid_workers
 from gradestack_plugins.engines.processes import InOrder, uninterrupted
-from gradestack_plugins.engines.time_limit import folder_of, limits_of
 
 _LEAST = 64 * 1024 * 1024
 """Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""
@@ -59,11 +57,7 @@ class Dask(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        if importlib.util.find_spec("distributed") is None:
-            raise ConfigError(
-                "the engine `dask` needs dask.distributed, which is not installed",
-                "install it: pip install distributed (extra 'dask')",
-            )
+        library("distributed", extra="dask")
         if not shards:
             return
         from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415 - half a second
@@ -71,8 +65,7 @@ class Dask(Engine):
         stack = contextlib.ExitStack()
         try:
             workers = min(self.workers or usable_cores(), len(shards))
-            told = (self.patience, limits_of(work).scheduler_seconds, folder_of(work))
-            cluster = stack.enter_context(connected(self.address, workers, self.memory, *told))
+            cluster = stack.enter_context(connected(self, work, workers))
             yield from _Run(work, shards, cluster).results()
         finally:
             try:
@@ -86,7 +79,8 @@ class Dask(Engine):
 
 class _Run(InOrder):
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
-        super().__init__(work, [_absolute(shard) for shard in shards])
+        inputs = {shard.input: replace(shard.input, path=shard.input.path.absolute()) for shard in shards}
+        super().__init__(work, [replace(shard, input=inputs[shard.input]) for shard in shards])
         self.cluster, self.order = cluster, cluster.order(work)
         self.futures: dict[Any, int] = {}
 
@@ -101,9 +95,9 @@ class _Run(InOrder):
     def take(self) -> None:
         for future in self.cluster.wait(list(self.futures)):
             place = self.futures.pop(future)
-            answer = self.cluster.answer(future)
-            if answer is not None:
-                self.done[place] = self.alone(place, certain=1) if answer.killed else answer.value
+            if (answer := self.cluster.answer(future)) is not None:
+                survived, result = answer
+                self.done[place] = result if survived else self.alone(place, certain=1)
 
     @override
     def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
@@ -112,10 +106,5 @@ class _Run(InOrder):
             future = self.cluster.submit(shard, order)
             while not self.cluster.wait([future]):
                 pass
-            answer = self.cluster.answer(future)
-            if answer is not None:
-                return not answer.killed, answer.value
-
-
-def _absolute(shard: Shard) -> Shard:
-    return replace(shard, input=replace(shard.input, path=shard.input.path.absolute()))
+            if (answer := self.cluster.answer(future)) is not None:
+                return answer  # type: ignore[no-any-return]

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 import dask.config
 from distributed import Client, Future, KilledWorker, Scheduler, Security, SpecCluster
 from distributed.comm.addressing import parse_address, parse_host_port
@@ -27,6 +26,7 @@ from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import VERSIONS, work_on, written
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.processes import TRIES, Raised
+from gradestack_plugins.engines.time_limit import folder_of, limits_of
 
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
 _SECONDS_TO_CLOSE = 10.0
@@ -43,14 +43,6 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-@attrs.frozen
-class Answer:
-    """What became of a task: a result, an error, or that it ends every worker."""
-
-    value: Any = None
-    killed: bool = False
-
-
 class Cluster:
     """A connected cluster."""
 
@@ -58,7 +50,7 @@ class Cluster:
         self, client: Client, local: LocalWorkers | None, patience: float, silence: float | None, name: str
     ) -> None:
         self._client, self._local, self._patience, self._name = client, local, patience, name
-        self._silence = silence if local is None else None  # a scheduler of this process stands still with it
+        self._silence = silence
         self._wake = threading.Event()
         self._threads = 0 if local is None else local.count
         self._looked = self._seen = time.monotonic()
@@ -97,19 +89,22 @@ class Cluster:
             self._look()
         return found
 
-    def answer(self, future: Future) -> Answer | None:
-        """Return what became of a task that is done; None when that is lost, so that it must be done again."""
+    def answer(self, future: Future) -> tuple[bool, Any] | None:
+        """Return (True, result or error) of a task that is done, (False, None) of one that ends every worker.
+
+        None when what became of it is lost, so that it must be done again.
+        """
         try:
-            return None if future.status in _LOST else Answer(self._result(future))
+            return None if future.status in _LOST else (True, self._result(future))
         except KilledWorker:
-            return Answer(killed=True)
+            return False, None
         except (GradestackError, MemoryError) as error:
-            return Answer(Raised(error))
+            return True, Raised(error)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
             # An OSError, too: those of the file system come back as values, so it is one of dask's own.
             if future.status in _LOST:
                 return None
-            return Answer(Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS)))
+            return True, Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS))
 
     def _result(self, future: Any) -> Any:
         while True:
@@ -171,27 +166,25 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(
-    address: str | None, workers: int, memory: str | None, patience: float, silence: float | None, folder: Path | None
-) -> Iterator[Cluster]:
-    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
+def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
+    """Connect to the scheduler at an engine's address, or start a cluster on this machine and end it afterwards.
 
     What its workers put away is in a folder of the run's directory, and goes with that, should the run be killed.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        held = tempfile.TemporaryDirectory(prefix="gradestack-dask-", dir=folder, ignore_cleanup_errors=True)
+        held = tempfile.TemporaryDirectory(prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True)
         place = Path(stack.enter_context(held)).absolute()
         stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(place)}))
-        local = None
+        address, local, silence = engine.address, None, limits_of(work).scheduler_seconds
         if address is None:
-            address = stack.enter_context(_scheduler())
-            local = LocalWorkers(address, workers, memory_share(memory, workers), place)
+            address, silence = stack.enter_context(_scheduler()), None  # of this process: it stands still with it
+            local = LocalWorkers(address, workers, memory_share(engine.memory, workers), place)
             stack.callback(local.close)
             local.tend()
-        client = _client(address, patience, None if local else silence)
+        client = _client(address, engine.patience, silence)
         stack.callback(client.close, _SECONDS_TO_CLOSE)
-        yield Cluster(client, local, patience, silence, "of this run" if local else f"at {address}")
+        yield Cluster(client, local, engine.patience, silence, "of this run" if local else f"at {address}")
 
 
 def _client(address: str, patience: float, silence: float | None) -> Client:

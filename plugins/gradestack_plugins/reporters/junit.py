@@ -53,32 +53,28 @@ class JunitReporter(Reporter):
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         counts: dict[str, Counter[str]] = {str(key): Counter() for key in as_map(report.metrics.get("by_metric"))}
-        for key, case in _cases(report) if report.has_rows else ():
+        for key, case in _cases(report):
             counts.setdefault(key, Counter())[case.result] += 1
         every = sum(each.total() for each in counts.values()) <= self.max_cases
-        gates = [as_map(gate) for gate in as_list(report.summary.get("gates"))]
-        path = out / PAGE
+        gates = [_gate(as_map(gate)) for gate in as_list(report.summary.get("gates"))]
+        of_gates = Counter(gate.result for gate in gates)
+        total, path = sum(counts.values(), of_gates), out / PAGE
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-            total = sum(counts.values(), Counter({"failure": sum(gate.get("passed") is not True for gate in gates)}))
-            tests = sum(each.total() for each in counts.values()) + len(gates)
-            numbers = _attributes(tests, total, "failures", "errors")
-            file.write(f'<testsuites name="{xml_text(brief(report.name, 200))}" {numbers}>\n')
+            name = xml_text(brief(report.name, 200))
+            file.write(f'<testsuites name="{name}" {_attributes(total, "failures", "errors")}>\n')
             for key, found in counts.items():
-                file.write(f'<testsuite name="{xml_text(key)}" {_attributes(found.total(), found)}>\n')
-                file.writelines(_properties(report, key, found, every=every))
-                for of, case in _cases(report) if report.has_rows else ():
-                    if of == key and (every or case.result != "passed"):
-                        file.write(_case(key, case))
-                file.write("</testsuite>\n")
-            file.writelines(_gate_suite(gates))
+                listed = (case for of, case in _cases(report) if of == key and (every or case.result != "passed"))
+                file.writelines(_suite(key, found, listed, _properties(report, key, found, every=every)))
+            if gates:
+                file.writelines(_suite(_GATES, of_gates, gates, ()))
             file.write("</testsuites>\n")
         return (path,)
 
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
     decides, declared = as_text(as_map(report.summary.get("outcome")).get("grader")), Declarations(report.header)
-    for row in report.rows():
+    for row in report.rows() if report.has_rows else ():
         sample, run, model = as_map(row.get("sample")), row.get("run"), as_text(row.get("model_name"))
         name = str(sample.get("id"))
         for key, grade in as_map(row.get("grades")).items():
@@ -104,12 +100,24 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, be
     return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
 
 
+def _gate(gate: Mapping[str, Any]) -> _Case:
+    result, text = "passed" if gate.get("passed") is True else "failure", brief(as_text(gate.get("text")), 300)
+    return _Case(result, text, "", brief(f"{as_text(gate.get('outcome'))}, actual: {gate.get('actual')}", 300), "")
+
+
+def _suite(key: str, counts: Counter[str], cases: Iterable[_Case], properties: Iterable[str]) -> Iterator[str]:
+    yield f'<testsuite name="{xml_text(key)}" {_attributes(counts, *_NUMBERS)}>\n'
+    yield from properties
+    yield from (_case(key, case) for case in cases)
+    yield "</testsuite>\n"
+
+
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}  # attribute -> result of a case
 
 
-def _attributes(tests: int, counts: Mapping[str, int], *names: str) -> str:
-    shown = " ".join(f'{name}="{counts.get(_NUMBERS[name], 0)}"' for name in names or _NUMBERS)
-    return f'tests="{tests}" {shown} time="0"'
+def _attributes(counts: Counter[str], *names: str) -> str:
+    shown = " ".join(f'{name}="{counts[_NUMBERS[name]]}"' for name in names)
+    return f'tests="{counts.total()}" {shown} time="0"'
 
 
 def _properties(report: Report, key: str, counts: Counter[str], *, every: bool) -> Iterator[str]:
@@ -137,18 +145,6 @@ def _case(key: str, case: _Case) -> str:
     kind = f' type="{case.result}"' if case.result != "skipped" else ""
     body = f'<{case.result} message="{xml_text(case.short)}"{kind}>{xml_text(case.reasons)}</{case.result}>'
     return f"{head}>{body}</testcase>\n"
-
-
-def _gate_suite(gates: list[Mapping[str, Any]]) -> Iterator[str]:
-    if not gates:
-        return
-    failed = Counter({"failure": sum(gate.get("passed") is not True for gate in gates)})
-    yield f'<testsuite name="{_GATES}" {_attributes(len(gates), failed)}>\n'
-    for gate in gates:
-        passed, text = gate.get("passed") is True, brief(as_text(gate.get("text")), 300)
-        actual = f"{as_text(gate.get('outcome'))}, actual: {gate.get('actual')}"
-        yield _case(_GATES, _Case("passed" if passed else "failure", text, "", brief(actual, 300), ""))
-    yield "</testsuite>\n"
 
 
 def xml_text(text: object) -> str:

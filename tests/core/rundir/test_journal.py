@@ -2,8 +2,6 @@
 
 import errno
 import json
-import platform
-import resource
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -224,21 +222,6 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
     monkeypatch.setattr(recorder, "_PROC", tmp_path / "proc")
     monkeypatch.setattr(recorder, "_GROUPS", tmp_path / "group")
     assert recorder.free_memory() == expected
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only this library gives memory back when asked")
-def test_memory_that_was_let_go_of_is_given_back():
-    texts = [f"{number} {'x' * 3000}" for number in range(10_000)]
-    kept = texts[::100]
-    del texts
-    before = _resident()
-    recorder.give_back_memory()
-    assert _resident() < before - 20_000_000
-    assert len(kept) == 100
-
-
-def _resident():
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def test_errors_name_files_where_they_were_going_to_be(tmp_path):

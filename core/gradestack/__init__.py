@@ -24,7 +24,7 @@ _NAMES = {
     "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked reply_text schema_of visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
-    "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
+    "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at step time_limit_text",
     "grading.loop": "Progress",
     "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "

@@ -51,9 +51,11 @@ from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component
 from gradestack.hooks import Kind as Kind
 from gradestack.hooks import hookimpl as hookimpl
+from gradestack.interpreter import SECONDS_BETWEEN_LOOKS as SECONDS_BETWEEN_LOOKS
 from gradestack.interpreter import UNDER_WAY as UNDER_WAY
 from gradestack.interpreter import Limits as Limits
 from gradestack.interpreter import Looks as Looks
+from gradestack.interpreter import looked_at as looked_at
 from gradestack.interpreter import step as step
 from gradestack.interpreter import time_limit_text as time_limit_text
 from gradestack.judging.contract import Endpoint as Endpoint

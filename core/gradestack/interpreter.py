@@ -203,9 +203,7 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             self._handled = True
         self._outer, self._begun = _steps.get(self._thread), time.monotonic()
         self._now_at(self)
-        if not _watching:
-            _watching.append(threading.Thread(target=_watch, name="gradestack-steps", daemon=True))
-            _watching[0].start()
+        _begin_to_watch()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -280,17 +278,42 @@ def note(text: str) -> None:
         os.write(2, f"{text}\n".encode(errors="backslashreplace"))
 
 
+SECONDS_BETWEEN_LOOKS = 0.25
+"""Seconds between two looks of the thread that keeps an eye on steps and grades."""
+_looks: list[Callable[[], object]] = []
+
+
+@contextmanager
+def looked_at(look: Callable[[], object]) -> Iterator[None]:
+    """Have a function called by another thread, at each of its looks, while the code inside goes on."""
+    with _lock:
+        _looks.append(look)
+        _begin_to_watch()
+    try:
+        yield
+    finally:
+        with _lock, contextlib.suppress(ValueError):  # in a process that was forked meanwhile
+            _looks.remove(look)
+
+
+def _begin_to_watch() -> None:
+    if not _watching:
+        _watching.append(threading.Thread(target=_watch, name="gradestack-watch", daemon=True))
+        _watching[0].start()
+
+
 def _watch() -> None:
     while True:
-        time.sleep(0.25)
+        time.sleep(SECONDS_BETWEEN_LOOKS)
         with _lock:
-            for each in list(_steps.values()):
-                each.look()
+            for look in [*_looks, *(each.look for each in _steps.values())]:
+                look()
 
 
 def _alone() -> None:
     global _lock  # noqa: PLW0603 - the parent's may be held
     _steps.clear()
+    _looks.clear()
     _watching.clear()
     _lock = threading.RLock()
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
-from gradestack.interpreter import HELD_BACK, at_hand, note
+from gradestack.interpreter import HELD_BACK, at_hand, looked_at, note
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -25,32 +25,21 @@ _ENDED = "interrupted: the run did not come to its end within 5 s and was ended;
 
 
 class _Deadline:
-    """Has this process end in time once it was asked to.
-
-    The thread is there from the start, and is called by what a signal handler may safely do.
-    """
+    """Has this process end in time once it was asked to, which a signal handler does by ``begun``."""
 
     def __init__(self) -> None:
-        self._over = threading.Event()
-        self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="gradestack-end", daemon=True)
-        self._thread.start()
+        self.begun: float | None = None
+        self._nudged = False
 
-    def begin(self) -> None:
-        self._calls.put(True)
-
-    def cancel(self) -> None:
-        self._over.set()
-        self._calls.put(False)
-        self._thread.join()
-
-    def _run(self) -> None:
-        if self._calls.get() and not self._over.wait(_NUDGE):
+    def look(self) -> None:
+        late = 0.0 if self.begun is None else time.monotonic() - self.begun
+        if late >= _NUDGE and not self._nudged:
+            self._nudged = True
             os.kill(os.getpid(), signal.SIGINT)
-            if not self._over.wait(_LAST - _NUDGE):
-                note(_ENDED)
-                _remove_copies()
-                os._exit(EXIT_INTERRUPTED)
+        if late >= _LAST:
+            note(_ENDED)
+            _remove_copies()
+            os._exit(EXIT_INTERRUPTED)
 
 
 def _remove_copies() -> None:
@@ -81,7 +70,7 @@ def forward_termination() -> Iterator[None]:
             return
         asked.append(number)
         if number == signal.SIGTERM:
-            deadline.begin()
+            deadline.begun = deadline.begun or time.monotonic()
             handler(signal.SIGINT, frame)
         handler(signal.SIGINT, frame)  # the first one may have been held back
 
@@ -96,12 +85,12 @@ def forward_termination() -> Iterator[None]:
             replaced.append(number)
     HELD_BACK.append(held_back)
     try:
-        yield
+        with looked_at(deadline.look):
+            yield
     finally:
         HELD_BACK.remove(held_back)
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
-        deadline.cancel()
 
 
 def install_excepthooks() -> None:

@@ -11,24 +11,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import threading
-from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 
 from gradestack import PluginError
-from gradestack_plugins.engines.machine import be_expendable, leave_when, limit_memory
+from gradestack_plugins.engines.machine import be_expendable, following, limit_memory
 
 _STILLBORN = 3
 """Processes that may end before they have joined the scheduler."""
-
-
-_TO_TIDY = 3.0
-"""Seconds within which a worker that has lost its scheduler finds that the run is gone."""
 
 
 class LocalWorkers:
@@ -102,14 +95,10 @@ async def _serve(address: str, directory: Path, memory: int) -> None:
 def main(address: str, directory: str, memory: str) -> None:
     """Be a worker process until the scheduler or the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent, place = os.getppid(), Path(directory)
-    tidy = partial(shutil.rmtree, place, ignore_errors=True)
-    leaving = threading.Thread(target=leave_when, args=(lambda: os.getppid() != parent, tidy), daemon=True)
-    leaving.start()
     be_expendable()
-    with contextlib.suppress(OSError):  # the scheduler is gone: so is the run
-        asyncio.run(_serve(address, place, int(memory)))
-    leaving.join(_TO_TIDY)
+    parent = os.getppid()
+    with contextlib.suppress(OSError), following(lambda: os.getppid() != parent):  # without scheduler there is no run
+        asyncio.run(_serve(address, Path(directory), int(memory)))
 
 
 if __name__ == "__main__":

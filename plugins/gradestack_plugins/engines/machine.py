@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gradestack import free_memory
+from gradestack import free_memory, looked_at
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
 _SHARE = 0.8
@@ -134,13 +134,9 @@ def die_with_forker(parent: int) -> None:
         os._exit(1)
 
 
-def leave_when(gone: Callable[[], bool], tidy: Callable[[], None] | None = None) -> None:
-    """End this process when the run is gone, as nobody would take its results. Never returns; run it in a thread."""
-    while not gone():
-        time.sleep(1)
-    if tidy is not None:
-        tidy()
-    os._exit(1)
+def following(gone: Callable[[], bool]) -> contextlib.AbstractContextManager[None]:
+    """End this process when the run is gone meanwhile, as nobody would take its results."""
+    return looked_at(lambda: gone() and os._exit(1))
 
 
 def threads() -> int:

@@ -34,7 +34,7 @@ from gradestack_plugins.engines.machine import (
     allocated,
     be_expendable,
     die_with_forker,
-    leave_when,
+    following,
     limit_memory,
     memory_share,
     same_directory,
@@ -306,16 +306,13 @@ def _print_lines() -> None:
             stream.reconfigure(line_buffering=True, write_through=False)
 
 
-def _follow(forker: int | None) -> None:
-    """Have this process end with the run, where it was forked whatever it is at by then."""
-    run = multiprocessing.parent_process()
+def _gone(forker: int | None) -> Callable[[], bool]:
+    """Return what says whether the run is gone; where it forked this process, that ends with it at once."""
     if forker is not None:
         die_with_forker(forker)
-
-    def gone() -> bool:
-        return os.getppid() != forker if forker is not None else run is not None and not run.is_alive()
-
-    threading.Thread(target=leave_when, args=(gone,), daemon=True).start()
+        return lambda: os.getppid() != forker
+    run = multiprocessing.parent_process()
+    return lambda: run is not None and not run.is_alive()
 
 
 def _serve(
@@ -330,7 +327,6 @@ def _serve(
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     gc.freeze()  # what was there before is there to stay
     _print_lines()
-    _follow(forker)
     be_expendable()
     if getattr(work, "progress", None) is not None:
         work = attrs.evolve(work, progress=None)  # the parent counts
@@ -338,7 +334,11 @@ def _serve(
     if memory is not None:
         limit_memory(memory)
         most = allocated() + memory // 2
-    with contextlib.suppress(EOFError, OSError), process_limit(limits_of(work).seconds_per_grade):  # the run is gone
+    with (
+        contextlib.suppress(EOFError, OSError),  # the run is gone
+        following(_gone(forker)),
+        process_limit(limits_of(work).seconds_per_grade),
+    ):
         line.send(None)
         while (place := line.recv()) is not None:
             line.send_bytes(_answer(work, shards[place]))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import math
 import os
 import threading
-import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gradestack import Fault, Limits, Looks, TimedOut, time_limit_text
+from gradestack import SECONDS_BETWEEN_LOOKS, Fault, Limits, Looks, TimedOut, looked_at, time_limit_text
 
 GRACE = 10.0
 """Seconds after which a process is ended that a grade still keeps."""
 _OVERDUE = 79
 ENDED_FOR_TIME = (_OVERDUE, 1)
 """Exit codes of a process that was ended for its time; 1 is that of the timer outside the interpreter."""
-_LOOK = 1.0
-"""Seconds between two looks of the thread that ends the process."""
 
 
 def limits_of(work: Any) -> Limits:
@@ -39,57 +36,32 @@ def overdue(seconds: float) -> Fault:
     return Fault(category="grading", code="timed_out", message=time_limit_text(seconds), type=TimedOut.__name__)
 
 
-class _Ending:
-    """The thread that ends this process when a grade is overdue, whatever it is at.
+@contextlib.contextmanager
+def process_limit(seconds: float | None) -> Iterator[None]:
+    """End this process when a grade is overdue, whatever it is at.
 
-    While nothing else in the process can run, neither can this thread: then a timer outside the interpreter, which the
-    thread sets again and again, is not set any more. The first time it is set by who begins, because the thread may
-    never come to it.
+    By a thread that looks. While nothing else in the process can run, neither can that: then a timer outside the
+    interpreter, which is set anew at each look, is not set any more. The first time it is set by who begins, because
+    the thread may never come to it.
     """
+    if seconds is None:
+        yield
+        return
+    most, looks = seconds + GRACE, Looks(threading.get_ident())
 
-    def __init__(self) -> None:
-        self._limits: dict[int, tuple[float, Looks]] = {}
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._nowhere: int | None = None
+    def look() -> None:
+        faulthandler.dump_traceback_later(most, exit=True, file=_nowhere())
+        if looks.look() * SECONDS_BETWEEN_LOOKS >= most:
+            os._exit(_OVERDUE)
 
-    @contextlib.contextmanager
-    def guarding(self, seconds: float | None) -> Iterator[None]:
-        if seconds is None:
+    look()
+    try:
+        with looked_at(look):
             yield
-            return
-        own = threading.get_ident()
-        with self._lock:
-            self._limits[own] = seconds + GRACE, Looks(own)
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="gradestack-time", daemon=True)
-                self._thread.start()
-            self._set_timer()
-        try:
-            yield
-        finally:
-            with self._lock:
-                del self._limits[own]
-                self._set_timer()
-
-    def _set_timer(self) -> None:
-        """Set the timer outside the interpreter anew, or stop it where nothing is guarded."""
-        if self._limits:
-            if self._nowhere is None:  # kept for the process's life
-                self._nowhere = os.open(os.devnull, os.O_WRONLY)
-            longest = max(seconds for seconds, _ in self._limits.values())
-            faulthandler.dump_traceback_later(longest, exit=True, file=self._nowhere)
-        else:
-            faulthandler.cancel_dump_traceback_later()
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(_LOOK)
-            with self._lock:
-                self._set_timer()
-                limits = list(self._limits.values())
-            if any(looks.look() >= math.ceil(seconds / _LOOK) for seconds, looks in limits):
-                os._exit(_OVERDUE)
+    finally:
+        faulthandler.cancel_dump_traceback_later()  # where another thread is at a grade, its next look sets it
 
 
-process_limit = _Ending().guarding
+@cache
+def _nowhere() -> int:
+    return os.open(os.devnull, os.O_WRONLY)

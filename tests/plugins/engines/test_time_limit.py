@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 
 import attrs
 import pytest
@@ -215,8 +216,8 @@ def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
     said = []
     monkeypatch.setattr(module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds))
     monkeypatch.setattr(module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled"))
-    monkeypatch.setattr(module.threading.Thread, "start", lambda _thread: None)
-    with module._Ending().guarding(5.0):
+    monkeypatch.setattr(module, "looked_at", lambda _: nullcontext())
+    with module.process_limit(5.0):
         assert said == [5.0 + module.GRACE]
     assert said[1:] == ["cancelled"]
 

@@ -286,15 +286,6 @@ def _flush() -> None:
             stream.flush()
 
 
-@contextlib.contextmanager
-def _printed() -> Iterator[None]:
-    """Have what is printed inside written out at the end: a worker may be ended at any moment after it."""
-    try:
-        yield
-    finally:
-        _flush()
-
-
 def _print_lines() -> None:
     """Write whole lines, each at once and in one piece.
 
@@ -348,13 +339,15 @@ def _serve(
 
 def _answer(work: Any, shard: Shard) -> bytes:
     try:
-        with _printed(), same_directory():
+        with same_directory():
             result = work(shard)
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
         os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
+    finally:
+        _flush()  # a worker may be ended at any moment from here on
 
 
 def caught(error: BaseException, shard: Shard) -> Raised:

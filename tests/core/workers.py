@@ -1,6 +1,7 @@
 """Workers made by hand, from component objects."""
 
 from gradestack import Inputs
+from gradestack.grading.graders import Graders
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Metric, Plan, Stage, Success
 from gradestack.grading.worker import Worker
@@ -17,6 +18,12 @@ def stage(kind, key, name, component, **fields):
 def grader_stage(*, key, component, grader, extractor=None, profile="documented"):
     text = None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
     return stage("grader", key, component, grader, extractor=text, profile=profile)
+
+
+def grade_sample(stage, sample, *, strict=False):
+    """Return a grader's grade of one sample, and the text it judged."""
+    found = Graders((stage,), (), {stage.key: ()}, watched=0, strict=strict).grade([sample])
+    return found.columns[stage.key][0], found.texts.get(stage.key, [None])[0]
 
 
 def metric(*, key, of, aggregator):

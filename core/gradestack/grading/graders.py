@@ -126,42 +126,14 @@ def _with_plain_numbers(grade: Grade) -> Grade:
     return replace(grade, score=plain(grade.score), **both)
 
 
-def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
-    """Return one grade, made likewise and checked."""
-    found: list[Grade] = []
-    guarded_grades(stage.component.grade, stage, [sample], found, strict=strict)
-    check_grades(stage, [sample], found, strict=strict)
-    return found[0]
-
-
 _same = attrgetter("outcome", "score", "passed", "label", "gold", "counts", "parts")
 
 
-def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool) -> Grade:
-    """Return a grade with items and reasons; as it is, and says so, where its grader raises or gives another grade."""
-    try:
-        try:
-            explained = stage.component.explain(sample, grade)
-        finally:
-            if _forked:
-                os._exit(0)
-        if type(explained) is Grade and _same(explained) == _same(grade):
-            return explained
-        what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
-        error: BaseException = TypeError(f"explain() returned {what}")
-    except (KeyboardInterrupt, TimedOut):
-        raise
-    except BaseException as raised:  # noqa: BLE001 - as in grading
-        error = raised
-    if strict:
-        msg = f"grader {stage.key!r} ({stage.signature}) did not explain its grade of {sample.source or sample.id}"
-        raise PluginError(msg, error_text(error)) from error
-    return unexplained(grade, error)
-
-
-def unexplained(grade: Grade, error: BaseException) -> Grade:
-    """Return a grade that says why it has no items and reasons."""
-    return replace(grade, rationale=f"could not be explained: {error_text(error)}")
+def _same_grade(explained: Any, grade: Grade) -> Grade:
+    if type(explained) is Grade and _same(explained) == _same(grade):
+        return explained
+    what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
+    raise TypeError(f"explain() returned {what}")
 
 
 def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
@@ -196,28 +168,31 @@ def unhandled(sample: Sample) -> Grade:
     return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))
 
 
-def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple[Grade, str | None]:
-    """Return a grader's grade and the submission it judged (None for graders that take none).
+def _handled_grade(
+    stage: Stage, method: Callable[[Sample], Any], judged: list[str | None], sample: Sample
+) -> Grade | float:
+    """Return a grade of a run that may have failed, or be missing.
 
-    Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
-    graded turn by turn, see ``_per_turn``. In ``upstream``, text graders judge failed runs too (what they said,
-    mostly nothing), as letta-evals does when it re-grades a recording.
+    In ``upstream``, text graders judge failed runs too (what they said, mostly nothing), as letta-evals does when it
+    re-grades a recording.
     """
     regrade = stage.extractor is not None and stage.profile == "upstream" and sample.status is Status.FAILED
-    if sample.status not in stage.component.handles and not regrade:
-        return unhandled(sample), None
-    if stage.extractor is None:
-        return guarded_grade(stage, sample, strict=strict), None
-    if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
-        return _per_turn(stage, sample, sample.expected.text, strict=strict)
-    return _submitted(stage, sample, strict=strict)
+    if regrade or sample.status in stage.component.handles:
+        return method(sample)  # type: ignore[no-any-return]
+    judged.append(None)
+    return unhandled(sample)
 
 
-def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, str]:
-    """Extract the submission and grade it.
+def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sample) -> Any:
+    """Return what a grader says of the text its extractor takes out of a sample, and add that text to a list.
 
-    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream`` grades any text.
+    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream`` grades any text. A
+    sample whose reference is a list of texts is graded turn by turn.
     """
+    judged.append("")
+    if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
+        grade, judged[-1] = _per_turn(stage, sample, sample.expected.text, strict=strict)
+        return grade
     try:
         text = stage.extractor.component.extract(sample) if stage.extractor is not None else ""
     except (KeyboardInterrupt, TimedOut):
@@ -227,10 +202,11 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
             msg = f"the extractor of {stage.key!r} raised on {sample.source or sample.id}"
             raise PluginError(msg, error_text(error)) from error
         said = stable_text(error)
-        return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
+        return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__))
     if not text and stage.profile == "documented" and not stage.grades_empty:
-        return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
-    return guarded_grade(stage, replace(sample, text=text), strict=strict), text
+        return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty"))
+    judged[-1] = text
+    return stage.component.grade(replace(sample, text=text))
 
 
 def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
@@ -242,39 +218,45 @@ def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: 
         turns = len(sample.input) if isinstance(sample.input, tuple) else "one"
         message = f"{len(truths)} reference texts for {turns} user turn(s)"
         return failed(Fault(category="data", code="turn_mismatch", message=message)), ""
-    items, texts = [], []
-    total, passed = 0.0, 0
-    for number, truth in enumerate(truths):
-        turn = sample.turns[number : number + 1]
-        alone = replace(
+    alone = [
+        replace(
             sample,
-            input=sample.input[number],
-            turns=turn,
-            calls=tuple(call for messages in turn for message in messages for call in message.tool_calls),
+            input=said,
+            turns=(turn,),
+            calls=tuple(call for message in turn for call in message.tool_calls),
             text=None,
             expected=replace(sample.expected, text=truth),
         )
-        grade, text = _submitted(stage, alone, strict=strict) if turn else (_absent_turn(stage), "")
-        score = grade.score or 0.0
-        total += score
-        passed += score >= 1.0
-        texts.append(text)
-        items.append(
-            Item(
-                id=f"turn {number + 1}",
-                outcome=grade.outcome,
-                score=grade.score,
-                reasons=grade.reasons,
-                fault=grade.fault,
-                metadata={"submission": text, "ground_truth": truth, "rationale": grade.rationale},
-            )
+        for said, turn, truth in zip(sample.input, sample.turns, truths, strict=False)
+    ]
+    grades: list[Grade] = []
+    texts: list[str | None] = []
+    guarded_grades(partial(_text_grade, stage, texts, strict), stage, alone, grades, strict=strict)
+    check_grades(stage, alone, grades, strict=strict)
+    absent = len(truths) - len(alone)
+    grades += [_absent_turn(stage)] * absent
+    texts += [""] * absent
+    items = tuple(
+        Item(
+            id=f"turn {number}",
+            outcome=grade.outcome,
+            score=grade.score,
+            reasons=grade.reasons,
+            fault=grade.fault,
+            metadata={"submission": text, "ground_truth": truth, "rationale": grade.rationale},
         )
+        for number, (grade, text, truth) in enumerate(zip(grades, texts, truths, strict=True), 1)
+    )
     submission = " | ".join(f"[Turn {number}] {text}" for number, text in enumerate(texts, 1))
     if not any(item.outcome is Outcome.GRADED for item in items):
         fault = items[0].fault if items else None
         return failed(fault or Fault(category="data", code="no_turn", message="no turn could be graded")), submission
+    total, passed = 0.0, 0
+    for item in items:  # in their order: no sum(), which later Pythons compensate
+        total += item.score or 0.0
+        passed += (item.score or 0.0) >= 1.0
     counts = {"turns_passed": passed, "turns_total": len(truths)}
-    return Grade(score=total / len(truths), items=tuple(items), counts=counts, metadata=counts), submission
+    return Grade(score=total / len(truths), items=items, counts=counts, metadata=counts), submission
 
 
 def _absent_turn(stage: Stage) -> Grade:
@@ -483,15 +465,25 @@ class Graders:
             UNDER_WAY.pop(thread, None)
 
     def _explained(self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column) -> None:
+        """Add grades with items and reasons; as they are, saying so, where a grader raises or gives another grade."""
         for sample, grade in zip(samples, column, strict=False):
             if grade.outcome is not _GRADED and grade.numbers is None:
                 shown.append(grade)
                 continue
             try:
-                shown.append(explained_grade(stage, sample, grade, strict=self._strict))
-            except TimedOut as error:
-                shown.append(unexplained(grade, error))
-                self.timed_out += 1
+                shown.append(_same_grade(stage.component.explain(sample, grade), grade))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                if self._strict and not isinstance(error, TimedOut):
+                    whose = f"grader {stage.key!r} ({stage.signature})"
+                    msg = f"{whose} did not explain its grade of {sample.source or sample.id}"
+                    raise PluginError(msg, error_text(error)) from error
+                shown.append(replace(grade, rationale=f"could not be explained: {error_text(error)}"))
+                self.timed_out += isinstance(error, TimedOut)
+            finally:
+                if _forked:
+                    os._exit(0)
 
     def _fill(
         self,
@@ -502,25 +494,23 @@ class Graders:
         column: Column,
         judged: list[str | None],
     ) -> None:
-        keys, combine = stage.combines, stage.component.combine
-        method = (lambda _: combine({key: others[key][len(column)] for key in keys})) if keys else stage.component.grade
-        if type(stage.component).combines is not Grader.combines and not keys:
+        keys, component, method = stage.combines, stage.component, stage.component.grade
+        if keys:
+            method = lambda _: component.combine({key: others[key][len(column)] for key in keys})  # noqa: E731
+        elif type(component).combines is not Grader.combines:
             # `combines` of others that raised raises here, where it costs this grade alone
-            method = lambda sample: stage.component.combines or stage.component.grade(sample)  # noqa: E731
+            method = lambda sample: component.combines or component.grade(sample)  # noqa: E731
+        elif stage.extractor is not None:
+            method = partial(_text_grade, stage, judged, self._strict)
+        if not keys and not (usual and _OK in component.handles):
+            method = partial(_handled_grade, stage, method, judged)
         if (fault := self.spared.get(stage.key)) is not None:
             column += [failed(fault)] * len(samples)
             judged += [""] * len(samples)
             self.timed_out += fault.code == "timed_out"
         while len(column) < len(samples):
-            rest = samples[len(column) :] if column else samples
             try:
-                if keys or (stage.extractor is None and usual and _OK in stage.component.handles):
-                    guarded_grades(method, stage, rest, column, strict=self._strict)
-                    continue
-                for sample in rest:
-                    grade, text = grade_sample(stage, sample, strict=self._strict)
-                    judged.append(text)
-                    column.append(grade)
+                guarded_grades(method, stage, samples[len(column) :], column, strict=self._strict)
             except TimedOut as error:
                 judged[len(column) :] = [""]
                 column.append(raised_grade(stage, samples[len(column)], error, strict=self._strict))

@@ -19,8 +19,8 @@ from gradestack import (
     Source,
     Status,
 )
-from gradestack.grading.graders import check_grades, grade_sample
-from tests.core.workers import grader_stage
+from gradestack.grading.graders import check_grades
+from tests.core.workers import grade_sample, grader_stage
 
 
 @pytest.fixture

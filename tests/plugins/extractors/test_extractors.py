@@ -3,7 +3,6 @@
 import pytest
 
 from gradestack import Message, Sample, ToolCall, testing
-from gradestack.grading.graders import grade_sample
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.extractors.extractors import (
     AfterMarker,
@@ -18,7 +17,7 @@ from gradestack_plugins.extractors.extractors import (
 )
 from gradestack_plugins.text_graders.texts import AsciiPrintableOnly
 from tests.core.outcomes import data
-from tests.core.workers import grader_stage
+from tests.core.workers import grade_sample, grader_stage
 
 DATA = data(__file__, "extractors.yaml")
 ALL = [

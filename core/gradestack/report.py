@@ -37,7 +37,7 @@ from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_
 from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
-from gradestack.rows.read import GradedRow, Row, check_count, row_decoder
+from gradestack.rows.read import GradedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import (
     COLUMNS,
@@ -260,13 +260,13 @@ class Report:
             hint = suggest(key, self.states)
             raise ConfigError(f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}")
         wanted = Wanted(parts={key: LABELS})
-        rows = self.decoded(wanted, str(self.path or self.name))
+        rows = self.decoded(str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 
-    def decoded(self, wanted: Wanted, name: str) -> Iterator[tuple[int, GradedRow]]:
-        """Yield the first byte of every row, and what is ``wanted`` of it; ``name`` is what errors call the run."""
+    def decoded(self, name: str) -> Iterator[tuple[int, GradedRow]]:
+        """Yield the first byte of every row, and what figures need of it; ``name`` is what errors call the run."""
         self._check_rows(name)
-        decode = row_decoder(wanted)
+        decode = decoder_of(GradedRow)
         for number, place, line in self._lines():
             try:
                 yield place, decode(number, line, self.row)

@@ -176,13 +176,10 @@ def sides_of(
     samples, made = Samples(), 0
     digests, known = {b"": b""}, dict[tuple[Cause, ...], tuple[Cause, ...]]()  # equal ones are held once
     needs = wanted(_graders(report), metrics, () if by is None else (by,))
-    read = needs
-    if reasons:
-        read = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
 
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
-        for place, row in report.decoded(read, name):
+        for place, row in report.decoded(name):
             causes = _causes([row.grades[key] for key in needs.parts if key in row.grades]) if reasons else ()
             samples.causes.append(known.setdefault(causes, causes))
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})

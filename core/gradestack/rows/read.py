@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -16,7 +16,7 @@ from gradestack.errors import DataError
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import as_map, check_utf8, loads
 from gradestack.model import Grade, Key, Outcome, Status
-from gradestack.table import LABELS, RAN, Columns, Table, Wanted
+from gradestack.table import RAN, Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
@@ -101,21 +101,29 @@ def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> Non
         raise DataError(msg)
 
 
+class _Grade(Grade, frozen=True, kw_only=True, gc=False):
+    """A grade as it stands in a row, where 0.0 is the score of what is not graded."""
+
+    outcome: Outcome = field(name="state")
+
+    def __post_init__(self) -> None:
+        if self.outcome is not Outcome.GRADED:
+            force_setattr(self, "score", None)
+        elif self.score is None or not math.isfinite(self.score):
+            raise ValueError("it is graded, and its score is no finite number")
+
+
 class _Sample(Struct, gc=False):
     id: str | int
     input: Any = None
 
 
 class GradedRow(Struct, gc=False):
-    """What figures and comparisons need of a row; nothing else of it is decoded.
-
-    Attributes:
-        grades: Grader key -> grade.
-    """
+    """What figures and comparisons need of a row; nothing else of it is decoded."""
 
     sample: _Sample
     expected: dict[str, Any]
-    grades: Mapping[str, Any]
+    grades: dict[str, _Grade]
     status: Status = Status.OK
     run: int | str | None = None
     model_name: str | None = None
@@ -128,46 +136,6 @@ class GradedRow(Struct, gc=False):
         """Return its key: with a task as its id, else as it was graded."""
         name, cluster = (str(self.sample.id), self.cluster) if task is None else (task, None)
         return Key(id=name, cluster=cluster, model=self.model_name, run=self.run, facets=self.facets or {})
-
-
-class _Grade(Grade, frozen=True, kw_only=True, gc=False):
-    """A grade as it stands in a row, where 0.0 is the score of what is not graded."""
-
-    outcome: Outcome = field(name="state")
-
-    def __post_init__(self) -> None:
-        _check_score(self)
-
-
-class _Verdict(Struct, frozen=True, kw_only=True, gc=False):
-    """The same without items, reasons, fault and metadata, which are most of it."""
-
-    outcome: Outcome = field(name="state")
-    score: float | None = None
-    passed: bool | None = None
-    label: str | None = None
-    gold: str | None = None
-    counts: dict[str, int] = {}
-    parts: dict[str, float | None] = {}
-    numbers: None = None
-
-    def __post_init__(self) -> None:
-        _check_score(self)
-
-
-def _check_score(grade: _Grade | _Verdict) -> None:
-    if grade.outcome is not Outcome.GRADED:
-        force_setattr(grade, "score", None)
-    elif grade.score is None or not math.isfinite(grade.score):
-        raise ValueError("it is graded, and its score is no finite number")
-
-
-class _Verdicts(GradedRow, kw_only=True, gc=False):
-    grades: dict[str, _Verdict]
-
-
-class _Grades(GradedRow, kw_only=True, gc=False):
-    grades: dict[str, _Grade]
 
 
 Decode = Callable[[int, bytes, Callable[[int, bytes], Any]], Any]
@@ -187,12 +155,6 @@ def decoder_of(kind: Any) -> Decode:
             return msgspec.convert(loads(number, line), kind)
 
     return decoded
-
-
-def row_decoder(wanted: Wanted) -> Decode:
-    """Return a function that decodes of a row what some figures need, as ``GradedRow``."""
-    whole = wanted.numbers or {*chain.from_iterable(wanted.parts.values())}.difference(LABELS)
-    return decoder_of(_Grades if whole else _Verdicts)
 
 
 _BLOCK = 1024

@@ -38,7 +38,7 @@ _NAMES = {
     "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",
-    "rows.read": "GradeRow Row check_count grade_from_json key_from_row",
+    "rows.read": "GradeRow Row grade_from_json",
     "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",

@@ -123,9 +123,7 @@ from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
 from gradestack.rows.read import GradeRow as GradeRow
 from gradestack.rows.read import Row as Row
-from gradestack.rows.read import check_count as check_count
 from gradestack.rows.read import grade_from_json as grade_from_json
-from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.recorder import free_memory as free_memory

@@ -402,6 +402,8 @@ def check_grade(grade: Any) -> str | None:
             return "returned a coroutine, which is not awaited: write `def` in place of `async def`"
         return f"returned {grade!r:.60} ({type(grade).__name__}), expected a Grade, a number, or True or False"
     score: Any = grade.score
+    if type(grade.outcome) is not Outcome:
+        return f"outcome must be one of Outcome, such as Outcome.SKIPPED, got {grade.outcome!r:.80}"
     if grade.outcome is not _GRADED:
         return _odd_member(grade) if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
     if type(score) is not float and (isinstance(score, bool) or not isinstance(score, int | float)):
@@ -427,11 +429,16 @@ def _odd_member(grade: Grade) -> str | None:
             sound = number is None if name == "parts" else isinstance(number, int)
             if not sound and not _is_finite(number):
                 return f"{name[:-1]} {key!r} must be {wanted}, got {number!r:.80}"
-    for name in ("label", "gold"):
-        text: Any = getattr(grade, name)
-        if text is not None and not isinstance(text, str):
-            return f"{name} must be text or None, got {text!r:.80}"
-    return None
+    for name, of_kind, what in (("label", str, "text"), ("gold", str, "text"), ("fault", Fault, "a gradestack.Fault")):
+        value: Any = getattr(grade, name)
+        if value is not None and not isinstance(value, of_kind):
+            return f"{name} must be {what} or None, got {value!r:.80}"
+    for name, kind in (("items", Item), ("reasons", Reason)):
+        of: Any = getattr(grade, name)
+        if not isinstance(of, tuple | list) or not all(isinstance(each, kind) for each in of):
+            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {of!r:.80}"
+    odd = next((each.outcome for each in grade.items if type(each.outcome) is not Outcome), None)
+    return None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
 
 
 def _is_finite(number: Any) -> bool:

@@ -73,9 +73,13 @@ def compare(
         >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4 trials each)'
     """
-    if not 0 < confidence < 1 or failed not in ("zero", "skip") or match not in ("id", "input", "ordinal"):
-        rule = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
-        raise ConfigError(rule, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
+    for holds, rule, said in (
+        (0 < confidence < 1, "confidence lies between 0 and 1", confidence),
+        (failed in ("zero", "skip"), "failed is zero or skip", failed),
+        (match in ("id", "input", "ordinal"), "match is id, input or ordinal", match),
+    ):
+        if not holds:
+            raise ConfigError(f"{rule}, got {said!r}")
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))

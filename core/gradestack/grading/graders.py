@@ -48,13 +48,13 @@ def guarded_grades(
 
     A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
     """
-    add, forked = into.append, _forked
+    add, forked, trusted = into.append, _forked, not stage.foreign
     for sample in samples:
         try:
             grade = method(sample)
             if forked:
                 os._exit(0)
-            if type(grade) is Grade and type(grade.outcome) is Outcome:
+            if trusted and type(grade) is Grade and type(grade.outcome) is Outcome:
                 add(grade)
                 continue
             flaw = check_grade(grade := as_grade(grade))

@@ -75,18 +75,6 @@ def grade_from_json(row: Mapping[str, Any]) -> Grade:
     return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 
 
-def key_from_row(row: Mapping[str, Any], ordinal: int) -> Key:
-    """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
-    return Key(
-        id=str(row["sample"]["id"]),
-        cluster=row.get("cluster"),
-        model=row["model_name"],
-        run=row["run"],
-        ordinal=ordinal,
-        facets=row["facets"],
-    )
-
-
 def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield the lines of a results file with their rows."""
     for line in iter_lines(path):

@@ -11,6 +11,7 @@ import yaml
 from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
+from gradestack.output import counted
 from gradestack.suites.strict import Place
 
 MOST_REPEATED = 100_000
@@ -66,7 +67,8 @@ class _Survey(msgspec.Struct):
             if isinstance(step, str | int):  # a key that is no scalar is refused when its mapping is made
                 line = (key or value).start_mark.line + 1
                 if step in keys:
-                    self.problems.append(f"line {line}: key {step!r} stands twice in the same mapping")
+                    what = f"stands on line {self.lines[*place, step]} already; write it once"
+                    self.problems.append(f"{line}: {show_place((*place, step))}: {what}")
                 keys.add(step)
                 self.lines[(*place, step)] = line
                 found += self.size(value, (*place, step))
@@ -152,7 +154,8 @@ def parse_yaml(text: str, origin: str) -> Document:
         what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
         raise ConfigError(f"{origin}: expected a mapping at top level, got {what}")
     if survey.problems:
-        raise ConfigError(f"{origin}: {len(survey.problems)} problem(s)", *survey.problems)
+        what = f"{origin}: {counted(len(survey.problems), 'problem')} in the configuration"
+        raise ConfigError(what, *(f"{origin}:{each}" for each in survey.problems))
     return Document(data=data, origin=origin, lines=survey.lines)
 
 

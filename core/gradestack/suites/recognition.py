@@ -177,7 +177,14 @@ def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | No
         resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
         return None
     at = (*place, "path") if isinstance(given, dict) else place
-    return (text, own) if not is_address(text) or resolver.may_read(text, at) else None
+    if is_address(text):
+        return (text, own) if resolver.may_read(text, at) else None
+    try:
+        path_of(text)
+    except ConfigError as error:
+        resolver.add_problem(at, error)
+        return None
+    return text, own
 
 
 def _read_with(

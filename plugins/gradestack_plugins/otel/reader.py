@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -39,7 +40,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.otel.dialects import kind_of
 from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
-from gradestack_plugins.otel.trace import sample_of, session_of
+from gradestack_plugins.otel.trace import recorded_of, sample_of, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 
 _PIECE: Final = 64 * 1024  # bytes of a file that are looked at together: what a trace needs is told by such pieces
@@ -72,6 +73,7 @@ class Index(msgspec.Struct):
     """The session of each trace, where those are put together."""
     bad: list[BadRecord] = msgspec.field(default_factory=list)
     others: int = 0  # traces without an answer or a call
+    lost: int = 0  # scores in log records of these
 
 
 @attrs.frozen(kw_only=True)
@@ -112,9 +114,12 @@ class Traces(RecordReader):
         return _index(self.unit, inputs.data, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given))
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield how many traces are left out."""
-        if others := self.index(inputs).others:
+        """Yield how many traces are left out, and how many scores with them."""
+        index = self.index(inputs)
+        if others := index.others:
             yield f"{others:,} trace{'s' * (others > 1)} left out: no model's answer and no call of a tool in them"
+        if index.lost:
+            yield f"scores not recorded: {index.lost:,}, of traces without a model call in the data"
 
     @override
     def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
@@ -158,7 +163,7 @@ class Traces(RecordReader):
 @lru_cache(maxsize=4)
 def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:
     """Return where traces stand; asked for when the stack is chosen, and again for grading, files are read once."""
-    found, agents, traces = Index(given=inputs), set[str](), dict[str, list[int]]()
+    found, agents, traces, scores = Index(given=inputs), set[str](), dict[str, list[int]](), Counter[str]()
     for number, given in enumerate(inputs):
         for piece in _pieces(number, given):
             found.pieces.append(piece)
@@ -172,12 +177,14 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
                     if not places or places[-1] != len(found.pieces) - 1:
                         places.append(len(found.pieces) - 1)
                     if record.form is log_of:
+                        scores[record.trace] += bool(recorded_of([log_of(record).event]))
                         continue
                     if record.trace not in agents and kind_of(record.attributes) is not None:
                         agents.add(record.trace)
                     if unit == "session" and (session := session_of(record.attributes)) is not None:
                         found.sessions.setdefault(record.trace, session)
     found.others = len(traces.keys() - agents)
+    found.lost = sum(count for trace, count in scores.items() if trace not in agents)
     for trace, places in traces.items():
         if trace in agents:
             name = found.sessions.get(trace, trace)

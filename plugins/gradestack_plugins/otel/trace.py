@@ -48,7 +48,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     for span, kind in zip(spans, kinds, strict=True):
         if kind == "tool":
             _execute(talk, execution_of(span), span, _agent(span, known))
-    recorded = _recorded(
+    recorded = recorded_of(
         [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
     )
     session = next((found for span in spans if (found := session_of(span.attributes)) is not None), None)
@@ -180,7 +180,8 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
     return next((call for call in free if call.name == made.name and (not known or call.id is None)), None)
 
 
-def _recorded(events: Iterable[Event]) -> dict[str, Any]:
+def recorded_of(events: Iterable[Event]) -> dict[str, Any]:
+    """Return the scores, or labels, that events say, by their names, with their explanations."""
     found: dict[str, Any] = {}
     explained: dict[str, Any] = {}
     for event in events:

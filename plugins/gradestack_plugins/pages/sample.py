@@ -200,9 +200,13 @@ def grades_of(row: Object) -> list[Shape]:
 def grade_view(key: str, grade: Object) -> Shape:
     """Return what a grader says of a sample, or of an item in it, as texts; what its items say is not said twice.
 
-    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason says the same.
+    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason, or the fault, says the same.
     """
     items, rationale = map(as_map, as_list(grade.get("items"))), as_text(grade.get("rationale"))
+    said = {
+        as_text(as_map(grade.get("fault")).get("message")),
+        *(as_text(each.get("code")) for each in all_reasons(grade)),
+    }
     inside = {reason_text(as_map(each)) for item in items for each in as_list(item.get("reasons"))}
     texts = [
         reason_text(each, known=rationale)
@@ -217,7 +221,7 @@ def grade_view(key: str, grade: Object) -> Shape:
         score=number(value) if value is not None else outcome(grade),
         label=label,
         gold=gold,
-        rationale="" if rationale in {as_text(each.get("code")) for each in all_reasons(grade)} else rationale,
+        rationale="" if rationale in said else rationale,
         fault=fault_text(as_map(grade.get("fault"))),
         reasons=list(dict.fromkeys(filter(None, texts))),
         parts=[(str(name), number(numbers[name])) for name in sorted(numbers, key=str)],

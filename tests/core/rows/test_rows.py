@@ -16,11 +16,11 @@ from gradestack import (
     failed,
     grade_from_json,
     grade_to_json,
-    key_from_row,
     replace,
     skipped,
 )
 from gradestack.jsonio import dumps
+from gradestack.rows.read import GradedRow
 from tests.core.outcomes import data
 from tests.core.row_reference import written
 
@@ -105,4 +105,4 @@ def test_what_a_text_grader_judged_is_its_submission():
 
 def test_keys_read_back_equal():
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
-    assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})
+    assert msgspec.convert(row, GradedRow).key() == Key(id="t1", model="m", run=2, facets={"domain": "air"})

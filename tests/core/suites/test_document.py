@@ -85,8 +85,8 @@ def test_a_key_given_twice_is_refused():
     with pytest.raises(ConfigError) as caught:
         parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
     assert caught.value.problems == (
-        "line 2: key 'c' stands twice in the same mapping",
-        "line 3: key 'a' stands twice in the same mapping",
+        "s.yaml:2: b.c: stands on line 2 already; write it once",
+        "s.yaml:3: a: stands on line 1 already; write it once",
     )
 
 

@@ -218,14 +218,19 @@ def test_lines_behind_a_long_or_a_damaged_first_one_are_read(tmp_path, first):
 
 
 def test_damaged_lines_and_other_traces(tmp_path, capsys):
-    """Lines that are no JSON are bad records; traces of nothing but requests are left out, with a warning."""
+    """Lines that are no JSON are bad records; traces of nothing but requests, and scores of none, are counted."""
     path = tmp_path / "traces.jsonl"
     others = document(span("01", trace="cd", name="GET /"))
-    path.write_text(f"{json.dumps(document(*USUAL))}\n{json.dumps(others)}\n{{]\n\n", encoding="utf-8")
+    score = {"gen_ai.evaluation.name": "kind", "gen_ai.evaluation.score.value": 0.5}
+    log = {"traceId": "cd" * 16, "eventName": "gen_ai.evaluation.result", "attributes": score}
+    scores = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log, {**log, "attributes": {}}]}]}]}
+    lines = [json.dumps(document(*USUAL)), json.dumps(others), "{]", json.dumps(scores)]
+    path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(path), "-o", str(tmp_path / "out")])
     said = capsys.readouterr()
     assert "1 trace left out: no model's answer and no call of a tool in them" in said.err + said.out
+    assert "scores not recorded: 1, of traces without a model call in the data" in said.err + said.out
     assert json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["total"] == 1
     assert "traces.jsonl:3: not JSON" in said.err + said.out
 

@@ -482,7 +482,7 @@
     data.v = Uint8Array.from({ length: data.v.length }, function (_, row) { return data.v.charCodeAt(row) - 48; });
     var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
     tasks = gradestackTasks(data, remember);
-    list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
+    list.parentNode.style.setProperty("--id", "min(" + Math.max(4.2, 0.6 * longest + 0.8) + "rem, 25vw)");
     gradestackSave(data, function () { return shown; });
     if (byId("whole-map")) { gradestackMap(data, function (row) { open(row); one.focus({ preventScroll: true }); }); }
     apply();

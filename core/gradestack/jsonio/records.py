@@ -205,13 +205,9 @@ class Walk:
             begin, passed = self.place, self._pass_over()
             return None, too_long(max(self.place - begin, self._most)), passed
         text, problem, value = self.text[self.at : end], None, None
-        try:
-            decoded = text if end is not None and text.isascii() else text.decode()
-        except UnicodeDecodeError:
-            decoded, problem = text.decode(errors="surrogateescape"), "holds bytes that are not UTF-8"
-        try:
-            value = loads(decoded) if problem is None or end is None else None
-        except JsonProblem as error:  # of a value without an end, what stands behind it may not be UTF-8
+        try:  # of a value without an end, what stands behind it may not be UTF-8
+            value = loads(text if end is not None else text.decode(errors="surrogateescape"))
+        except JsonProblem as error:
             problem = str(error)
         if end is None and problem is not None:
             return None, problem + " (the list is cut off here)" * (text[:1] in _BRACKETS), False

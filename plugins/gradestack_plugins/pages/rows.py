@@ -18,7 +18,7 @@ def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = Tr
     Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the order of the rows), or
     with ``trajectory_gone``, a sentence that says why it cannot be read.
     """
-    index = index_of(report)
+    index = index_of(report, short=True)
     lines = report.lines((position, index.place(position)) for position in positions)
     rows = (report.row(number, line) for number, _, line in lines)
     return report.completed(rows) if trajectories and report.completed is not None else rows
@@ -29,7 +29,7 @@ def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
 
     A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes after the last one.
     """
-    index = index_of(report)
+    index = index_of(report, short=True)
     count = len(index.entries)
     if not 0 <= start < min(stop, count):
         return

@@ -208,7 +208,7 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
     found = _chosen(report, task, model)
     if subset:
         taken = report.only(subset)
-        kept = {(entry.id, entry.run, entry.model) for entry in index_of(taken).entries}
+        kept = {(entry.id, entry.run, entry.model) for entry in index_of(taken, short=True).entries}
         for said in taken.header["subset"]["said"]:
             click.echo(terminal_line(said), err=True)
         found = [entry for entry in found if (entry.id, entry.run, entry.model) in kept]
@@ -231,7 +231,7 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
     """Return the samples of a task, of one trial where one is named; a task of the whole name goes first."""
     if not report.has_rows:
         report.lines()  # raises, and says why
-    entries = index_of(report).entries
+    entries = index_of(report, short=True).entries
     stem, dot, trial = task.rpartition(".")
     whole, part = map(Names().__getitem__, (task, stem))
     names = (task, f"{part}.{trial}")  # either half may hold dots

@@ -55,4 +55,4 @@ def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
 
 def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
     found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
-    assert found == [Element(0, 1, problem="holds bytes that are not UTF-8"), Element(1, 1, {"b": "é"})]
+    assert found == [Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"), Element(1, 1, {"b": "é"})]

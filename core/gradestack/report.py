@@ -96,10 +96,19 @@ _FORMS: Mapping[str, Any] = {
 
 
 def damage(path: Path) -> str | None:
-    """Return what is wrong with a header.json that no JSON can be read from; None where there is none, or it can."""
+    """Return that a run has lost its header.json, or that no JSON can be read from it; None of any other directory."""
     try:
         loads(read_regular(path / HEADER))
-    except (FileNotFoundError, NotADirectoryError):
+    except NotADirectoryError:
+        return None
+    except FileNotFoundError:
+        with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
+            if {"predicted", "facets", "status"} <= as_map(
+                loads(whole_line(rows))
+            ).keys():  # as rows of ours alone have
+                return (
+                    f"{path}: a gradestack run without its {HEADER}; copy the whole directory, or grade the files again"
+                )
         return None
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)

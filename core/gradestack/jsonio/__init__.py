@@ -1,4 +1,4 @@
-"""JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
+"""Files of others: JSON as the standard library reads it, lines, lists and records without loading them, rows of CSV."""
 
 from gradestack.jsonio.files import SHARD_BYTES as SHARD_BYTES
 from gradestack.jsonio.files import Line as Line
@@ -13,10 +13,12 @@ from gradestack.jsonio.paths import path_exists as path_exists
 from gradestack.jsonio.paths import path_steps as path_steps
 from gradestack.jsonio.paths import path_value as path_value
 from gradestack.jsonio.paths import pointer_to as pointer_to
+from gradestack.jsonio.records import CsvProblem as CsvProblem
 from gradestack.jsonio.records import Element as Element
 from gradestack.jsonio.records import Layout as Layout
 from gradestack.jsonio.records import Member as Member
 from gradestack.jsonio.records import Range as Range
+from gradestack.jsonio.records import csv_rows as csv_rows
 from gradestack.jsonio.records import first_records as first_records
 from gradestack.jsonio.records import iter_list as iter_list
 from gradestack.jsonio.records import iter_members as iter_members

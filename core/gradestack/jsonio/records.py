@@ -7,12 +7,13 @@ where a value ends without building anything, in what it refuses the brackets ar
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -506,3 +507,43 @@ class Beginnings:
 
 
 beginnings = Beginnings()
+
+
+_LARGEST_CELL = 2**31 - 1
+_CSV = {
+    "unexpected end": 'has a quote (") that is never closed',
+    "expected after": 'has text behind a closing quote ("); inside a quoted cell, quotes are doubled',
+}
+
+
+class CsvProblem(ValueError):
+    """Why the row of CSV that begins on a line, and with it all behind, cannot be read."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(f"the row that begins here {what}")
+        self.line = line
+
+
+def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of CSV, blank ones too, each with the line it begins on, from 1.
+
+    Args:
+        lines: Lines with their ends.
+        form: As ``csv.reader`` has it. Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
+
+    Raises:
+        CsvProblem: A row cannot be read.
+    """
+    rows = csv.reader(lines, **{"strict": True, **form})
+    while True:
+        line, usual = rows.line_num + 1, csv.field_size_limit(_LARGEST_CELL)  # others in the process go by theirs
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            why = next((what for said, what in _CSV.items() if said in str(error)), f"is no CSV: {error}")
+            raise CsvProblem(why, line) from error
+        finally:
+            csv.field_size_limit(usual)
+        if cells is None:
+            return
+        yield line, cells

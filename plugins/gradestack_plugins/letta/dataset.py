@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -25,7 +24,7 @@ from gradestack import (
     reading,
     replace,
 )
-from gradestack.jsonio import JsonProblem, Layout, Range, compact, loads, whole_line
+from gradestack.jsonio import CsvProblem, JsonProblem, Layout, Range, compact, csv_rows, loads, whole_line
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
 
 KEYS = frozenset(
@@ -173,7 +172,7 @@ class LettaDataset(RecordReader):
             return 0.0
         lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
         if path.suffix.lower() == ".csv":
-            names = set(next(csv.reader([lines[0].decode("utf-8", errors="replace")]), []) if lines else [])
+            names = set(_header(line.decode("utf-8", errors="replace") for line in lines[:1]))
             return 0.8 if set(_INPUTS) & names else _LITTLE if _OWN & names else 0.0
         sure = _certainty(lines[0]) if lines else 0.0
         if not sure and path.suffix.lower() == ".jsonl" and any(map(_resembles, lines[:_LINES])):
@@ -200,7 +199,7 @@ class LettaDataset(RecordReader):
         try:
             for ordinal, (line, record) in enumerate(rows):
                 yield self._row(record, Source(file=shown, ordinal=ordinal, line=line), lines)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except (OSError, UnicodeDecodeError, CsvProblem) as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
 
     def _row(self, record: Any, source: Source, lines: dict[str, int]) -> Sample | BadRecord:
@@ -270,8 +269,8 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
 def _check_columns(path: Path) -> None:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(file), [])
-    except (UnicodeDecodeError, csv.Error) as error:
+            names = _header(file)
+    except (UnicodeDecodeError, CsvProblem) as error:
         raise DataError(f"{path}: cannot be read as CSV: {error}") from error
     if not set(_INPUTS) & set(names):
         raise DataError(f"{path}: a column 'input' is needed; there are: {', '.join(names) or 'none'}")
@@ -283,19 +282,21 @@ def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
     Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=strict)
-        names = next(reader, [])
-        line = reader.line_num + 1
+        rows = csv_rows(file, strict=strict)
+        names = next(rows, (1, []))[1]
         try:
-            for cells in reader:
+            for line, cells in rows:
                 row: dict[str | None, Any] = dict(zip(names, cells, strict=False))
                 if len(cells) > len(names):
                     row[None] = cells[len(names) :]
                 if cells:
                     yield line, _read(row)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            yield line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
+        except CsvProblem as error:
+            yield error.line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
+
+
+def _header(lines: Iterable[str]) -> list[str]:
+    return next(csv_rows(lines, strict=False), (1, []))[1]
 
 
 def _read(row: Mapping[Any, Any]) -> dict[str, Any] | ValueError:

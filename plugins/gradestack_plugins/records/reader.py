@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +29,13 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import (
+    CsvProblem,
     Element,
     JsonProblem,
     Range,
     as_list,
     compact,
+    csv_rows,
     first_records,
     loads,
     path_steps,
@@ -508,10 +509,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _header(head: bytes) -> list[str]:
-    with suppress(UnicodeDecodeError, csv.Error):
+    with suppress(UnicodeDecodeError, CsvProblem):
         first = head.removeprefix(b"\xef\xbb\xbf").splitlines()[:2]
         text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
-        return [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+        return [name.strip() for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]]
     return []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -13,11 +12,10 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 from gradestack import DataError, Input
-from gradestack.jsonio import Element
+from gradestack.jsonio import CsvProblem, Element, csv_rows
 from gradestack_plugins.readers.chat.mapping import as_json
 
 PARQUET: Final = b"PAR1"  # how a Parquet file begins
-_LARGEST_CELL: Final = 2**31 - 1
 _LARGEST_ROW: Final = 64 * 1024 * 1024  # bytes of a row from which on a quote is taken for one that is never closed
 _BATCH: Final = 64
 _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
@@ -34,15 +32,15 @@ class _Lines:
 
     def __init__(self, file: Input) -> None:
         self.file = file
-        self.first = 1  # the first line of the row at hand
+        self.first, self.number = 1, 0  # the first line of the row at hand, and the last one
         self.held = 0
 
     def read(self) -> Iterator[str]:
         with self.file.path.open("rb") as opened:
             lines = (part for line in opened for part in (line.splitlines(keepends=True) if b"\r" in line else (line,)))
-            for number, line in enumerate(lines, 1):
+            for self.number, line in enumerate(lines, 1):
                 data = line
-                if number == 1:
+                if self.number == 1:
                     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
                         raise _said(self.file, 1, "the table is written in UTF-16; save it as UTF-8")
                     data = data.removeprefix(BOM_UTF8)
@@ -57,7 +55,7 @@ class _Lines:
                     yield data.decode()
                 except UnicodeDecodeError as error:
                     what = f"byte {data[error.start]:#04x} is not UTF-8; save the table as UTF-8"
-                    raise _said(self.file, number, what) from error
+                    raise _said(self.file, self.number, what) from error
 
 
 _EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)  # the line that spreadsheets may write first
@@ -79,28 +77,13 @@ def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
     lines = _Lines(file)
     text = lines.read()
     header, delimiter, before = header_of(text)
-    rows = csv.reader(chain([header] if header else [], text), delimiter=delimiter, strict=True)
-    while True:
-        lines.first, lines.held = rows.line_num + before + 1, 0
-        usual = csv.field_size_limit(_LARGEST_CELL)  # the process has one, which other readers go by
-        try:
-            cells = next(rows, None)
-        except csv.Error as error:
-            raise _said(file, lines.first, _broken(str(error))) from error
-        finally:
-            csv.field_size_limit(usual)
-        if cells is None:
-            return
-        if cells:
-            yield lines.first, cells
-
-
-def _broken(said: str) -> str:
-    if "unexpected end" in said:
-        return 'the row that begins here has a quote (") that is never closed'
-    if "expected after" in said:
-        return 'the row that begins here has text behind a closing quote ("); inside a quoted cell, quotes are doubled'
-    return f"the row that begins here is no CSV: {said}"
+    try:
+        for line, cells in csv_rows(chain([header] if header else [], text), delimiter=delimiter):
+            if cells:
+                yield line + before, cells
+            lines.first, lines.held = lines.number + 1, 0
+    except CsvProblem as error:
+        raise _said(file, error.line + before, str(error)) from error
 
 
 def checked_columns(columns: Iterable[Any], where: str) -> list[str]:

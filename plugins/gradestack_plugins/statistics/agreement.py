@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections import Counter, defaultdict
@@ -31,7 +30,7 @@ from gradestack import (
     replace,
     valid_confidence,
 )
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import CsvProblem, JsonProblem, compact, csv_rows, loads
 
 Table = Mapping[tuple[str, str], int]
 """Label of one rater and of the other -> number of samples."""
@@ -351,20 +350,17 @@ def _lines(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _table(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    line = 1
+    rows = csv_rows(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
-        names = [name.strip() for name in next(rows, [])]
+        names = [name.strip() for name in next(rows, (1, []))[1]]
         if names.count("id") != 1 or names.count("label") != 1:
             shown = ", ".join(names)[:60] or "none"
-            raise _Wrong(f"expected the columns id and label once each, found: {shown}", line)
-        line = rows.line_num + 1
-        for cells in rows:
+            raise _Wrong(f"expected the columns id and label once each, found: {shown}", 1)
+        for line, cells in rows:
             if cells and len(cells) != len(names):
                 raise _Wrong(f"{len(cells)} cells where the table has {len(names)} columns", line)
             row = dict(zip(names, cells, strict=False))
             if row.get("label", "").strip():
                 yield line, row
-            line = rows.line_num + 1
-    except csv.Error as error:
-        raise _Wrong(f"no CSV: {error}", line) from error
+    except CsvProblem as error:
+        raise _Wrong(str(error), error.line) from error

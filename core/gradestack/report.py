@@ -33,7 +33,7 @@ from gradestack.estimates import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_long
+from gradestack.jsonio.values import JsonProblem, as_map, compact, is_number, loads, loads_long
 from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
@@ -93,6 +93,14 @@ _FORMS: Mapping[str, Any] = {
     HEADER: defstruct("Header", [*_head, ("recording", _Recording | None, None)]),
     SUMMARY: defstruct("Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]),
 }
+
+
+def _odd_ends(value: Any, place: str = "$") -> Iterator[str]:
+    """Yield what is wrong with ends of intervals in a summary, which everything that shows one takes for numbers."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key in ("low", "high") and "confidence" in value and each is not None and not is_number(each):
+            yield f"Expected `number | null`, got `{compact(each)[:60]}` - at `{place}.{key}`"
+        yield from _odd_ends(each, f"{place}.{key}")
 
 
 def damage(path: Path) -> str | None:
@@ -427,6 +435,8 @@ def load_report(path: str | Path) -> Report:
     if unknown := read[SUMMARY]["metrics"]["states"].keys() - known:
         why = f"no grader {min(unknown)!r} in components, of which {SUMMARY} has figures"
         raise DataError(f"{path / HEADER}: {_NOT_OURS.format('header', why)}")
+    for odd in _odd_ends(read[SUMMARY]):
+        raise DataError(f"{path / SUMMARY}: {_NOT_OURS.format('summary', odd)}")
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
         raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")

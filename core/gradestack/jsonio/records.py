@@ -525,14 +525,9 @@ class CsvProblem(ValueError):
 
 
 def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of CSV, blank ones too, each with the line it begins on, from 1.
+    """Yield the rows of CSV, blank ones too, each with the line it begins on; ``form`` is as ``csv.reader`` has it.
 
-    Args:
-        lines: Lines with their ends.
-        form: As ``csv.reader`` has it. Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
-
-    Raises:
-        CsvProblem: A row cannot be read.
+    Unless ``strict``, quotes that do not match are guessed at, and may merge rows. CsvProblem: a row cannot be read.
     """
     rows = csv.reader(lines, **{"strict": True, **form})
     while True:

@@ -148,10 +148,7 @@ class RowIndex:
         ordered: bool = False,
         short: bool = False,
     ) -> RowIndex:
-        """Return the index of rows, of which there are so many; ``ordered``: with those that have another order.
-
-        A ``short`` one has entries and the places of rows alone, in a third of the time.
-        """
+        """Return the index of rows, ``ordered`` with those that have another order, ``short`` with entries alone."""
         index = cls(outcome, Verdicts(compared, outcome, ordered=ordered), count)
         index.short, add = short, index._enter if short else index._add
         number = size = 0
@@ -280,10 +277,7 @@ def outcome_of(report: Report) -> str | None:
 
 
 def index_of(report: Report, *, short: bool = False) -> RowIndex:
-    """Return the index of a run's rows, made in one pass when first asked for; an empty one where no rows were kept.
-
-    Where a ``short`` one will do, with entries and places alone, it may be one.
-    """
+    """Return the index of a run's rows, made when first asked for; an empty one of no rows, maybe a ``short`` one."""
     if not report.has_rows:
         return RowIndex()
     grader = outcome_of(report)

@@ -18,7 +18,6 @@ from typing_extensions import override
 from gradestack import (
     ABSENT,
     BadRecord,
-    DataError,
     Input,
     Inputs,
     Profile,
@@ -27,6 +26,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    reading,
 )
 from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads, whole_line
 from gradestack_plugins.deepfabric.replies import kind_of
@@ -71,17 +71,15 @@ def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
 
     ``auto`` joins by id when the first row of the dataset and the first reply of every file have one, else by line.
     """
-    for given in (dataset, *inputs.data):
-        require_file(given)
     by = wanted
     if wanted == "auto":
-        row = _first(dataset.path)
+        row = _first(dataset)
         both = isinstance(row, dict) and split_entry(row).id is not None
-        both = both and all(_reply_id(_first(given.path)) is not None for given in inputs.data)
+        both = both and all(_reply_id(_first(given)) is not None for given in inputs.data)
         by = "id" if both else "line"
     keys: set[str | int] = set()
     repeated = set()
-    for place, data in _lines(dataset.path):
+    for place, data in _lines(dataset):
         try:
             key = split_entry(loads(data)).id if by == "id" else place.line
         except JsonProblem:
@@ -90,13 +88,13 @@ def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
             repeated.add(place.line)
         elif key is not None:
             keys.add(key)
-    replies = {given.name: _replies(given.path, keys, by_id=by == "id") for given in inputs.data}
+    replies = {given.name: _replies(given, keys, by_id=by == "id") for given in inputs.data}
     return Joined(dataset, "id" if by == "id" else "line", replies, frozenset(repeated))
 
 
-def _replies(path: Path, keys: set[str | int], *, by_id: bool) -> Replies:
+def _replies(given: Input, keys: set[str | int], *, by_id: bool) -> Replies:
     found = Replies({}, [])
-    for place, data in _lines(path):
+    for place, data in _lines(given):
         key: str | int | None = place.line
         problem = NO_ROW
         if by_id:
@@ -115,16 +113,9 @@ def _replies(path: Path, keys: set[str | int], *, by_id: bool) -> Replies:
     return found
 
 
-def require_file(given: Input) -> None:
-    """Check that an input is a readable file."""
-    if not given.path.is_file():
-        what = "is a directory, expected a JSONL file" if given.path.is_dir() else "no such file"
-        raise DataError(f"{given.shown}: {what}")
-
-
-def _first(path: Path) -> Any:
+def _first(given: Input) -> Any:
     try:
-        return loads(next((data for _, data in _lines(path)), b""))
+        return loads(next((data for _, data in _lines(given)), b""))
     except JsonProblem:
         return None
 
@@ -133,9 +124,9 @@ def _reply_id(value: Any) -> str | None:
     return identifier(value.get("id")) if isinstance(value, dict) else None
 
 
-def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+def _lines(given: Input) -> Iterator[tuple[Place, bytes]]:
     offset = 0
-    with path.open("rb") as file:
+    with reading(given.shown), given.path.open("rb") as file:
         for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):
             if (data := _without_mark(number, raw)).strip():
                 yield Place(offset, number), data
@@ -258,7 +249,6 @@ class DeepFabricReader(RecordReader):
             model = given.name if len(inputs.data) > 1 else None
             replies = index.replies[given.name] if isinstance(index, Joined) else None
             records = index.dataset if isinstance(index, Joined) else given
-            require_file(records)
             most = max(map(len, replies.places.values()), default=1) if replies is not None else 1
             yield RecordFile(input=given, file=records, most=most, extra={"model": model, "orphans": False})
             if replies is not None and replies.orphans:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, ClassVar
 
 import attrs
@@ -13,7 +12,6 @@ from typing_extensions import override
 
 from gradestack import (
     BadRecord,
-    DataError,
     Expectation,
     ExpectedCall,
     Fault,
@@ -185,10 +183,6 @@ class TauBench(RecordReader):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each."""
         for each in inputs.data:
-            with suppress(OSError):  # opening it will say so
-                if not each.path.is_file():
-                    what = "is a directory" if each.path.is_dir() else "no such file"
-                    raise DataError(f"{each.shown}: {what}; a tau-bench result file is expected")
             model = each.name if self.model is None and len(inputs.data) > 1 else self.model
             yield RecordFile(input=each, extra={"model": model})
 

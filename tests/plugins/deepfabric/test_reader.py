@@ -195,9 +195,9 @@ def test_files_that_cannot_be_used(df, rows, tmp_path):
     empty = df.write(tmp_path / "empty.jsonl")
     good = df.write(tmp_path / "good.jsonl", *rows[0])
     assert df.read(DeepFabricReader(), empty) == []
-    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+    with pytest.raises(DataError, match=r"gone\.jsonl: cannot be read: No such file"):
         df.read(DeepFabricReader(), tmp_path / "gone.jsonl")
-    with pytest.raises(DataError, match="is a directory"):
+    with pytest.raises(DataError, match="Is a directory"):
         df.read(DeepFabricReader(), good, dataset=tmp_path)
     assert briefly(df.read(DeepFabricReader(), empty, dataset=good))[0] == ("r0", "missing")
     assert df.read(DeepFabricReader(), empty, dataset=empty) == []

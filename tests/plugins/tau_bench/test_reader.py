@@ -120,7 +120,7 @@ def test_unusable_files(tau, tmp_path):
     empty.write_text("")
     other.write_text("{}")
     for path, what in (
-        (tmp_path / "no.json", "no such file"),
+        (tmp_path / "no.json", "No such file"),
         (tmp_path, "directory"),
         (empty, "empty"),
         (other, "list"),

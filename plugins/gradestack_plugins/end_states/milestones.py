@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -270,14 +271,11 @@ class Matcher:
     def check(self) -> None:
         """Check that the milestones can be ordered, and refer to earlier ones."""
         earlier: list[set[int]] = [set() for _ in self.milestones]
-        waiting = set(range(len(self.milestones)))
-        while waiting:
-            ready = [each for each in waiting if not self.before[each] & waiting]
-            if not ready:
-                raise Unusable("edges: the milestones go round in a circle")
-            for node in ready:
+        try:
+            for node in TopologicalSorter(dict(enumerate(self.before))).static_order():
                 earlier[node] = set().union(*(earlier[other] | {other} for other in self.before[node]))
-            waiting -= set(ready)
+        except CycleError:
+            raise Unusable("edges: the milestones go round in a circle") from None
         for number, constraints in enumerate(self.milestones):
             for each in constraints:
                 if each.reference is not None and each.reference != INITIAL and each.reference not in earlier[number]:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 import msgspec
-from msgspec import Raw
 from typing_extensions import override
 
 from gradestack import (
@@ -33,7 +32,7 @@ from gradestack import (
     load_report,
     read_records,
 )
-from gradestack.jsonio import JsonProblem, Layout, as_list, as_map, check_depth, loads, open_regular, read_regular
+from gradestack.jsonio import JsonProblem, Layout, as_list, as_map, loads, open_regular, read_regular
 from gradestack_plugins.letta.records import KEPT, Context, identity, is_own, model_of, run_of, sample_of
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
@@ -275,31 +274,7 @@ def stack(inputs: Inputs | None = None) -> dict[str, Any]:
     return {"graders": graders, **gates, "headline": {"letta": True}, "warnings": warnings}
 
 
-_NOTHING = Raw(b"")
 _SEVERAL = 2
-
-
-class _Task(msgspec.Struct, gc=False):
-    id: str | int | None = None
-
-
-class _Result(msgspec.Struct, gc=False):
-    """What of a result says whose it is; the rest is passed over, which is many times faster than decoding it."""
-
-    sample: _Task | None = None
-    sample_id: str | int | None = None
-    model_name: str | None = None
-    model_handle: str | None = None
-    predicted: Raw = _NOTHING
-    expected: Raw = _NOTHING
-
-
-class _Line(_Result, gc=False):
-    type: str | None = None
-    result: _Result | None = None
-
-
-_line = msgspec.json.Decoder(_Line).decode
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,31 +288,12 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     """Where the first of these stands."""
 
 
-def _brief(line: bytes) -> Any:
-    try:
-        found = _line(line)
-        check_depth(line)
-    except (ValueError, RecursionError):  # of another type than usual, or no JSON
-        return loads(line)
-    return found
-
-
 def _model(record: Any) -> str | None:
-    if not isinstance(record, _Line):
-        result = unwrapped(record)
-        if identity(result) is None or is_own(result):
-            return None
-        return model_of(result, Context()) or ""
-    found = record if record.type is None else record.result if record.type == "result" else None
-    if found is None or (_is_object(found.predicted) and _is_object(found.expected)):
+    """Return the model a line names, "" for none; None for a line that is no result, or one of gradestack's own."""
+    result = unwrapped(record)
+    if identity(result) is None or is_own(result):
         return None
-    if found.sample_id is None and (found.sample is None or found.sample.id is None):
-        return None
-    return found.model_name or found.model_handle or ""
-
-
-def _is_object(value: Raw) -> bool:
-    return bytes(memoryview(value)[:1]) == b"{"
+    return model_of(result, Context()) or ""
 
 
 def only_model(given: Input) -> str | None:
@@ -377,7 +333,7 @@ def _models_in(given: Input, files: tuple[ResultFile, ...], stamps: tuple[tuple[
     unnamed, first = 0, ""
     for file in files:
         place = given.below(file.relative)
-        for each in read_records(place, layout="lines", decode=_brief):
+        for each in read_records(place, layout="lines"):
             model = None if each.problem is not None else _model(each.value)
             if model == "":
                 unnamed, first = unnamed + 1, first or f"{place.shown}:{each.line}"

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -86,10 +86,8 @@ def _replacing(target: Path) -> Iterator[TextIO]:
         with temporary.open("x", encoding="ascii") as file:
             yield file
         temporary.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

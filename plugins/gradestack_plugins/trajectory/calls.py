@@ -22,6 +22,7 @@ from gradestack import (
     JSON,
     LARGEST_SCORE,
     Aggregator,
+    ConfigError,
     Figure,
     Grade,
     Grader,
@@ -35,10 +36,10 @@ from gradestack import (
     Usage,
     ratio,
     ratio_interval,
+    read_yaml,
     replace,
     skipped,
     valid_confidence,
-    yaml_data,
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
@@ -592,13 +593,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def read_prices(path: Path) -> dict[str, Price]:
     """Return the prices of a YAML or JSON file, by model; a ValueError says where it is not of the form."""
     try:
-        data = yaml_data(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:
-        raise ValueError(f"{path}: neither YAML nor JSON: {' '.join(str(error).split())}") from error
-    try:
-        return msgspec.convert(data, _Prices).models
+        return msgspec.convert(read_yaml(path).data, _Prices).models
+    except ConfigError as error:
+        raise ValueError(error.line) from error
     except msgspec.ValidationError as error:
         form = "models: {NAME: {input: 2.5, output: 10}}"
         what = f"{path}: expected prices in dollars for a million tokens, as {form}"

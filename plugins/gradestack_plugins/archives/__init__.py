@@ -1,7 +1,5 @@
 """Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval; and writing any format as ATIF."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -11,9 +9,4 @@ command convert .convert:convert Write files of any format as JSON Lines of samp
 reader deepeval .tools:DeepEval deepeval test runs and data sets: toolsCalled, expectedTools, metrics
 reader promptfoo .tools:Promptfoo promptfoo results: answers, calls, and the recorded verdict
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -1,7 +1,5 @@
 """The BFCL family: questions, possible answers, results and scores of the leaderboard, joined by id."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -9,9 +7,4 @@ reader bfcl .reader:Bfcl BFCL results, joined with questions, possible answers a
 grader bfcl_valid .grader:BfclValid The verdict BFCL recorded in its score files
 stack bfcl .reader:bfcl Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -23,12 +23,7 @@ exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics
 panel readiness .panels:Readiness The figures with their intervals, the band of the overall score, advice
 stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key `tools`
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the family's reader, grader, aggregator, exporter and stack."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:

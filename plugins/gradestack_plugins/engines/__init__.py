@@ -1,7 +1,5 @@
 """Engines: ways to map a worker over shards."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -10,9 +8,4 @@ engine processes .processes:Processes Shards on several processes of this machin
 engine dask .dask:Dask Shards on a dask cluster: other machines, or workers on this one
 engine auto .local:Auto Processes for large inputs on several cores, serial otherwise
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the built-in engines."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

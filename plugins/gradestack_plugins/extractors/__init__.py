@@ -1,7 +1,5 @@
 """Extractors: which text of a recorded conversation is the submission that text graders are given."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -15,9 +13,4 @@ extractor tool_arguments .extractors:ToolArguments Argument text of the first ca
 extractor tool_output .extractors:ToolOutput What the first call of a tool returned
 extractor memory_block .extractors:MemoryBlock A memory block of the agent's final state, where the recording has it
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the extractors."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

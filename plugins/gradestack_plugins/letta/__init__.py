@@ -1,7 +1,5 @@
 """letta-evals: its recorded results, its datasets, and the grades it has given."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -10,9 +8,4 @@ reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, i
 grader recorded .grader:Recorded The recorded grade
 stack letta .reader:stack The recorded gate grades, with error bars
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -24,12 +24,7 @@ stack orchestrationbench :stack all graders of OrchestrationBench
 panel decisions .panels:Decisions What was decided where a call, or a rejection, was right
 panel plans .panels:Plans Workflows of a sample, as expected and as made
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """OpenTelemetry: traces of agents in every dialect of attributes, and grades as evaluation events."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -10,9 +8,4 @@ reader mlflow .mlflow:MlflowTraces MLflow traces, with their feedback and expect
 exporter otel_evaluation .exporter:OtelEvaluation grades as gen_ai.evaluation.result events: OTLP JSON Lines, beside the
     spans they judge
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return readers and exporter."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -1,7 +1,5 @@
 """Readers of formats that belong to no metric family, and the stacks of data of one's own."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -12,9 +10,4 @@ stack classification .stacks:classification Labels, or names of tools: accuracy,
 stack recorded .stacks:recorded The verdict that was recorded with each run, or every recorded score
 stack scores .stacks:scores Recorded scores where there are any; without, as auto
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the general readers and stacks."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -1,7 +1,5 @@
 """Report pages, what CI systems read of a run, and commands."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -27,9 +25,4 @@ command view .pages.view:view Serve a run to this machine's browser: its samples
 command query .pages.query:query Ask the tables of a run in SQL: samples, grades, items, reasons, calls, figures.
 command index .pages.runs:index Write a page over all runs of a directory: a row for every run, figures over time.
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return reporters and commands."""
-    return Component.table("gradestack_plugins", _TABLE)
+gradestack_components = hookimpl(lambda: Component.table("gradestack_plugins", _TABLE))

@@ -14,12 +14,7 @@ exporter stability .aggregators:StabilityExporter native/stability.json: the sui
 panel stability .panels:Stability Figures over runs with their intervals, and by expected answer
 stack stability :stack Labels of repeated runs with the stability metrics
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of the stability family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Aggregators that suit any grader."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -11,9 +9,4 @@ aggregator agreement .agreement:Agreement Agreement of graders, or with people: 
 aggregator flakiness .flakiness:Flakiness Tasks that pass sometimes, always or never; intra-class correlation and design
     effect of runs
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the general aggregators."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

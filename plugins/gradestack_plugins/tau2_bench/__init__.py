@@ -11,12 +11,7 @@ reader tau2 .reader:Tau2 tau2-bench results: one file, or a directory of results
 grader tau2_reward .grader:Tau2Reward The reward tau2-bench recorded, with its parts and what its checks found
 stack tau2 :stack Recorded rewards of tau2-bench runs, with pass^k over the trials of each task
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:

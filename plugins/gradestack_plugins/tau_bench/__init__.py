@@ -18,12 +18,7 @@ exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_stati
 panel reliability .panels:Reliability pass^k and pass@k over k, and how often tasks succeed
 stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:

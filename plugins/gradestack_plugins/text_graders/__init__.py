@@ -1,7 +1,5 @@
 """Graders of texts: the submission an extractor took out, against the reference; and models as judges."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -26,9 +24,6 @@ panel judges .panels:Judges How far people agree with a judge, and where they do
 command judge .commands:judge Ask a model for the verdicts on a suite or files that are not on record.
 command judgements .commands:judgements Merge journals of judgements.
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the text graders, and what asks and grades by models."""
-    return Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.judges", _JUDGES)
+gradestack_components = hookimpl(
+    lambda: Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.judges", _JUDGES)
+)

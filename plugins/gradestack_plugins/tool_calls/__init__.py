@@ -1,7 +1,5 @@
 """Tool calls against expected ones, by our own rule or by any published one."""
 
-from __future__ import annotations
-
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -12,9 +10,4 @@ stack tool_calls .presets:tool_calls Did it make these calls: expected ones agai
 stack peers .presets:peers Every published rule for tool calls, side by side on the same runs
 panel other_tools .panels:OtherTools Verdicts of other tools' rules on the same run
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -21,12 +21,7 @@ aggregator loops .calls:Loops Runs with a loop, repeated calls, and the longest 
 aggregator usage_totals .calls:UsageTotals Total, mean and range of every figure of usage
 stack trajectory :trajectory What needs no reference: how tool calls went, and what runs took
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of this family."""
-    return Component.table(__name__, _TABLE)
+gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:

@@ -19,12 +19,9 @@ _MATRIX = """
 aggregator classification .classification:Classification Accuracy, precision, recall, F1, macro-F1 and confusion matrix
     over any label set
 """
-
-
-@hookimpl
-def gradestack_components() -> tuple[Component, ...]:
-    """Return the components of the When2Call family, and the general classification aggregator it relies on."""
-    return Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.statistics", _MATRIX)
+gradestack_components = hookimpl(
+    lambda: Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.statistics", _MATRIX)
+)
 
 
 def stack() -> dict[str, Any]:

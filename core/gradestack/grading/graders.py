@@ -10,7 +10,6 @@ from functools import partial
 from math import inf
 from numbers import Real
 from operator import attrgetter
-from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ import msgspec
 from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
 from gradestack.grading.plan import Stage
-from gradestack.interpreter import UNDER_WAY
+from gradestack.interpreter import under_way
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed, replace
 from gradestack.output import traceback_text
 from gradestack.table import LABELS, packed_verdicts, verdicts_of
@@ -296,29 +295,27 @@ class Watch:
 
     Attributes:
         breaches: What it did against the contract, with the first sample it did it to.
+        copies: What it is handed of the block at hand, to be graded twice.
     """
 
     def __init__(self, stage: Stage, samples: int, *, strict: bool) -> None:
         self._stage, self._left, self._strict = stage, samples, strict
-        self._given: list[tuple[Sample, Any]] = []
+        self.copies: list[Sample] = []
+        self._forms: list[Any] = []
         self.breaches: dict[str, str] = {}
 
     def given(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         """Return what the grader is handed of a block."""
-        self._given = [] if self._left <= 0 else [fresh(each) for each in samples]
+        made = [fresh(each) for each in samples] if self._left > 0 else []
+        self.copies, self._forms = [copy for copy, _ in made], [form for _, form in made]
         self._left -= len(samples)
-        return [each for each, _ in self._given] if self._given else samples
-
-    def again(self) -> list[Sample]:
-        """Return what it is handed to grade the same block once more: none where it has changed it."""
-        sound = not any(changed(copy, before) for copy, before in self._given)
-        return [copy for copy, _ in self._given] if sound else []
+        return self.copies or samples
 
     def look(self, samples: Sequence[Sample], grades: list[Grade], explained: list[Grade]) -> bool:
         """Have the grades of samples fail that the grader has changed; return whether there are any."""
         found = False
-        for place, (sample, _, (copy, before)) in enumerate(zip(samples, explained, self._given, strict=False)):
-            if changed(copy, before):
+        for place, (sample, _, *copy) in enumerate(zip(samples, explained, self.copies, self._forms, strict=False)):
+            if changed(*copy):
                 self._left, found = 1 << 62, True
                 why = "the grader changed the sample, which must stay as it was recorded"
                 fault = Fault(category="grading", code="changed_sample", message=why, component=self._stage.signature)
@@ -399,7 +396,7 @@ class Graders:
 
         After an interruption they are of the samples that every grader has judged, which may be none.
         """
-        usual, thread = {_OK}.issuperset([sample.status for sample in samples]), get_ident()
+        usual = {_OK}.issuperset([sample.status for sample in samples])
         found = Graded({key: [] for key in self._keys}, {key: [] for key in self._keys}, {}, {})  # in their order
         for stage in self._stages:
             started = perf_counter()
@@ -410,7 +407,7 @@ class Graders:
             fill = partial(self._fill, stage, found.explained, usual)
             if self.note is not None:
                 self.note(stage.key)
-            with self._interruptible(thread, column):
+            with self._interruptible(column):
                 fill(given, column, judged)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
@@ -421,13 +418,19 @@ class Graders:
             if explain:
                 shown: Column = []
                 found.explained[stage.key] = shown
-                with self._interruptible(thread, shown):
+                with self._interruptible(shown):
                     self._explained(stage, given, column, shown)
             if watch is not None:
-                if not self.interrupted and perf_counter() - started < 1:  # a slow one is asked once
-                    self._compare(stage, watch, samples, column, fill)
                 if watch.look(samples, column, found.explained[stage.key]):
                     found.verdicts.pop(stage.key, None)
+                elif watch.copies and not self.interrupted and perf_counter() - started < 1:  # a slow one is asked once
+                    other: Column = []
+                    timed_out = self.timed_out
+                    with self._interruptible(other):
+                        fill(watch.copies, other, [])
+                    self.timed_out = timed_out
+                    check_grades(stage, samples, other, strict=self._strict)
+                    watch.compare(samples, column, other)
             samples = samples[: len(found.explained[stage.key])]
             if stage.extractor is not None:
                 found.texts[stage.key] = judged
@@ -440,29 +443,16 @@ class Graders:
                 columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
 
-    def _compare(self, stage: Stage, watch: Watch, samples: Sequence[Sample], column: Column, fill: Any) -> None:
-        """Have a watched grader grade its block once more."""
-        if again := watch.again():
-            other: Column = []
-            timed_out = self.timed_out
-            with self._interruptible(get_ident(), other):
-                fill(again, other, [])
-            self.timed_out = timed_out
-            check_grades(stage, samples, other, strict=self._strict)
-            watch.compare(samples, column, other)
-
     @contextmanager
-    def _interruptible(self, thread: int, column: Column) -> Generator[None]:
+    def _interruptible(self, column: Column) -> Generator[None]:
         """Time what fills a column, grade by grade; the first interruption ends it."""
-        UNDER_WAY[thread] = column
         try:
-            yield
+            with under_way(column):
+                yield
         except KeyboardInterrupt:
             if self.interrupted:
                 raise
             self.interrupted = True
-        finally:
-            UNDER_WAY.pop(thread, None)
 
     def _explained(self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column) -> None:
         """Add grades with items and reasons; as they are, saying so, where a grader raises or gives another grade."""

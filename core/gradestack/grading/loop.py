@@ -154,33 +154,30 @@ class Loop:
 
     def open(self) -> Worker:
         """Plan the shards, take up what an earlier attempt has on record, and return what grades the others."""
-        with limited(self.plan.limits):
-            return self._open(self.plan)
-
-    def _open(self, plan: Plan) -> Worker:
-        reader = plan.reader.component
+        plan, reader = self.plan, self.plan.reader.component
         for stage in plan.graders:
             if getattr(stage.component, "judgements", None) is not None:
                 stage.component.journal.check()
-        self.files = InputFiles(plan.inputs)
-        self.shards, index = shards_of(reader, plan.inputs)
-        index = separated(reader, plan.inputs, self.shards, index)
-        self.notes = [index.note] if isinstance(index, Separated) else []
-        self.progress.plan(self.shards)
-        for result, shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
-            self.merging.add(result)
-            self.progress.merged(shard, self.merged, resumed=True)
-            self.resumed += 1
-        dataset, self.merged.contradicted = read_dataset(plan)
-        self._worker = Worker(
-            plan=plan.bare(),
-            index=index,
-            pieces=self.recorder.pieces,
-            strict=self.strict,
-            dataset=dataset,
-            selection=_selection(plan, self.shards, index, dataset),
-            progress=self.progress.add if self.progress.wanted else None,
-        )
+        with limited(plan.limits):
+            self.files = InputFiles(plan.inputs)
+            self.shards, index = shards_of(reader, plan.inputs)
+            index = separated(reader, plan.inputs, self.shards, index)
+            self.notes = [index.note] if isinstance(index, Separated) else []
+            self.progress.plan(self.shards)
+            for result, shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
+                self.merging.add(result)
+                self.progress.merged(shard, self.merged, resumed=True)
+                self.resumed += 1
+            dataset, self.merged.contradicted = read_dataset(plan)
+            self._worker = Worker(
+                plan=plan.bare(),
+                index=index,
+                pieces=self.recorder.pieces,
+                strict=self.strict,
+                dataset=dataset,
+                selection=_selection(plan, self.shards, index, dataset),
+                progress=self.progress.add if self.progress.wanted else None,
+            )
         return self._worker
 
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:

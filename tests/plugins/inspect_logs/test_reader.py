@@ -177,7 +177,7 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
     size = len(json.dumps(members["samples/a_epoch_1.json"]))
     path.write_bytes(path.read_bytes().replace(size.to_bytes(4, "little"), (size - 1).to_bytes(4, "little")))
     (bad,) = [each.reason for each in read(path) if isinstance(each, gradestack.BadRecord)]
-    assert bad.startswith("samples/a_epoch_1.json: is damaged")
+    assert bad.startswith("samples/a_epoch_1.json: ")
 
 
 def test_shards_hold_whole_samples(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, reading
 from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
@@ -98,10 +98,7 @@ class InspectLogs(RecordReader):
 
     @staticmethod
     def _archive(given: Input) -> Archive | None:
-        if not given.path.is_file():
-            what = "is a directory" if given.path.is_dir() else "no such file"
-            raise DataError(f"{given.shown}: {what}; a log of inspect_ai is expected, .eval or .json")
-        with given.path.open("rb") as file:
+        with reading(given.shown), given.path.open("rb") as file:
             return Archive(given.path, given.shown) if file.read(4) == _ZIP else None
 
     def _header(self, given: Input) -> Header:

@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from gradestack import (
     BadRecord,
-    DataError,
     Input,
     Inputs,
     RecordReader,
@@ -25,6 +24,7 @@ from gradestack import (
     Source,
     read_document,
     read_records,
+    reading,
 )
 from gradestack.jsonio import (
     SHARD_BYTES,
@@ -110,7 +110,7 @@ class Traces(RecordReader):
     @override
     def index(self, inputs: Inputs) -> Index:
         """Find the pieces of every trace, in one pass over the files."""
-        given = (each.path.stat() for each in inputs.data if each.path.is_file())  # else reading says so
+        given = (each.path.stat() for each in inputs.data)
         return _index(self.unit, inputs.data, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given))
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
@@ -198,10 +198,7 @@ def _alone(name: str, records: list[Span | Log], _: Any, source: Source) -> tupl
 
 def _pieces(number: int, given: Input) -> Iterator[Piece]:
     path = given.path
-    if not path.is_file():
-        what = "is a directory" if path.is_dir() else "no such file"
-        raise DataError(f"{given.shown}: {what}; a file of traces is expected")
-    with path.open("rb") as file:
+    with reading(given.shown), path.open("rb") as file:
         listed = file.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
     members = [] if listed else list(iter_members(path, _PIECE))
     lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]

@@ -25,6 +25,7 @@ from gradestack import (
     Source,
     first_of,
     read_records,
+    reading,
     replace,
     suggest,
 )
@@ -163,22 +164,20 @@ class Records(StepReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            if not given.path.is_file():
-                what = "is a directory" if given.path.is_dir() else "no such file"
-                raise DataError(f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected")
-            form = _form_of(given.path, self.records)
+            with reading(given.shown):
+                form = _form_of(given.path, self.records)
             columns = self._guessed(given, form).columns
             extra = {"form": form, "stem": stem, "columns": columns}
             yield RecordFile(input=given, ranges=None if form == "records" else (Range(),), extra=extra)
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether the first records hold a history beside what followed it."""
-        if self._exclusive or not given.path.is_file():  # in which case planning says so
+        if self._exclusive:
             return "prior_messages" in (self.columns or {})
         return self._is_export(given) or "prior_messages" in guess(self._first(given), reader_of).columns
 
     def _first(self, given: Input) -> list[Mapping[str, Any]]:
-        return list(islice(beginning(self._all(given)), self.sniffed)) if given.path.is_file() else []
+        return list(islice(beginning(self._all(given)), self.sniffed))
 
     def _is_export(self, given: Input) -> bool:
         return any(map(observation, self._first(given)))

@@ -16,7 +16,6 @@ import msgspec
 from gradestack import (
     ABSENT,
     BadRecord,
-    DataError,
     Fault,
     Input,
     Inputs,
@@ -28,6 +27,7 @@ from gradestack import (
     ToolSpec,
     read_document,
     read_records,
+    reading,
     replace,
 )
 from gradestack.jsonio import (
@@ -237,11 +237,7 @@ class ChatLogs(StepReader):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, each with how it is laid out and what its made-up ids begin with."""
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            form: Form = "records"
-            with suppress(OSError):  # opening it will say so
-                if not given.path.is_file():
-                    what = "is a directory" if given.path.is_dir() else "no such file"
-                    raise DataError(f"{given.shown}: {what}; a file of chat logs is expected")
+            with reading(given.shown):
                 form = _form_of_file(given.path)
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
             if form == "entries":
@@ -266,8 +262,7 @@ class ChatLogs(StepReader):
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether one of the first records is a request with its response, which has no id of its own."""
-        is_file = given.path.is_file()  # else planning says so
-        return is_file and _form_of_file(given.path) == "records" and any(map(_is_exchange, islice(_values(given), 10)))
+        return _form_of_file(given.path) == "records" and any(map(_is_exchange, islice(_values(given), 10)))
 
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""

@@ -53,15 +53,6 @@ CallDetails: Any = msgspec.defstruct("CallDetails", _FIELDS, forbid_unknown_fiel
 """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
 
 
-def fits(name: str, value: Any, form: Any = CallDetails) -> bool:
-    """Return whether a value is of the kind that a form's field of this name has."""
-    try:
-        msgspec.convert({name: value}, form)
-    except ValueError:  # of msgspec's own kind, or a lone surrogate
-        return False
-    return True
-
-
 class _Made(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str = ""
     arguments: Any = UNSET

@@ -6,40 +6,48 @@ The first version of the form looked at less than the second: ``jsonl_lines.VERS
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, get_args
 
 import msgspec
 
-from gradestack import (
-    Expectation,
-    ExpectedCall,
-    Fault,
-    Rule,
-    Sample,
-    Source,
-    Status,
-    ToolCall,
-    ToolSpec,
-    replace,
-    suggest,
-)
+from gradestack import Expectation, ExpectedCall, Fault, Rule, Sample, Source, Status, ToolCall, replace, suggest
 from gradestack.jsonio import as_text, check_depth
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, VERSIONS, CallDetails, fits, usage_of
+from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, VERSIONS, CallDetails, usage_of
 
 KEYS = frozenset(SAMPLE_SCHEMA["properties"])
-_SIDE = ("calls", "label", "text", "plan")
-_ADDED = ("alternatives", "forbidden", "state")  # keys of `expected` that the second version of the form added
-_NAMES = ("name", "function", "names")  # keys by one of which a reference is a single call
-_RULED = ("rules", "optional", "turn", "group", "requestor")
-_MADE = ("id", "type", "index", *(each for each in CallDetails.__struct_fields__ if each != "turn"))
+_PLAIN: Final = tuple("cluster model run input ended trace children agent_id recorded state facets".split())  # noqa: SIM905
+"""Keys of a record that are fields of the sample."""
+_SIDE: Final = ("calls", "label", "text", "plan")
+_ADDED: Final = ("alternatives", "forbidden", "state")  # keys of `expected` that the second version of the form added
+_RULED: Final = ("rules", "optional", "turn", "group", "requestor")
+_DETAILS: Final = CallDetails.__struct_fields__
+_MADE: Final = ("id", "type", "index", *(each for each in _DETAILS if each != "turn"))
 """What a call that was made has and nothing is expected of: such calls may be given as references."""
-_UNNAMED = frozenset({*_MADE, "kwargs"})
+_UNNAMED: Final = frozenset({*_MADE, "kwargs"})
 """Keys that are read over, or another word for one, and not named to who mistypes."""
-_FLAT = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
-_WRAPPED = ("function", *_RULED, *_MADE)
-_FUNCTION = ("name", "arguments", "kwargs")
+_FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
+_WRAPPED: Final = ("function", *_RULED, *_MADE)
+_FUNCTION: Final = ("name", "arguments", "kwargs")
+_KINDS: Final = {
+    form: {each.name: each.type for each in msgspec.structs.fields(form)}
+    for form in (Sample, Expectation, ExpectedCall, Rule, CallDetails)
+}
+"""Fields of a form, and of what kind each is."""
+_WANTED: Final = {
+    **dict.fromkeys(("recorded", "facets"), "an object"),
+    **dict.fromkeys(("children", "names", "forbidden"), "a list of texts"),
+    **dict.fromkeys(("optional", "ignore"), "true or false"),
+    **dict.fromkeys(("step", "group"), "a whole number"),
+    **dict.fromkeys(("seconds", "tolerance"), "a number"),
+    "run": "a whole number or text",
+    "input": "text or a list of texts",
+    "trace": "an object of texts",
+    "turn": "a whole number of at least 0",
+    "any_of": "a list of values",
+}
+"""What is expected of a field, where it is not text, and not one of few words."""
 
 
 class Wrong(ValueError):
@@ -57,62 +65,34 @@ def _unknown(key: str, name: Any, known: Sequence[str]) -> Wrong:
     return Wrong(f"{key}: unknown key{suggest(name, known) or '; known: ' + ', '.join(known)}")
 
 
-class _SampleFields(msgspec.Struct, gc=False):
-    """Keys of a record whose values are of one type."""
-
-    cluster: str | None = None
-    model: str | None = None
-    run: int | str | None = None
-    input: str | tuple[str, ...] | None = None
-    ended: str | None = None
-    trace: dict[str, str] | None = None
-    children: tuple[str, ...] | None = None
-    agent_id: str | None = None
+def _below(key: str, name: Any) -> str:
+    """Return the place of what an object holds under a name."""
+    shown = str(name)
+    return f"{key}.{shown}" if shown.isidentifier() else f"{key}[{json.dumps(shown)}]"
 
 
-class _CallFields(msgspec.Struct):
-    """Keys of an expected call whose values are of one type."""
+def _fields(
+    given: Mapping[str, Any], form: Any, names: Iterable[str], place: str = "", *, lenient: bool = False
+) -> dict[str, Any]:
+    """Return what an object has under the names of a form's fields, null left out; ``place`` stands before the names.
 
-    names: tuple[str, ...] = ()
-    optional: bool = False
-    turn: int | None = None
-    group: int | None = None
-    requestor: str | None = None
-
-
-Form = TypeVar("Form", bound=msgspec.Struct)
-_CHOICES = {
-    each.name: tuple(word for part in (each.type, *get_args(each.type)) for word in get_args(part) if type(word) is str)
-    for form in (CallDetails, Rule)
-    for each in msgspec.structs.fields(form)
-}
-"""Field -> the words it may hold, where these are few."""
-_WANTED = {
-    "run": "a whole number or text",
-    "input": "text or a list of texts",
-    "trace": "an object of texts",
-    "children": "a list of texts",
-    "names": "a list of texts",
-    "optional": "true or false",
-    "turn": "a whole number of at least 0",
-    "step": "a whole number",
-    "group": "a whole number",
-    "seconds": "a number",
-    "any_of": "a list of values",
-    "ignore": "true or false",
-    "tolerance": "a number",
-    **{name: f"one of {', '.join(words)}" for name, words in _CHOICES.items() if words},
-}
-
-
-def _converted(given: Mapping[str, Any], form: type[Form], place: str = "") -> Form:
-    """Return what an object says of a form's fields; ``place`` stands before their names."""
-    try:
-        return msgspec.convert(given, form)
-    except ValueError:  # of msgspec's own kind, or a lone surrogate
-        name = next(each for each in form.__struct_fields__ if each in given and not fits(each, given[each], form))
-        meant = suggest(given[name], _CHOICES.get(name, ())) if isinstance(given[name], str) else ""
-        raise Wrong(f"{wrong(place + name, _WANTED.get(name, 'text'), given[name])}{meant}") from None
+    What is of another kind is refused, or (``lenient``) left out.
+    """
+    found, kinds = {}, _KINDS[form]
+    for name in names:
+        if (value := given.get(name)) is None and form is not Rule:
+            continue
+        try:
+            found[name] = msgspec.convert(value, kinds[name])
+        except ValueError:  # of msgspec's own kind, or a lone surrogate
+            if lenient:
+                continue
+            words = [word for part in (kinds[name], *get_args(kinds[name])) for word in get_args(part)]
+            words = [word for word in words if type(word) is str]
+            meant = suggest(value, words) if words and isinstance(value, str) else ""
+            wanted = f"one of {', '.join(words)}" if words else _WANTED.get(name, "text")
+            raise Wrong(f"{wrong(place + name, wanted, value)}{meant}") from None
+    return found
 
 
 def version_problem(record: Any) -> str | None:
@@ -143,40 +123,23 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     if "id" not in record:
         raise Wrong("id is missing")
     talk, version = _talk(record), record.get("version", VERSIONS[0])
-    predicted = _side(record.get("predicted"), "predicted", version)
-    said = {} if talk is None else talk.said(("calls", "text") if "predicted" in record else ())
-    found = said | predicted
+    found = {} if talk is None else {**talk.said(("calls", "text") if "predicted" in record else ())}
+    found |= {} if talk is None else {"remarks": talk.remarks}
+    found |= _side(record.get("predicted"), "predicted", version, _made)
     if isinstance(answer := found.get("text"), tuple):
         found["text"] = "\n".join(answer)
-    error, usage, identifier = _error(record.get("error")), record.get("usage"), record["id"]
-    plain = msgspec.structs.asdict(_converted(record, _SampleFields))
-    found |= {name: value for name, value in plain.items() if value is not None}
-    if usage is not None:
+    found |= _fields(record, Sample, _PLAIN)
+    if (error := _error(record.get("error"))) is not None:
+        found |= {"status": Status.FAILED, "error": error}
+    if (usage := record.get("usage")) is not None:
         found |= {"usage": usage_of(usage), "agent_usage": usage}
+    identifier = record["id"]
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         source = replace(source, id=identifier)
     elif not isinstance(identifier, str):
         raise wrong("id", "text or a whole number", identifier)
-    return Sample(
-        **found,
-        id=str(identifier),
-        tools=_tools(record.get("tools")),
-        expected=expectation(record.get("expected"), version),
-        recorded=_object(record, "recorded"),
-        status=Status.OK if error is None else Status.FAILED,
-        error=error,
-        state=record.get("state"),
-        facets=_object(record, "facets"),
-        remarks={} if talk is None else talk.remarks,
-        source=source,
-    )
-
-
-def _object(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = record.get(key)
-    if value is None or isinstance(value, chat.OBJECT):
-        return value or {}
-    raise wrong(key, "an object", value)
+    tools, expected = _tools(record.get("tools")), expectation(record.get("expected"), version)
+    return Sample(**found, id=str(identifier), tools=tools, expected=expected, source=source)
 
 
 def _talk(record: Mapping[str, Any]) -> Any:
@@ -197,13 +160,13 @@ def _talk(record: Mapping[str, Any]) -> Any:
         raise Wrong(str(error)) from None
 
 
-def _tools(value: Any) -> tuple[ToolSpec, ...] | None:
+def _tools(value: Any) -> tuple[Any, ...] | None:
     if value is None:
         return None
     specs = [chat.tool_spec(each) for each in value] if isinstance(value, list) else [None]
     if not all(specs):
         raise wrong("tools", "a list of tools with a name", value)
-    return tuple(spec for spec in specs if spec is not None)
+    return tuple(specs)
 
 
 def _error(value: Any) -> Fault | None:
@@ -217,115 +180,79 @@ def _error(value: Any) -> Fault | None:
     return Fault(category="target", code="target_error", message=str(message or ""), type=str(kind or ""))
 
 
-def _list_of(value: Any, key: str, kind: type[Any] | tuple[type[Any], ...], wanted: str) -> list[Any]:
-    if isinstance(value, list) and all(isinstance(each, kind) for each in value):
-        return value
-    raise wrong(key, wanted, value)
+Call = Callable[[Any, str, int], Any]
 
 
-def _named_calls(value: Any, key: str, *, several: bool = False) -> list[Mapping[str, Any]]:
-    """Return the entries of a list of calls, each of which names its tool, or (``several``) tools."""
-    from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
-
-    entries = _list_of(value, key, object, "a list of calls")
-    calls = [usual_call(entry) if isinstance(entry, chat.OBJECT) else entry for entry in entries]
-    for position, entry in enumerate(calls):
-        _check_named(entry, f"{key}[{position}]", several=several)
-    return calls
+def _calls(value: Any, key: str, version: int, call: Call) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise wrong(key, "a list of calls", value)
+    return tuple([call(entry, f"{key}[{position}]", version) for position, entry in enumerate(value)])
 
 
-def _inner(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what holds the name and the arguments of a call: its ``function`` in OpenAI's form."""
-    function = entry.get("function")
-    return function if function is not None and isinstance(function, chat.OBJECT) else entry
-
-
-def _check_named(entry: Any, key: str, *, several: bool) -> None:
-    if isinstance(entry, chat.OBJECT):
-        name, names = _inner(entry).get("name"), entry.get("names") if several else None
-        if isinstance(name, str):
-            return
-        if name is None and names and isinstance(names, list) and all(isinstance(each, str) for each in names):
-            return
-    raise wrong(key, "a call with a name", entry)
-
-
-def _made(value: Any, key: str, version: int) -> tuple[ToolCall, ...]:
-    """Return calls that were made; the first version of the form leaves out details of another kind."""
-    found = []
-    for position, entry in enumerate(_named_calls(value, key)):
-        call: Any = chat.tool_call(entry)
-        given: dict[str, Any] = {}
-        if _inner(entry) is entry:
-            given = {name: entry[name] for name in CallDetails.__struct_fields__ if entry.get(name) is not None}
-        if version == 1:
-            given = {name: value for name, value in given.items() if fits(name, value)}
-        if given:
-            details = msgspec.structs.asdict(_converted(given, CallDetails, f"{key}[{position}]."))
-            call = replace(call, **{name: details[name] for name in given})
-        found.append(call)
-    return tuple(found)
-
-
-Calls = Callable[[Any, str, int], tuple[Any, ...]]
-
-
-def _side(value: Any, key: str, version: int, calls: Calls = _made, added: tuple[str, ...] = ()) -> dict[str, Any]:
+def _side(value: Any, key: str, version: int, call: Call, added: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short forms."""
     if value is None:
         return {}
     if isinstance(value, str):
         return {"label": value, "text": value}
     if isinstance(value, list):
-        return {"calls": calls(value, key, version)}
+        return {"calls": _calls(value, key, version, call)}
     if not isinstance(value, chat.OBJECT):
         raise wrong(key, "calls, text or an object", value)
-    if "name" in value or "function" in value:
-        return {"calls": calls([value], key, version)}
+    if "name" in value or "function" in value or (added and "names" in value):
+        for name in value:
+            if name in _ADDED and added:
+                raise Wrong(f"{key}.{name}: not beside the name of a call; give the call in a list under {key}.calls")
+        return {"calls": (call(value, key, version),)}
     for name in value:
         if name not in _SIDE and name not in added:
             raise _unknown(f"{key}.{name}", name, (*_SIDE, *added))
-    found = {name: value[name] for name in ("label", "text", "plan") if value.get(name) is not None}
-    if isinstance(text := found.get("text"), list):
-        found["text"] = tuple(_list_of(text, f"{key}.text", str, "text"))
-    elif not isinstance(found.get("text", ""), str):
-        raise wrong(f"{key}.text", "text", text)
-    if not isinstance(label := found.get("label", ""), str):
-        raise wrong(f"{key}.label", "text", label)
+    found = _fields(value, Expectation, (*_SIDE[1:], *added[1:]), f"{key}.")
     if value.get("calls") is not None:
-        found["calls"] = calls(value["calls"], f"{key}.calls", version)
+        found["calls"] = _calls(value["calls"], f"{key}.calls", version, call)
     return found
+
+
+def _named(entry: Any, key: str, *, several: bool = False) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return a call that names its tool, or (``several``) tools, and what of it holds name and arguments."""
+    from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
+
+    call = usual_call(entry) if isinstance(entry, chat.OBJECT) else {}
+    function = call.get("function")
+    inner = function if function is not None and isinstance(function, chat.OBJECT) else call
+    name, names = inner.get("name"), call.get("names") if several else None
+    among = name is None and names and isinstance(names, list) and all(isinstance(each, str) for each in names)
+    if isinstance(name, str) or among:
+        return call, inner
+    raise wrong(key, "a call with a name", entry)
+
+
+def _made(entry: Any, key: str, version: int) -> ToolCall:
+    """Return a call that was made; the first version of the form leaves out details of another kind."""
+    entry, inner = _named(entry, key)
+    call: Any = chat.tool_call(entry)
+    if inner is not entry:
+        return call  # type: ignore[no-any-return]
+    details = _fields(entry, CallDetails, _DETAILS, f"{key}.", lenient=version == 1)
+    return replace(call, **details) if details else call  # type: ignore[no-any-return]
 
 
 def expectation(value: Any, version: int) -> Expectation:
     """Return the reference of a record."""
-    if not isinstance(value, chat.OBJECT):
-        return Expectation(**_side(value, "expected", version, _expected))
-    if any(name in value for name in _NAMES):
-        for name in (*_SIDE, *_ADDED):
-            if name in value and name in _ADDED:
-                raise Wrong(
-                    f"expected.{name}: not beside the name of a call; give the call in a list under expected.calls"
-                )
-        _check_named(value, "expected", several=True)
-        return Expectation(calls=(_call(value, "expected", version),))
     found = _side(value, "expected", version, _expected, _ADDED)
-    if (lists := value.get("alternatives")) is not None:
+    lists = value.get("alternatives") if isinstance(value, chat.OBJECT) else None
+    if lists is not None:
         key = "expected.alternatives"
-        given = enumerate(_list_of(lists, key, object, "a list of lists of calls"))
-        found["alternatives"] = tuple([_expected(each, f"{key}[{at}]", version) for at, each in given])
-    if (forbidden := value.get("forbidden")) is not None:
-        found["forbidden"] = tuple(_list_of(forbidden, "expected.forbidden", str, "a list of texts"))
-    return Expectation(**found, state=value.get("state"))
+        if not isinstance(lists, list):
+            raise wrong(key, "a list of lists of calls", lists)
+        given = enumerate(lists)
+        found["alternatives"] = tuple([_calls(each, f"{key}[{at}]", version, _expected) for at, each in given])
+    return Expectation(**found)
 
 
-def _expected(value: Any, key: str, version: int) -> tuple[ExpectedCall, ...]:
-    calls = _named_calls(value, key, several=True)
-    return tuple([_call(entry, f"{key}[{position}]", version) for position, entry in enumerate(calls)])
-
-
-def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
-    inner, place, function = _inner(entry), key, entry.get("function")
+def _expected(entry: Any, key: str, version: int) -> ExpectedCall:
+    entry, inner = _named(entry, key, several=True)
+    place, function = key, entry.get("function")
     if inner is entry:
         _check_keys(entry, key, _FLAT, version)
         if version > 1 and function is not None:
@@ -338,16 +265,12 @@ def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
     if version > 1 and arguments is not None and not isinstance(arguments, (str, *chat.OBJECT)):
         raise wrong(f"{place}.arguments", "an object or JSON text", arguments)
     given, text = chat.parse_arguments(arguments)
-    said = _converted(
-        {name: entry[name] for name in _CallFields.__struct_fields__ if entry.get(name) is not None},
-        _CallFields,
-        f"{key}.",
-    )
-    if (said.turn or 0) < 0:
-        raise wrong(f"{key}.turn", _WANTED["turn"], said.turn)
+    found = _fields(entry, ExpectedCall, ("names", *_RULED[1:]), f"{key}.")
+    if found.get("turn", 0) < 0:
+        raise wrong(f"{key}.turn", _WANTED["turn"], found["turn"])
     rules = entry.get("rules")
     return ExpectedCall(
-        **msgspec.structs.asdict(said),
+        **found,
         name=as_text(inner.get("name")),
         arguments=given if version < 2 or inner.get("arguments", ()) is not None else None,
         raw_arguments=text if given is None else None,
@@ -383,11 +306,5 @@ def _rules(value: Any, key: str) -> dict[str, Rule]:
         for name in rule:
             if name not in known:
                 raise _unknown(_below(place, name), name, known)
-        found[argument] = _converted(rule, Rule, f"{place}.")
+        found[argument] = Rule(**_fields(rule, Rule, rule, f"{place}."))
     return found
-
-
-def _below(key: str, name: Any) -> str:
-    """Return the place of what an object holds under a name."""
-    shown = str(name)
-    return f"{key}.{shown}" if shown.isidentifier() else f"{key}[{json.dumps(shown)}]"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
 import msgspec
+from msgspec.structs import force_setattr
+from typing_extensions import override
 
 from gradestack import (
     JSON,
@@ -26,7 +26,8 @@ from gradestack import (
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
 from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
-from gradestack_plugins.readers.chat.conversation import text_or_none
+from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
+from gradestack_plugins.readers.chat.usage import added, usage_of
 
 ASSISTANT = "assistant"
 
@@ -97,116 +98,67 @@ def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
     )
 
 
-_ROLES = frozenset({"system", "user", ASSISTANT, "tool"})
-_TOKENS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+class Simulation(Conversation):
+    """What the messages of one simulation come to: calls of the agent and of the user, each with its result."""
 
-
-@attrs.define(eq=False)
-class Conversation:
-    """What the messages of one simulation come to."""
-
-    messages: list[Message] = attrs.field(factory=list)
-    calls: list[ToolCall] = attrs.field(factory=list)
-    asked: str | None = None
-    """What the user said first."""
-    text: str | None = None
-    """What the agent said last."""
-    spent: Counter[str] = attrs.field(factory=Counter)
-    """Tokens and requests of the agent."""
-    remarks: Counter[str] = attrs.field(factory=Counter)
-    """What could not be used, or has no counterpart, by kind."""
-    _open: dict[tuple[str, str], list[int]] = attrs.field(factory=dict)
-    """Calls not answered yet, by who made them and their id."""
-    _answered: set[tuple[str, str]] = attrs.field(factory=set)
-    _turn: int = 0
-    _step: int = 0
-
-    def add(self, entry: Any) -> None:
-        """Take up one message; several results may stand in one."""
-        if isinstance(entry, dict) and entry.get("role") != "tool":
-            self._speak(entry, as_text(entry.get("role")))
+    @override
+    def _message(self, entry: dict[str, Any], role: str) -> None:
+        if role == "tool":
+            grouped = entry.get("tool_messages")
+            for each in grouped if isinstance(grouped, list) else (entry,):
+                if isinstance(each, dict):
+                    self._answered(each)
+                else:
+                    self.remark("message:other")
             return
-        grouped = entry.get("tool_messages") if isinstance(entry, dict) else None
-        for each in grouped if isinstance(grouped, list) else (entry,):
-            if isinstance(each, dict):
-                self._answer(each)
-            else:
-                self.remarks["message_not_an_object"] += 1
-
-    def _speak(self, entry: dict[str, Any], role: str) -> None:
-        if role not in _ROLES:
-            self.remarks["message_of_unknown_role"] += 1
-        content, usage = entry.get("content"), entry.get("usage")
-        said = text_of(content)
+        content, said = entry.get("content"), text_of(entry.get("content"))
         if role == "user" and said:
-            self._turn += self.asked is not None
-            self.asked = said if self.asked is None else self.asked
-        calls = tuple(self._calls(entry.get("tool_calls"), role))
-        if role == ASSISTANT:
+            self.turns += [[]] if self.asked else []
+            self.asked.append(said)
+        elif role == ASSISTANT:
+            self.step += 1
             self.text = said or self.text
-            self._step += 1
-            if isinstance(usage, Mapping):
-                self.spent["requests"] += 1
-                self.spent.update({_TOKENS[k]: n for k, n in usage.items() if k in _TOKENS and type(n) is int})
-        self.messages.append(Message(role=role, content=content, tool_calls=calls))
+            self.usages.append(entry.get("usage"))
+        elif role not in {"system", "user"}:
+            self.remark(kind_of("role", role))
+        calls = [self._made_by(role, each) for each in as_list(entry.get("tool_calls")) if self._is_call(each)]
+        self.add(Message(role=role, content=content, tool_calls=tuple(calls)))
 
-    def _calls(self, made: Any, role: str) -> Iterator[ToolCall]:
-        for raw in as_list(made):
-            if not isinstance(raw, dict):
-                self.remarks["call_not_an_object"] += 1
-                continue
-            name, by = raw.get("name"), text_or_none(raw.get("requestor"))
-            arguments, text = parse_arguments(raw.get("arguments"))
-            if arguments is None:
-                self.remarks["arguments_undecodable"] += 1
-            if not isinstance(name, str):
-                self.remarks["call_without_name"] += 1
-            call = ToolCall(
-                name=as_text(name),
-                arguments=arguments,
-                raw_arguments=text,
-                id=as_text(raw.get("id")) or None,
-                requestor=role if by is None else by,
-                turn=self._turn,
-                step=self._step if role == ASSISTANT else None,
-            )
-            self._open.setdefault((call.requestor, call.id or ""), []).append(len(self.calls))
-            self.calls.append(call)
-            yield call
+    def _is_call(self, raw: Any) -> bool:
+        if not isinstance(raw, dict):
+            self.remark("call:other")
+        return isinstance(raw, dict)
 
-    def _answer(self, entry: dict[str, Any]) -> None:
+    def _made_by(self, role: str, raw: dict[str, Any]) -> ToolCall:
+        given, by = parse_arguments(raw.get("arguments")), text_or_none(raw.get("requestor"))
+        call = self.made(None, as_text(raw.get("id")) or None, raw.get("name"), given)
+        force_setattr(call, "requestor", role if by is None else by)
+        if role != ASSISTANT:
+            force_setattr(call, "step", None)
+        return call
+
+    def _answered(self, entry: dict[str, Any]) -> None:
         """Give a result to its call: the one of its id, or without an id the oldest of its requestor that has none."""
-        by, content = text_or_none(entry.get("requestor")), entry.get("content")
-        key = (ASSISTANT if by is None else by, as_text(entry.get("id")))
-        self.messages.append(Message(role="tool", content=content, tool_call_id=key[1] or None))
-        waiting = self._open.get(key)
-        if not waiting and not key[1]:
-            waiting = min((places for (by, _), places in self._open.items() if by == key[0] and places), default=[])
-        if not waiting:
-            self.remarks["call_answered_twice" if key in self._answered else "result_without_call"] += 1
-            return
-        place = waiting.pop(0)
-        self._answered.add(key)
-        error = text_of(content) if entry.get("error") is True else None
-        status = "error" if error is not None else "ok"
-        self.calls[place] = replace(self.calls[place], result=content, error=error, status=status)
-
-    def close(self) -> None:
-        """Count what was never answered."""
-        self.remarks["call_without_result"] += sum(map(len, self._open.values()))
+        by, identifier = text_or_none(entry.get("requestor")), as_text(entry.get("id")) or None
+        content = entry.get("content")
+        self.add(Message(role="tool", content=content, tool_call_id=identifier))
+        its = [each for each in self.calls if each.requestor == (by or ASSISTANT) and identifier in (None, each.id)]
+        call = next((each for each in its if each.status is None), None)
+        if call is None:
+            self.remark("second_result" if its else "result_without_call")
+        else:
+            finish(call, content, text_of(content) if entry.get("error") is True else None)
 
 
-def conversation_of(simulation: Mapping[str, Any]) -> Conversation | None:
+def simulation_of(simulation: Mapping[str, Any]) -> Simulation | None:
     """Return what a simulation's messages, or without any its ticks, come to; None where it has neither."""
     entries, ticks = simulation.get("messages"), simulation.get("ticks")
     if not isinstance(entries, list):
         if not isinstance(ticks, list):
             return None
         entries = _joined(message for tick in ticks for message in _of_tick(tick))
-    found = Conversation()
-    for entry in entries:
-        found.add(entry)
-    found.close()
+    found = Simulation()
+    found.read(entries)
     return found
 
 
@@ -287,9 +239,12 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     trial, reason = simulation.get("trial"), text_or_none(simulation.get("termination_reason"))
     if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
         trial = compact(trial)
-    conversation, expected = conversation_of(simulation), setting.tasks.get(str(task_id))
-    said = conversation or Conversation(remarks=Counter({"conversation_missing": 1}))
-    said.remarks["task_missing"] += setting.has_tasks and expected is None
+    talk, expected = simulation_of(simulation), setting.tasks.get(str(task_id))
+    said = talk or Simulation()
+    messages = [message for turn in said.turns for message in turn]
+    told = {**said.finished(), "turns": (tuple(messages),) if messages else (), "input": next(iter(said.asked), None)}
+    told["calls"] = tuple(said.calls) if talk else None
+    missing = {"conversation_missing": not talk, "task_missing": setting.has_tasks and expected is None}
     costs = {key: simulation[key] for key in ("agent_cost", "user_cost", "agent_usage") if key in simulation}
     agent_usage = {key: each for key, each in costs.items() if each is not None}
     reward_info = simulation.get("reward_info")
@@ -298,10 +253,7 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         id=str(task_id),
         model=setting.model,
         run=trial,
-        input=said.asked,
-        turns=(tuple(said.messages),) if said.messages else (),
-        calls=tuple(said.calls) if conversation else None,
-        text=said.text,
+        **told,
         tools=setting.tools,
         expected=expected or Expectation(),
         recorded=recorded_of(reward_info),
@@ -309,19 +261,20 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         error=_fault(simulation, reason) if broken and reason else None,
         ended=None if reason is None else ENDED.get(reason),
         trace={"trace_id": identifier} if identifier else {},
-        usage=_usage(simulation, said.spent),
+        usage=_usage(simulation, added(map(usage_of, said.usages))),
         agent_usage=agent_usage or None,
         facets=_facets(simulation, setting),
-        remarks={kind: number for kind, number in said.remarks.items() if number},
+        remarks={**said.remarks, **{kind: 1 for kind, lacks in missing.items() if lacks}},
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=Tau2Run(reward_info if isinstance(reward_info, dict) else None, reason),
     )
 
 
-def _usage(simulation: Mapping[str, Any], spent: Mapping[str, int]) -> Usage | None:
+def _usage(simulation: Mapping[str, Any], spent: Usage | None) -> Usage | None:
     found: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
     cost, seconds = (float(value) if is_number(value) else None for value in found)
-    return Usage(cost_usd=cost, seconds=seconds, **spent) if spent or cost is not None or seconds is not None else None
+    usage = replace(spent or Usage(), cost_usd=cost, seconds=seconds)
+    return usage if usage != Usage() else None
 
 
 def _fault(simulation: Mapping[str, Any], reason: str) -> Fault:

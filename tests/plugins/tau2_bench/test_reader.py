@@ -169,8 +169,8 @@ def test_ticks_are_read_where_there_are_no_messages(tau2):
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
     path = tau2.write(tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1]))
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
-    assert report.summary["remarks"]["message_not_an_object"]["count"] == 3
-    assert any("message not an object (3 times, first at " in each for each in report.summary["warnings"])
+    assert report.summary["remarks"]["message:other"]["count"] == 3
+    assert any("message other (3 times, first at " in each for each in report.summary["warnings"])
 
 
 def graded(tau2, **about):

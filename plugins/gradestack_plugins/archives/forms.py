@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gradestack import BadRecord, Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack import BadRecord, Expectation, ExpectedCall, Message, Rule, Sample, Source, Status, ToolCall, replace
 from gradestack.jsonio import compact, loads
 from gradestack_plugins.archives.atif import Atif
 from gradestack_plugins.readers.chat import parse_arguments, text_of
@@ -54,16 +54,27 @@ def _different(sample: Sample, again: Sample) -> list[str]:
     return [name for name in unequal if _shown(sample, name) != _shown(again, name)]
 
 
-def _shown(sample: Sample, name: str) -> Any:
+def _shown(sample: Sample, name: str) -> str:
     """Return what is to be kept of a field, as text: the text of arguments only where they are no object."""
     value = getattr(sample, name)
     if name == "calls" and value:
-        value = [_call(call, exact=False) for call in value]
+        value = tuple(map(_without_text, value))
     elif name == "turns":
-        value = [[_message(each, exact=False) for each in turn] for turn in value]
-    elif name in _FORMS and value is not None:
-        value = _FORMS[name](value)
-    return json.dumps(value, sort_keys=True)
+        value = tuple([tuple([_as_said(message) for message in turn]) for turn in value])
+    return json.dumps(_plain(value), sort_keys=True)
+
+
+def _without_text(call: ToolCall) -> ToolCall:
+    return call if call.arguments is None else replace(call, raw_arguments=None)
+
+
+def _as_said(message: Message) -> Message:
+    calls = [
+        ToolCall(name=each.name, arguments=each.arguments, raw_arguments=each.raw_arguments)
+        for each in message.tool_calls
+    ]
+    said = {"content": message.content or None, "tool_calls": tuple(map(_without_text, calls))}
+    return replace(message, name=None, tool_call_id=None, **said)
 
 
 def _line(sample: Sample, fields: Any) -> Row:
@@ -72,83 +83,50 @@ def _line(sample: Sample, fields: Any) -> Row:
     for name in fields:
         value = getattr(sample, name)
         if name not in (*_PREDICTED, "status", "error", "id") and value != getattr(_NOTHING, name):
-            row[name] = _FORMS.get(name, _as_it_is)(value)
+            row[name] = _plain(value)
     if sample.usage is None and sample.agent_usage is not None:
         row["usage"] = sample.agent_usage
     if "calls" in fields:
-        said = {name: _FORMS.get(name, _as_it_is)(getattr(sample, name)) for name in _PREDICTED}
-        row["predicted"] = {name: value for name, value in said.items() if value is not None}
+        said = {name: getattr(sample, name) for name in _PREDICTED}
+        row["predicted"] = {name: _plain(value) for name, value in said.items() if value is not None}
     if "error" in fields and sample.status is not Status.OK:
-        row["error"] = "" if sample.error is None else _FORMS["error"](sample.error)
+        error = sample.error
+        row["error"] = "" if error is None else {"type": error.type, "message": error.message}
     return row
 
 
-def _as_it_is(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _told(part: msgspec.Struct, *hidden: str) -> Row:
-    defaults = _defaults(type(part))
-    known = ((name, getattr(part, name)) for name in part.__struct_fields__ if name not in hidden)
-    return {name: value for name, value in known if value != defaults[name]}
-
-
-def _call(call: ToolCall, *, exact: bool = True) -> Row:
-    return {**_function(call, exact=exact), **_told(call, "name", "arguments", "raw_arguments")}
-
-
-def _function(call: ToolCall | ExpectedCall, *, exact: bool = True) -> Row:
-    arguments, raw = call.arguments, call.raw_arguments
-    if arguments is None or (exact and raw is not None and parse_arguments(raw)[0] == arguments):
-        return {"name": call.name, "arguments": raw}
-    return {"name": call.name, "arguments": dict(arguments)}
-
-
-def _message(message: Message, *, exact: bool = True) -> Row:
-    row: Row = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        calls = [{"type": "function", "function": _function(call, exact=exact)} for call in message.tool_calls]
-        ids = [{} if call.id is None or not exact else {"id": call.id} for call in message.tool_calls]
-        row["tool_calls"] = [{**name, **call} for name, call in zip(ids, calls, strict=True)]
-    if not exact:
-        return {**row, "content": message.content or None, "reasoning": message.reasoning}
-    return {**row, **_told(message, "role", "content", "tool_calls")}
-
-
-def _expected(expected: Expectation) -> Row:
-    row = {name: _as_it_is(value) for name, value in _told(expected, "calls", "alternatives").items()}
-    if expected.calls is not None:
-        row["calls"] = list(map(_expected_call, expected.calls))
-    if expected.alternatives:
-        row["alternatives"] = [list(map(_expected_call, each)) for each in expected.alternatives]
-    return row
-
-
-def _expected_call(call: ExpectedCall) -> Row:
-    row = {**_function(call), **_told(call, "name", "arguments", "raw_arguments")}
-    if call.rules is not None:
-        row["rules"] = {name: msgspec.to_builtins(rule) for name, rule in call.rules.items()}
-    if call.names:
-        row["names"] = list(call.names)
-        if not call.name:
+def _plain(value: Any) -> Any:
+    """Return a part of a sample as JSON, without what is as if nobody had said it."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(each) if isinstance(each, Rule) else each for key, each in value.items()}
+    if not isinstance(value, msgspec.Struct):
+        return value
+    defaults = _defaults(type(value))
+    known = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    row = {name: _plain(each) for name, each in known if each != defaults[name]}
+    if isinstance(value, Message):
+        if value.tool_calls:
+            ids = [{} if each.id is None else {"id": each.id} for each in value.tool_calls]
+            calls = zip(ids, map(_function, value.tool_calls), strict=True)
+            row["tool_calls"] = [{**named, "type": "function", "function": call} for named, call in calls]
+        return {"role": value.role, "content": value.content, **row}
+    if isinstance(value, Expectation):  # the calls behind the rest
+        return row | {name: row.pop(name) for name in ("calls", "alternatives") if name in row}
+    if isinstance(value, ToolCall | ExpectedCall):
+        row = {**(called := _function(value)), **row, **called}
+        row.pop("raw_arguments", None)
+        if not value.name and "names" in row:
             del row["name"]
     return row
 
 
-def _tool(tool: ToolSpec) -> Row:
-    known = {"description": tool.description or None, "parameters": tool.parameters}
-    return {"name": tool.name, **{name: value for name, value in known.items() if value is not None}}
-
-
-_FORMS: Final[Mapping[str, Any]] = {
-    "turns": lambda turns: [list(map(_message, turn)) for turn in turns],
-    "calls": lambda calls: None if calls is None else list(map(_call, calls)),
-    "tools": lambda tools: list(map(_tool, tools)),
-    "expected": _expected,
-    "error": lambda error: {"type": error.type, "message": error.message},
-    "usage": msgspec.to_builtins,
-    **dict.fromkeys(("recorded", "trace", "facets"), dict),
-}
+def _function(call: ToolCall | ExpectedCall) -> Row:
+    """Return name and arguments of a call: their text where it is theirs."""
+    arguments, raw = call.arguments, call.raw_arguments
+    is_text = arguments is None or (raw is not None and parse_arguments(raw)[0] == arguments)
+    return {"name": call.name, "arguments": raw if is_text else arguments}
 
 
 def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
@@ -197,7 +175,7 @@ class _Trajectory:
         if sample.model is not None:
             agent["model_name"] = sample.model
         if sample.tools is not None:
-            agent["tool_definitions"] = [{"type": "function", "function": _tool(tool)} for tool in sample.tools]
+            agent["tool_definitions"] = [{"type": "function", "function": _plain(tool)} for tool in sample.tools]
         totals = {key: getattr(usage, name) for key, name in _TOTALS.items() if getattr(usage, name, None) is not None}
         self.document: Row = {
             "schema_version": f"ATIF-v1.{8 if self._audio else 7}",

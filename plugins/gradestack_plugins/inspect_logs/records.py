@@ -9,25 +9,18 @@ from typing import Any, Final
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, Message, Sample, Source, ToolSpec, Usage
+from gradestack import JSON, Expectation, Message, Sample, Source, ToolSpec, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.readers.chat import text_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import broken, log_sample
-from gradestack_plugins.readers.chat.usage import count_of
+from gradestack_plugins.readers.chat.usage import added, usage_of
 
 ATTACHMENT: Final = "attachment://"
 VALUES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Grades that scorers give as letters: correct, incorrect, partial, no answer."""
 _UNPARSED: Final = "Error parsing the following tool call arguments: "
-_COUNTS: Final = {
-    "input_tokens": "input_tokens",
-    "cached_input_tokens": "input_tokens_cache_read",
-    "cache_write_tokens": "input_tokens_cache_write",
-    "output_tokens": "output_tokens",
-    "reasoning_tokens": "reasoning_tokens",
-}
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +114,7 @@ def sample_of(record: Any, header: Header, source: Source) -> Sample:
         )
     run = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) else None
     known = Identity(str(identifier), run, None, {}, {**facets, **as_map(record.get("metadata"))}, lost)
-    place = source if isinstance(identifier, str) else msgspec.structs.replace(source, id=identifier)
+    place = source if isinstance(identifier, str) else replace(source, id=identifier)
     return log_sample(known, talk, place, **more)
 
 
@@ -189,14 +182,7 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
 
 def _usage(record: Mapping[str, Any], asked: int) -> Usage | None:
     by_model = [each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)]
-
-    def total(key: str, number: Callable[[Any], Any]) -> Any:
-        known = [found for each in by_model if (found := number(each.get(key))) is not None]
-        return sum(known) if known else None
-
-    counts = {name: total(key, count_of) for name, key in _COUNTS.items()}
-    if counts["input_tokens"] is not None:
-        counts["input_tokens"] += (counts["cached_input_tokens"] or 0) + (counts["cache_write_tokens"] or 0)
-    seconds = as_number(record.get("total_time"))
-    found = Usage(**counts, requests=asked or None, seconds=seconds, cost_usd=total("total_cost", as_number))
+    costs = [cost for each in by_model if (cost := as_number(each.get("total_cost"))) is not None]
+    more = {"cost_usd": sum(costs) if costs else None, "seconds": as_number(record.get("total_time"))}
+    found = replace(added(map(usage_of, by_model)) or Usage(), requests=asked or None, **more)
     return found if found != Usage() else None

@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, Usage, replace
+from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
 from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
-from gradestack_plugins.readers.chat.usage import count_of, usage_of
+from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
-_TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_HELD_BY: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _COPY: Final = re.compile(r"_\d+\Z")  # what release 2 puts behind the names of spans that would have the same
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
 _VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
@@ -137,11 +137,8 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
 
 def _answer(known: Mapping[str, Any]) -> Answer:
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
-    used = as_map(known.get("mlflow.chat.tokenUsage"))
-    into, out, read, written = (count_of(used.get(name)) for name in _TOKENS)
-    spent = Usage(
-        input_tokens=into, output_tokens=out, cached_input_tokens=read, cache_write_tokens=written, requests=1
-    )
+    used = as_map(known.get("mlflow.chat.tokenUsage"))  # whose input holds what a cache has
+    spent = {_HELD_BY.get(name, name): each for name, each in used.items()} or as_map(said).get("usage")
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
     system = as_map(asked).get("system")
     told = [{"role": "system", "content": system}] if isinstance(system, str) else []
@@ -149,7 +146,7 @@ def _answer(known: Mapping[str, Any]) -> Answer:
         history=[*told, *messages_of(forms_read(_asked(asked)))],
         said=messages_of({"role": "assistant", **as_map(each)} for each in forms_read(_said(said))),
         model=next(filter(text_or_none, models), None),
-        usage=spent if used else usage_of(as_map(said).get("usage")),
+        usage=usage_of(spent),
         tools=known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
     )
 

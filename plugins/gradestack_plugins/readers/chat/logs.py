@@ -49,16 +49,13 @@ from gradestack_plugins.readers.chat.names import FIRST, Guess, decoded, guess, 
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 
-Form = Literal["records", "lists", "entries", "document", "line"]
+Form = Literal["records", "lists", "entries", "document"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
-one conversation, one object over several lines, or on its only line, which reading decodes."""
+one conversation, or one object over several lines."""
 _HEAD: Final = 64 * 1024
-_LINE: Final = 1024 * 1024
-"""Longest only line that is not decoded to know how a file is laid out: no limit of a record is lower."""
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
-_WHOLE: Final = ("document", "line")  # files that reading decodes at once, and looks at what stands beside the messages
 _PROVIDED: Final = """
 cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
 recorded
@@ -244,15 +241,16 @@ class ChatLogs(StepReader):
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            beside = {} if form in _WHOLE else _beside(self._guessed(given, form))
+            beside = {} if form == "document" else _beside(self._guessed(given, form))
             extra = {"form": form, "stem": stem, "beside": beside}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         """Return what stands beside the messages of the first records."""
-        if form in _WHOLE:
+        if form == "document":
             with suppress(JsonProblem, OSError):  # reading it will say so
-                return self._guessed_in(_records_in(loads(read_regular(given.path).removeprefix(_BOM)), form))
+                document = loads(read_regular(given.path).removeprefix(_BOM))
+                return self._guessed_in(_listed(document) or [document])
         if form != "records":
             return Guess()
         return guess(map(self._own_keys, islice(_values(given), FIRST)))
@@ -283,8 +281,8 @@ class ChatLogs(StepReader):
         """Yield the samples of a range in order."""
         stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
         shown = shard.input.shown
-        if form in _WHOLE:
-            return iter(()) if index == STEPS else self._document(shard.input, stem, form)
+        if form == "document":
+            return iter(()) if index == STEPS else self._document(shard.input, stem)
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
         if index == STEPS:
@@ -331,10 +329,10 @@ class ChatLogs(StepReader):
                 named = attrs.evolve(self, ids=beside["id"]).identified(named, record)
             yield from named
 
-    def _document(self, given: Input, stem: str, form: Form) -> Iterator[Sample | BadRecord]:
+    def _document(self, given: Input, stem: str) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
         (found,) = read_document(given)
-        records = [] if found.problem is not None else _records_in(found.value, form)
+        records = [] if found.problem is not None else _listed(found.value) or [found.value]
         elements = (Element(number, None if number else 1, each) for number, each in enumerate(records))
         return self._read(elements if records else (found,), _beside(self._guessed_in(records)), stem, given.shown)
 
@@ -371,11 +369,6 @@ def _listed(value: Any) -> list[Any]:
     """Return the records that a page of a listing holds (``object: list``); none of anything else."""
     data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
     return data if isinstance(data, list) else []
-
-
-def _records_in(document: Any, form: Form) -> list[Any]:
-    """Return the records of a document; an entry that is the only line of a file is a conversation."""
-    return _listed(document) or [[document] if form == "line" and dialect.is_entry(document) else document]
 
 
 def type_of(raw: Any) -> Any:
@@ -435,11 +428,6 @@ def _certainty(found: dialect.Dialect | None) -> float:
 def _form_of_file(path: Path) -> Form:
     with path.open("rb") as file:
         head = file.read(_HEAD)
-        if b"\n" not in head.rstrip() and (begun := head.removeprefix(_BOM)).startswith(b"{"):
-            begun += file.read(_LINE)
-            if len(begun) < _LINE and b"\n" not in (line := begun.rstrip()) and line.endswith(b"}"):
-                return "line"
-            file.seek(_HEAD)
         found = form_of(head)
         if found is None and len(head) == _HEAD:
             text = head + file.read(_FAR)

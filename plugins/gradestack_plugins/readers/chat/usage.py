@@ -16,9 +16,11 @@ _OUTPUT: Final = (
 )
 _READ: Final = (
     *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
-    *("cached_content_token_count", "input_cached_tokens"),
+    *("cached_content_token_count", "input_cached_tokens", "input_tokens_cache_read"),
 )
-_WRITTEN: Final = ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens")
+_WRITTEN: Final = ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens", "input_tokens_cache_write")
+_APART: Final = frozenset({*("cache_read_input_tokens", "cache_creation_input_tokens"), *(_READ[-1], _WRITTEN[-1])})
+"""Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache has."""
 _THOUGHT: Final = (
     *("reasoning_tokens", "thinking_tokens", "reasoning", "thoughtsTokenCount", "thoughts_token_count"),
     "output_reasoning_tokens",
@@ -41,8 +43,8 @@ def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
 def usage_of(raw: Any) -> Usage | None:
     """Return the usage of one request, None where none is recorded in a form that is known.
 
-    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they are added where the
-    API keeps them apart, as Anthropic's does with the former and Gemini's with the latter.
+    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they are added where
+    they are kept apart, as by Anthropic and inspect_ai the former and by Gemini the latter.
     """
     if not isinstance(raw, dict):
         return None
@@ -53,7 +55,7 @@ def usage_of(raw: Any) -> Usage | None:
     of_input = _details(raw, asked)
     read, written = _first(_READ, of_input, raw), _first(_WRITTEN, of_input, raw)
     thought = _first(_THOUGHT, _details(raw, said), raw)
-    if asked == "input_tokens" and {"cache_read_input_tokens", "cache_creation_input_tokens"} & raw.keys():
+    if asked == "input_tokens" and _APART & raw.keys():
         into = None if into is None else into + (read or 0) + (written or 0)
     if said in {"candidatesTokenCount", "candidates_token_count"}:
         out = None if out is None else out + (thought or 0)

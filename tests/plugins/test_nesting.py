@@ -74,5 +74,5 @@ def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}))
     (sample,) = read("tau2", path)
-    assert [message.role for message in sample.turns[0]] == ["", "", "", "", "nobody"]
-    assert sample.remarks["message_of_unknown_role"] == 5
+    assert [message.role for message in sample.turns[0]] == ["nobody"]
+    assert (sample.remarks["message_without_role"], sample.remarks["role:nobody"]) == (4, 1)

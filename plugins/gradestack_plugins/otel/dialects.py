@@ -259,8 +259,8 @@ def _of_numbered(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) ->
     found.tools = tools or found.tools
     found.history, found.said = [{"message": each} for each in asked], [{"message": each} for each in said]
     if not asked and not said:
-        found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
-        found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
+        found.history = [*_listed(known, "gen_ai.prompt.")]
+        found.said = [{"role": "assistant", **as_map(each)} for each in _listed(known, "gen_ai.completion.")]
     return bool(found.history or found.said)
 
 
@@ -271,17 +271,6 @@ def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     calls = [call for each in messages for call in as_list(each.get("tool_calls"))]
     parts = [part for each in messages for part in as_list(each.get("contents"))]
     return [{**messages[0], "contents": parts, "tool_calls": calls}]
-
-
-def _flat(message: Any) -> Any:
-    known = {key: each for key, each in as_map(message).items() if key != "finish_reason"}
-    calls = known.get("tool_calls")
-    if isinstance(calls, list):
-        known["tool_calls"] = [
-            {"id": each.get("id"), "function": {"name": each.get("name"), "arguments": each.get("arguments")}}
-            for each in map(as_map, calls)
-        ]
-    return known
 
 
 def execution_of(span: Span) -> Execution:

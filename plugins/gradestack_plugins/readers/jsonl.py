@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Inputs, RecordFile, RecordReader, Sample, Shard, Source
-from gradestack.jsonio import JsonProblem, check_utf8, iter_lines, line_blocks, loads
+from gradestack import BadRecord, RecordReader, Sample, Shard, Source
+from gradestack.jsonio import JsonProblem, check_utf8, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA
-from gradestack_plugins.readers.jsonl_sides import KEYS, Wrong, sample_of_record, version_problem
+from gradestack_plugins.readers.jsonl_sides import KEYS, Wrong, sample_of_record
 
 _OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})
 """Those by one of which, beside the id, a record is known."""
@@ -67,27 +66,6 @@ class JsonLines(RecordReader):
     def json_schema() -> dict[str, Any]:
         """Return the JSON Schema of one line."""
         return SAMPLE_SCHEMA
-
-    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        """Yield the inputs.
-
-        Raises:
-            DataError: A file says it is of another version of the form.
-        """
-        for given in inputs.data:
-            self._check_version(given.path)
-            yield RecordFile(input=given)
-
-    @staticmethod
-    def _check_version(path: Path) -> None:
-        for line in iter_lines(path):
-            try:
-                problem = version_problem(loads(line.data))
-            except JsonProblem:
-                return
-            if problem:
-                raise DataError(f"{path}:{line.number}: {problem}")
-            return
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:

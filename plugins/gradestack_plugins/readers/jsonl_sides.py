@@ -95,17 +95,6 @@ def _fields(
     return found
 
 
-def version_problem(record: Any) -> str | None:
-    """Return why a record cannot be of a version of the form that is known; None where it can."""
-    version = record.get("version", VERSIONS[0]) if isinstance(record, chat.OBJECT) else VERSIONS[0]
-    if version in VERSIONS and not isinstance(version, bool):
-        return None
-    return (
-        f"version {version!r} of the sample form is unknown, this gradestack reads versions up to {VERSIONS[-1]}; "
-        "upgrade gradestack, or write the file in the form of `gradestack schema sample`"
-    )
-
-
 def sample_of_record(record: Any, source: Source) -> Sample:
     """Return the sample of a decoded record.
 
@@ -115,14 +104,18 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     """
     if not isinstance(record, chat.OBJECT):
         raise wrong("record", "an object", record)
-    if problem := version_problem(record):
-        raise Wrong(problem)
+    version = record.get("version", VERSIONS[0])
+    if version not in VERSIONS or isinstance(version, bool):
+        raise Wrong(
+            f"version {version!r} of the sample form is unknown, this gradestack reads versions up to {VERSIONS[-1]}; "
+            "upgrade gradestack, or write the file in the form of `gradestack schema sample`"
+        )
     if not KEYS.issuperset(record):
         key = next(each for each in record if each not in KEYS)
         raise Wrong(f"{key}: unknown key{suggest(key, KEYS) or '; put your own data under facets'}")
     if "id" not in record:
         raise Wrong("id is missing")
-    talk, version = _talk(record), record.get("version", VERSIONS[0])
+    talk = _talk(record)
     found = {} if talk is None else {**talk.said(("calls", "text") if "predicted" in record else ())}
     found |= {} if talk is None else {"remarks": talk.remarks}
     found |= _side(record.get("predicted"), "predicted", version, _made)

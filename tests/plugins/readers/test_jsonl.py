@@ -10,7 +10,6 @@ import pytest
 import gradestack
 from gradestack import (
     BadRecord,
-    DataError,
     Expectation,
     ExpectedCall,
     Input,
@@ -100,16 +99,6 @@ def test_lines_have_places(read_all):
         (False, 5, 4),
     ]
     assert (shards[0].first_line, shards[0].ordinal, shards[0].position) == (1, 0, 0)
-
-
-def test_an_unknown_version_stops_before_anything_is_read(read_all):
-    """The first line decides, with advice; in a later line it is a bad record."""
-    with pytest.raises(DataError, match=r"runs0\.jsonl:2: version 9 of the sample form is unknown.*upgrade gradestack"):
-        read_all(["", '{"version": 9, "id": "a"}'])
-    _, [records] = read_all(['{"id": "a"}', '{"version": 9, "id": "b"}'])
-    assert records[1].reason.startswith("version 9")
-    _, [broken] = read_all(["{", '{"version": 9, "id": "b"}'])
-    assert len(broken) == 2
 
 
 @pytest.mark.parametrize(("text", "sure"), [*DATA["forms"], ("[" * 10_000, 0.0)])

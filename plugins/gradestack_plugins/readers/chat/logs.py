@@ -37,7 +37,6 @@ from gradestack.jsonio import (
     compact,
     first_records,
     loads,
-    read_regular,
     record_ranges,
     whole_lines,
 )
@@ -90,8 +89,6 @@ def form_of(head: bytes) -> Form | None:
         return None
     first, line = lines[0]
     if first is not ABSENT:
-        if len(lines) == 1 and _listed(first):
-            return "document"
         return "entries" if dialect.is_entry(first) else "records"
     if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
         return "records"  # behind a damaged line
@@ -200,7 +197,7 @@ class ChatLogs(StepReader):
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
         """Return how sure one record makes it; 0.0 for one of another dialect."""
-        found = max(map(dialect.of_record, (_listed(record) or [record])[: cls.sniffed]), key=_certainty)
+        found = dialect.of_record(record)
         return found.certainty if found is not None and found.name == cls.dialect else 0.0
 
     @classmethod
@@ -241,22 +238,14 @@ class ChatLogs(StepReader):
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            beside = {} if form == "document" else _beside(self._guessed(given, form))
-            extra = {"form": form, "stem": stem, "beside": beside}
+            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         """Return what stands beside the messages of the first records."""
-        if form == "document":
-            with suppress(JsonProblem, OSError):  # reading it will say so
-                document = loads(read_regular(given.path).removeprefix(_BOM))
-                return self._guessed_in(_listed(document) or [document])
-        if form != "records":
+        if form not in ("records", "document"):
             return Guess()
-        return guess(map(self._own_keys, islice(_values(given), FIRST)))
-
-    def _guessed_in(self, records: Sequence[Any]) -> Guess:
-        return guess(map(self._own_keys, records))
+        return guess(map(self._own_keys, islice(_values(given, form), FIRST)))
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether one of the first records is a request with its response, which has no id of its own."""
@@ -281,26 +270,14 @@ class ChatLogs(StepReader):
         """Yield the samples of a range in order."""
         stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
         shown = shard.input.shown
-        if form == "document":
-            return iter(()) if index == STEPS else self._document(shard.input, stem)
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        found = read_records(shard.input, part, "lines" if form == "lists" else "either")
+        found = _elements(shard.input, form, part)
         if index == STEPS:
-            return self._read(filter(lambda each: _is_exchange(each.value), found), beside, stem, shown)
-        return self.merged(
-            self._read(together(found) if form == "entries" else found, beside, stem, shown), (index or {}).get(shown)
-        )
-
-    def _read(
-        self, elements: Iterable[Element], beside: Mapping[str, str], stem: str, shown: str
-    ) -> Iterator[Sample | BadRecord]:
-        of_record = partial(self._of_record, beside, stem)
-        for found in elements:
-            if listed := _listed(found.value):
-                inner = (Element(number, found.line, each) for number, each in enumerate(listed))
-                yield from self._read(inner, beside, f"{stem}:{found.ordinal}", shown)
-            else:
-                yield from self.samples_in((found,), of_record, shown)
+            found = filter(lambda each: form == "records" and _is_exchange(each.value), found)
+        elif form == "entries":
+            found = together(found)
+        samples = self.samples_in(found, partial(self._of_record, beside, stem), shown)
+        return samples if index == STEPS else self.merged(samples, (index or {}).get(shown))
 
     def _of_record(
         self, beside: Mapping[str, str], stem: str, record: Any, source: Source
@@ -329,13 +306,6 @@ class ChatLogs(StepReader):
                 named = attrs.evolve(self, ids=beside["id"]).identified(named, record)
             yield from named
 
-    def _document(self, given: Input, stem: str) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
-        (found,) = read_document(given)
-        records = [] if found.problem is not None else _listed(found.value) or [found.value]
-        elements = (Element(number, None if number else 1, each) for number, each in enumerate(records))
-        return self._read(elements if records else (found,), _beside(self._guessed_in(records)), stem, given.shown)
-
 
 def together(elements: Iterable[Element]) -> Iterator[Element]:
     """Yield those that cannot be read, and the others, which are messages, as one conversation."""
@@ -350,8 +320,14 @@ def together(elements: Iterable[Element]) -> Iterator[Element]:
         yield Element(0, first.line, entries)
 
 
-def _values(given: Input) -> Iterator[dict[str, Any]]:
-    return (found.value for found in read_records(given) if isinstance(found.value, dict))
+def _elements(given: Input, form: Form, part: Range | None = None) -> Iterator[Element]:
+    if form == "document":
+        return read_document(given)
+    return read_records(given, part, "lines" if form == "lists" else "either")
+
+
+def _values(given: Input, form: Form = "records") -> Iterator[dict[str, Any]]:
+    return (found.value for found in _elements(given, form) if isinstance(found.value, dict))
 
 
 _ASKED: Final = frozenset({"request", "body", "params", "messages", "input"})
@@ -363,12 +339,6 @@ def _is_exchange(record: Any) -> bool:
     if not isinstance(record, dict) or not (_ASKED & record.keys() and _ANSWERED & record.keys()):
         return False
     return not any(names_task(record.get(key)) for key in ("custom_id", "task_id", "id"))
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return the records that a page of a listing holds (``object: list``); none of anything else."""
-    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
-    return data if isinstance(data, list) else []
 
 
 def type_of(raw: Any) -> Any:
@@ -419,10 +389,6 @@ def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
             talk.remark(kind_of("tool", kind))
         else:
             yield found
-
-
-def _certainty(found: dialect.Dialect | None) -> float:
-    return 0.0 if found is None else found.certainty
 
 
 def _form_of_file(path: Path) -> Form:

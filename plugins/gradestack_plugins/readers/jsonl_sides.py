@@ -31,10 +31,10 @@ _FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_M
 _WRAPPED: Final = ("function", *_RULED, *_MADE)
 _FUNCTION: Final = ("name", "arguments", "kwargs")
 _KINDS: Final = {
-    form: {each.name: each.type for each in msgspec.structs.fields(form)}
+    form: {each.name: (each.type, {each.type, *get_args(each.type)}) for each in msgspec.structs.fields(form)}
     for form in (Sample, Expectation, ExpectedCall, Rule, CallDetails)
 }
-"""Fields of a form, and of what kind each is."""
+"""Fields of a form, of what kind each is, and the types this is made of."""
 _WANTED: Final = {
     **dict.fromkeys(("recorded", "facets"), "an object"),
     **dict.fromkeys(("children", "names", "forbidden"), "a list of texts"),
@@ -82,13 +82,16 @@ def _fields(
     for name in names:
         if (value := given.get(name)) is None and form is not Rule:
             continue
+        kind, types = kinds[name]
+        if type(value) in types or kind is Any:
+            found[name] = value
+            continue
         try:
-            found[name] = msgspec.convert(value, kinds[name])
+            found[name] = msgspec.convert(value, kind)
         except ValueError:  # of msgspec's own kind, or a lone surrogate
             if lenient:
                 continue
-            words = [word for part in (kinds[name], *get_args(kinds[name])) for word in get_args(part)]
-            words = [word for word in words if type(word) is str]
+            words = [word for part in types for word in get_args(part) if type(word) is str]
             meant = suggest(value, words) if words and isinstance(value, str) else ""
             wanted = f"one of {', '.join(words)}" if words else _WANTED.get(name, "text")
             raise Wrong(f"{wrong(place + name, wanted, value)}{meant}") from None

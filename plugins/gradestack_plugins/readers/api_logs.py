@@ -27,14 +27,13 @@ modalities audio prediction web_search_options background include background_opt
 previous_response_id truncation context_management moderation
 
 object created created_at completed_at choices system_fingerprint status incomplete_details output_text billing
-access_programs image prompt_cache_diagnostics tool_usage preferred_output non_preferred_output items new_items
+access_programs image prompt_cache_diagnostics tool_usage items new_items
 """
 _ANTHROPIC: Final = """
 top_k stop_sequences thinking container context_management mcp_servers cache_control inference_geo output_config
 output_format speed betas diagnostics user_profile_id workspace_id fallback_credit_token compaction thread
 billing_policy fallbacks role content stop_reason stop_sequence stop_details message params result request_id
 """
-_PREFERENCES: Final = ("preferred_output", "non_preferred_output")
 _ENDED: Final = {
     **dict.fromkeys(("stop", "completed", "end_turn", "stop_sequence"), "completed"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "limit:max_tokens"),
@@ -92,7 +91,7 @@ class OpenAILogs(ChatLogs):
             entries = [*([{"role": "system", "content": told}] if isinstance(told, str) else as_list(told)), *entries]
         error = response.get("error") or record.get("error") or _failed_status(record.get("response"))
         error = error or ("the answer failed" if response.get("status") == "failed" else None)
-        answers = tuple(_answers(record, response))
+        answers = tuple(_answers(response))
         if not entries and error is None and not any(answer.entries for answer in answers):
             raise ValueError(
                 "no messages, no items and no answer: an object with messages, input, choices or output is expected"
@@ -128,10 +127,8 @@ def _alone(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"choices": [{"message": message}]} if message.get("role") == "assistant" else message
 
 
-def _answers(record: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Answer]:
-    if not response and "preferred_output" in record:
-        yield from (Answer(name.removesuffix("_output"), _entries(record.get(name))) for name in _PREFERENCES)
-    elif isinstance(output := response.get("output"), list):
+def _answers(response: Mapping[str, Any]) -> Iterator[Answer]:
+    if isinstance(output := response.get("output"), list):
         yield Answer(None, output, response.get("status"))
     else:
         choices = [each for each in as_list(response.get("choices")) if isinstance(each, dict)]

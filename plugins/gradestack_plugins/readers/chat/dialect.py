@@ -167,9 +167,6 @@ def of_record(record: Any) -> Dialect | None:
         return None
     if "custom_id" in record and (found := _of_batch(record)):
         return found
-    pair = record.get("input")
-    if isinstance(pair, dict) and "preferred_output" in record:
-        return Dialect("openai", _CLEAR) if of_entries(pair.get("messages")) else None
     answers = (record.get("response"), record.get("completion"), record.get("output"), record)
     looks: list[tuple[Callable[[Any], Dialect | None], Any]] = [(of_response, _body(each)) for each in answers]
     looks += [(of_request, _body(each)) for each in (record.get("request"), record.get("body"), record)]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, get_args
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 
@@ -30,8 +31,15 @@ _UNNAMED: Final = frozenset({*_MADE, "kwargs"})
 _FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
 _WRAPPED: Final = ("function", *_RULED, *_MADE)
 _FUNCTION: Final = ("name", "arguments", "kwargs")
+
+
+def _types(kind: Any) -> tuple[Any, ...]:
+    """Return the types one of which a value of a kind has."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
 _KINDS: Final = {
-    form: {each.name: (each.type, {each.type, *get_args(each.type)}) for each in msgspec.structs.fields(form)}
+    form: {each.name: (each.type, _types(each.type)) for each in msgspec.structs.fields(form)}
     for form in (Sample, Expectation, ExpectedCall, Rule, CallDetails)
 }
 """Fields of a form, of what kind each is, and the types this is made of."""

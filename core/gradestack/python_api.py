@@ -31,6 +31,7 @@ from gradestack.suites.components import Resolver, samples_of, stack_for
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
+from gradestack.suites.strict import Problems, structure
 from gradestack.table import Table
 
 Columns = Mapping[str, str] | Sequence[str] | None
@@ -45,10 +46,8 @@ def unknown_plugin(name: str) -> str:
     return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
 
 
-def installed(registry: Registry | None, stacklevel: int = 3) -> Registry:
-    """Return the plugins to use, all installed ones by default; of names GRADESTACK_PLUGINS has too many is warned."""
-    if registry is not None:
-        return registry
+def installed(stacklevel: int = 3) -> Registry:
+    """Return all installed plugins; of names GRADESTACK_PLUGINS has too many is warned."""
     found = discover()
     for name in found.unknown:
         warnings.warn(unknown_plugin(name), stacklevel=stacklevel)
@@ -88,9 +87,23 @@ class RunArguments(TypedDict, total=False):
     """Called with what people should know about an unfinished run that was found."""
 
 
-def _options(given: RunArguments) -> RunOptions:
-    more: dict[str, Any] = {**given}
-    return RunOptions.of(installed(more.pop("registry", None), stacklevel=4), **more)
+def run_options(
+    *,
+    registry: Registry | None = None,
+    output: str | Path | None = None,
+    overrides: Iterable[str] = (),
+    exporters: str | Sequence[str] = (),
+    rows: Rows | bool | None = None,
+    **more: Any,
+) -> RunOptions:
+    """Return options of what callers may write in more than one way; True for rows is ``full``, False ``none``."""
+    named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
+    try:
+        kept: Any = {True: "full", False: "none"}[rows] if isinstance(rows, bool) else structure(rows, Rows | None)  # type: ignore[arg-type]
+    except Problems as problems:
+        raise ConfigError(f"rows: {problems}") from problems
+    known, place = registry or installed(stacklevel=4), None if output is None else Path(output)
+    return RunOptions(registry=known, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more)
 
 
 def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Report:
@@ -115,7 +128,7 @@ def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    chosen = _options(options)
+    chosen = run_options(**options)
     return run_suite(read_suite(suite, chosen, cached), chosen)
 
 
@@ -127,7 +140,7 @@ def load_suite(suite: AnySuite, *, cached: str | Path | None = None, **options: 
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
-    return read_suite(suite, _options(options), cached)
+    return read_suite(suite, run_options(**options), cached)
 
 
 _OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
@@ -198,7 +211,7 @@ def grade_files(
         PluginError: A plugin it uses is broken.
     """
     given: dict[str, Any] = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
-    chosen = _options(options)
+    chosen = run_options(**options)
     return run_suite(files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given), chosen)
 
 
@@ -320,13 +333,13 @@ def grade(
     """
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
 
-    registry = installed(registry)
+    registry = registry or installed()
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
     if limits is not None:
         data["limits"] = dict(limits)
-    options = RunOptions.of(registry, output=output, allow_code=allow_code, strict=strict)
+    options = run_options(registry=registry, output=output, allow_code=allow_code, strict=strict)
     reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
     stack: Mapping[str, Any] = {}
     if graders is None:
@@ -402,7 +415,7 @@ def stream(
     """
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
 
-    registry = installed(registry)
+    registry = registry or installed()
     options = RunOptions(overrides=tuple(overrides), allow_code=allow_code, strict=strict, registry=registry)
     ready = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import attrs
+from attrs.validators import optional
 
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import GradestackError, error_text, reading
 from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.paths import path_steps, path_value
-from gradestack.jsonio.records import Element, Layout, Range, beginnings, first_records, iter_records, record_ranges
+from gradestack.jsonio.records import Element, Layout, Range, far_records, first_records, iter_records, record_ranges
 from gradestack.jsonio.values import JsonProblem, compact, dumps, json_data, loads
 from gradestack.model import JSON, BadRecord, Sample, Source, replace
 
@@ -53,9 +54,14 @@ def read_records(
         yield from iter_records(file.path, part, layout, decode)
 
 
-def _check_ids(_: Any, __: Any, place: str | None) -> None:
-    if place is not None:
-        check_place(place)
+INPUT: Final = "input"
+"""In place of a place: samples of the same first question and tools are runs of one task."""
+
+
+def _check_place(_: Any, __: Any, place: str) -> None:
+    if not place:
+        raise ValueError(f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task")
+    path_steps(place)
 
 
 def read_document(file: Input) -> Iterator[Element]:
@@ -81,7 +87,7 @@ class RecordReader(Reader):
         behind_others: How sure a record can make it at most that stands behind an object of another format.
     """
 
-    ids: str | None = attrs.field(default=None, validator=_check_ids)
+    ids: str | None = attrs.field(default=None, validator=optional(_check_place))
     """Where the ids of tasks stand: a key of a record, a path such as ``$.metadata.task``, or ``input``."""
 
     layout: ClassVar[Layout] = "either"
@@ -143,7 +149,7 @@ class RecordReader(Reader):
             if begun == 0.0 or len(head) < _HEAD:
                 return begun or None
             try:
-                records, head = beginnings.records(path, cls.sniffed, cls.layout), b""
+                records, head = far_records(path, head, cls.sniffed), b""
             except OSError:  # reading it will say so
                 return begun
 
@@ -259,18 +265,9 @@ class RecordReader(Reader):
         return read_records(file, part, self.layout)
 
 
-INPUT: Final = "input"
-"""In place of a place: samples of the same first question and tools are runs of one task."""
 MADE: Final = "id_made"
 _LOST: Final = "id_not_found"
 """Kind of remark on a record that has nothing usable where its id should be; it keeps the id it has."""
-
-
-def check_place(place: str) -> None:
-    """Check a place."""
-    if not place:
-        raise ValueError(f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task")
-    path_steps(place)
 
 
 def identified(sample: Sample, record: Any, place: str) -> Sample:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import inspect
+import operator
 import os
 import re
 import sys
@@ -72,27 +72,39 @@ class Plugin(NamedTuple):
         return f"{self.name} ({self.release})" if self.release != LOCAL else self.name
 
 
+class Offer(NamedTuple):
+    """One component among all that were discovered."""
+
+    component: Component
+    plugin: Plugin
+    name: str
+    """The shortest it has: without its distribution where that says nothing."""
+    conflict: str | None = None
+    """What several distributions offer under the bare name, with how each is told from the others."""
+
+
 class Registry:
     """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
     def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
         self.plugins, self.unknown = tuple(plugins), list(unknown)
-        self._owners: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
+        offered: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
         for plugin in sorted(self.plugins, key=lambda each: each.distribution != BUILT_IN):  # ours first
             for component in plugin.components:
-                self._owners.setdefault((component.kind, component.name), []).append((component, plugin))
+                offered.setdefault((component.kind, component.name), []).append((component, plugin))
+        self._offers: dict[tuple[Kind, str], list[Offer]] = {}
+        for (kind, name), pairs in sorted(offered.items()):
+            owners, alone = " and ".join(str(plugin) for _, plugin in pairs), len(pairs) == 1
+            names = [qualified(*pair) for pair in pairs]
+            conflict = None if alone else f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
+            if alone or pairs[0][1].distribution == BUILT_IN:
+                names[0] = name
+            self._offers[kind, name] = [Offer(*pair, own, conflict) for pair, own in zip(pairs, names, strict=True)]
 
     @property
     def conflicts(self) -> list[str]:
-        """What several distributions offer under one name, with how each is told from the others."""
-        return [text for place in sorted(self._owners) if (text := self.conflict(*place))]
-
-    def conflict(self, kind: Kind, name: str) -> str | None:
-        """Return the same of one name; None where one distribution has it, or none."""
-        if len(pairs := self.owners(kind, name)) < 2:
-            return None
-        offered = f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}"
-        return f"{offered}; write {' or '.join(qualified(*pair) for pair in pairs)}"
+        """What several distributions offer under one name."""
+        return [offers[0].conflict for offers in self._offers.values() if offers[0].conflict]
 
     @property
     def broken(self) -> tuple[Plugin, ...]:
@@ -105,41 +117,39 @@ class Registry:
 
     def names(self, kind: Kind) -> list[str]:
         """Return the sorted names of all components of a kind."""
-        return sorted(name for each, name in self._owners if each == kind)
+        return [name for each, name in self._offers if each == kind]
 
     def components(self) -> list[tuple[Component, Plugin]]:
         """Return every component with its plugin, sorted by kind and name."""
-        return [pair for place in sorted(self._owners) for pair in self._owners[place]]
+        return [offer[:2] for offers in self._offers.values() for offer in offers]
 
-    def owners(self, kind: Kind, name: str) -> list[tuple[Component, Plugin]]:
+    def sound(self, kind: Kind) -> dict[str, Any]:
+        """Return what components of a kind stand for, by name; one that is broken matters only to those who name it."""
+        found = {}
+        for each, name in self._offers:
+            if each == kind:
+                with contextlib.suppress(PluginError):
+                    found[name] = self.loaded(*self.find(kind, name)[:2])
+        return found
+
+    def offers(self, kind: Kind, name: str) -> list[Offer]:
         """Return what is called ``NAME``, ours first, or the one called ``DISTRIBUTION:NAME``."""
-        if found := self._owners.get((kind, name)):
+        if found := self._offers.get((kind, name)):
             return found
         distribution, _, own = name.rpartition(":")
-        pairs = self._owners.get((kind, own), ()) if distribution else ()
-        return [pair for pair in pairs if normal(pair[1].distribution) == normal(distribution)]
+        offers = self._offers.get((kind, own), ()) if distribution else ()
+        return [each for each in offers if normal(each.plugin.distribution) == normal(distribution)]
 
-    def spelled(self, kind: Kind, name: str) -> str:
-        """Return the shortest name of a component: without its distribution where that says nothing."""
-        found = None if (kind, name) in self._owners else next(iter(self.owners(kind, name)), None)
-        return name if found is None else self.shortest(*found)
-
-    def shortest(self, component: Component, plugin: Plugin) -> str:
-        """Return the same of a component and its plugin."""
-        alone = self._owners[component.kind, component.name]
-        first = alone[0][1] is plugin and (len(alone) == 1 or plugin.distribution == BUILT_IN)
-        return component.name if first else qualified(component, plugin)
-
-    def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
+    def find(self, kind: Kind, name: str) -> Offer:
         """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin: of several of one name ours.
 
         Where there is none a ConfigError says so; a PluginError, where a broken plugin may have it or several have it.
         """
-        found = self.owners(kind, name)
-        if len(found) == 1 or (found and found[0][1].distribution == BUILT_IN):
+        found = self.offers(kind, name)
+        if len(found) == 1 or (found and found[0].plugin.distribution == BUILT_IN):
             return found[0]
-        if conflict := self.conflict(kind, name):
-            raise PluginError(conflict)
+        if found:
+            raise PluginError(str(found[0].conflict))
         known = self.names(kind)
         hint = suggest(name, known)
         if self.broken and not suggest(name, known, cutoff=0.8):
@@ -152,14 +162,15 @@ class Registry:
 
     def load(self, kind: Kind, name: str) -> Any:
         """Import and return a component's class (or a stack's function); PluginError where it is broken."""
-        return self.loaded(*self.find(kind, name))
+        return self.loaded(*self.find(kind, name)[:2])
 
     @staticmethod
     def loaded(component: Component, plugin: Plugin) -> Any:
         """Return what a component of a plugin stands for, likewise."""
         cause = None
         try:
-            target = _imported(component.target)
+            module, _, names = component.target.partition(":")
+            target = operator.attrgetter(names)(importlib.import_module(module))
             if (problem := flaw(target, component.kind)) is None:
                 return target
             problem = f": {component.target} {problem}"
@@ -231,14 +242,12 @@ def _components(manager: pluggy.PluginManager, name: str) -> tuple[tuple[Compone
     return tuple(component for component, problem in found if not problem), "; ".join(problems) or None
 
 
-def _imported(target: str) -> Any:
-    """Return what ``package.module:NAME``, or a module, stands for."""
-    module, _, names = target.partition(":")
-    return functools.reduce(getattr, filter(None, names.split(".")), importlib.import_module(module))
-
-
 def _hooks_of(plugin: Any) -> Any:
-    """Return the hooks of a module without the rest of it, which takes pluggy most of its time to look through."""
+    """Return the hooks of a module, imported where it is named, without the rest: pluggy takes long to look through."""
+    if isinstance(plugin, str):
+        module, _, names = plugin.partition(":")
+        plugin = importlib.import_module(module)
+        plugin = operator.attrgetter(names)(plugin) if names else plugin
     vars(alone := ModuleType(NAME)).clear()
     vars(alone).update({name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")})
     return alone if isinstance(plugin, ModuleType) else plugin
@@ -277,7 +286,7 @@ def _load(
         return found._replace(components=offered)
     begun = time.perf_counter()
     try:
-        manager.register(_hooks_of(_imported(plugin)) if isinstance(plugin, str) else plugin, key)
+        manager.register(_hooks_of(plugin) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
         if asked and not problem and time.perf_counter() - begun > _SLOW:

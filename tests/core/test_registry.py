@@ -47,7 +47,7 @@ def test_two_discoveries_are_independent(toys):
 
 def test_classes_load_on_first_use(registry, toys):
     assert registry.load("grader", "toy") is toys.Toy
-    component, plugin = registry.find("grader", "toy")
+    component, plugin, *_ = registry.find("grader", "toy")
     assert (component.target, plugin.name) == ("gradestack_toys:Toy", "toys")
     assert str(plugin) == "toys"
 
@@ -84,8 +84,8 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     with pytest.raises(PluginError, match=r"'same' is offered by .*; write dist-a:same or dist-b:same"):
         found.find("grader", "same")
     assert found.find("grader", "Dist_B:same")[1] is two
-    assert found.spelled("grader", "dist.b:same") == "dist-b:same"
-    assert Registry([one]).spelled("grader", "dist-a:same") == "same"
+    assert found.find("grader", "dist.b:same").name == "dist-b:same"
+    assert Registry([one]).find("grader", "dist-a:same").name == "same"
     assert Registry([one]).conflicts == []
 
 

@@ -175,9 +175,9 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
+    from gradestack.python_api import run_options  # noqa: PLC0415
     from gradestack.rundir.place import check_place  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
-    from gradestack.suites.spec import RunOptions  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
     of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")}
@@ -189,7 +189,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         shared["rows"] = "none"
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
-    options = RunOptions.of(registry, **shared, say=_say, debug=debug)
+    options = run_options(registry=registry, **shared, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
     with forward_termination():

@@ -21,7 +21,6 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from gradestack.errors import ConfigError, DataError, GradestackError, reading
 from gradestack.grading.reading import FileState
-from gradestack.jsonio.files import open_regular
 
 PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
 """What is opened. Others stand for local files, archives or commands, and no library ever sees them."""
@@ -110,12 +109,13 @@ def local_files(text: str, base: Path | None) -> list[Path]:
             return []
         why = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else error
         raise DataError(f"{text if base is None else base / text}: {why}") from error
-    if not there:
-        # As shells do it: * leaves hidden files alone, which Path.glob does not.
-        return sorted(map(Path, glob.glob(str(path), recursive=True))) if MAGIC & set(text) else []  # noqa: PTH207
-    if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
-        raise DataError(f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -")
-    return [path]
+    found = [path] if there else []
+    if not there and MAGIC & set(text):  # as shells do it: * leaves hidden files alone, which Path.glob does not
+        found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
+    for each in found:
+        if not each.is_file() and not each.is_dir():  # a pipe would be used up by looking at its head
+            raise DataError(f"{each}: neither a file nor a directory; write it to a file first, or pipe it to -")
+    return found
 
 
 STANDARD_INPUT: Final = "-"
@@ -149,7 +149,7 @@ def remove_copies() -> None:
 
 def _note(copy: Path, path: Path, state: FileState | None = None) -> Path:
     spelled = _origins[path].spelled if path in _origins else str(path)
-    _origins[copy] = _Origin(_name(path) or str(path.absolute()), spelled, state)
+    _origins[copy] = _Origin(copied(path) or str(path.absolute()), spelled, state)
     return copy
 
 
@@ -172,28 +172,23 @@ def _check_state(path: Path, shown: str, state: FileState) -> None:
 
 def is_fetched(path: Path) -> bool:
     """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
-    name = _name(path)
+    name = copied(path)
     return name is not None and not Path(name).is_absolute()
 
 
 def original(path: Path) -> Path:
     """Return the local file or directory a path is a copy of; of anything else the path itself."""
-    name = _name(path)
+    name = copied(path)
     return path if name is None or is_fetched(path) else Path(name)
 
 
 def name_of(path: Path) -> str:
     """Return what people call an input: its absolute path, its address, or ``-`` for standard input."""
-    return _name(path) or str(path.resolve())
+    return copied(path) or str(path.resolve())
 
 
-def shown_path(path: Path) -> Path:
-    """Return the path whose last parts stand for an input in messages and rows: ``stdin`` for standard input."""
-    name = _name(path)
-    return path if name is None else Path("stdin" if name == STANDARD_INPUT else name)
-
-
-def _name(path: Path) -> str | None:
+def copied(path: Path) -> str | None:
+    """Return the absolute path, address, or ``-`` that a path is a copy of, or lies in a copy of."""
     for parent in (path, *path.parents) if _origins else ():
         if parent in _origins:
             name = _origins[parent].name
@@ -230,20 +225,19 @@ _made: dict[tuple[Any, ...], Path] = {}
 
 def readable(path: Path) -> Path:
     """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are."""
-    with reading(path):
-        if path.is_dir():
-            return _directory(path)
-        with open_regular(path) as file:
-            kind = _packed(file)
-            if kind is None:
-                return path
-            state = FileState.of(os.fstat(file.fileno()))
-            key = (str(path.resolve()), state)
-            if key not in _made:
-                copy = _new_folder() / (path.stem if path.suffix.lower() in SUFFIXES else path.name)
-                _unpack(path, file, kind, copy)
-                _made[key] = copy
-            return _note(_made[key], path, state)
+    if path.is_dir():
+        return _directory(path)
+    with path.open("rb") as file:
+        kind = _packed(file)
+        if kind is None:
+            return path
+        state = FileState.of(os.fstat(file.fileno()))
+        key = (str(path.resolve()), state)
+        if key not in _made:
+            copy = _new_folder() / (path.stem if path.suffix.lower() in SUFFIXES else path.name)
+            _unpack(path, file, kind, copy)
+            _made[key] = copy
+        return _note(_made[key], path, state)
 
 
 def _packed(file: BinaryIO) -> str | None:
@@ -282,7 +276,7 @@ def _directory(path: Path) -> Path:
     taken = {each.relative_to(path) for each in files}
     for each in files:
         below = each.relative_to(path)
-        with open_regular(each) as file:
+        with each.open("rb") as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
             plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
             if kind is not None:

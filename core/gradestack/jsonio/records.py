@@ -14,7 +14,6 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -472,41 +471,21 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
     return whole, cut
 
 
-class Beginnings:
-    """First records of files, far into them: many readers look at the same, which is decoded once while ``shared``."""
+class Head(bytes):
+    """The beginning of a file, which many readers look at."""
 
-    _shared = False
-    _state: object = None
-    _listed = False
-    _known: tuple[tuple[Element, bytes], ...] = ()
-    _rest: Iterator[tuple[Element, bytes]] = iter(())
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Have the first records of one file at a time in memory, for all that ask for them meanwhile."""
-        self._shared = True
-        try:
-            yield
-        finally:
-            self.__dict__.clear()
-
-    def records(self, path: Path, count: int, layout: Layout) -> Sequence[tuple[Element, bytes]]:
-        """Return what ``first_records`` yields of the first 16 MB of a file."""
-        about = path.stat()
-        state = (path, about.st_size, about.st_mtime_ns)
-        if self._state != state:
-            with path.open("rb") as file:
-                text, more = file.read(_FAR), bool(file.read(1))
-            self._state, self._listed, self._known = state, _begins_list(text), ()
-            self._rest = first_records(text, sys.maxsize, more=more)
-        self._known = (*self._known, *islice(self._rest, max(count - len(self._known), 0)))
-        records = () if layout == ("lines" if self._listed else "list") else self._known[:count]
-        if not self._shared:
-            self.__dict__.clear()
-        return records
+    far: dict[int, Sequence[tuple[Element, bytes]]]
+    """The first records far into the file, by how many: they are decoded once for all readers."""
 
 
-beginnings = Beginnings()
+def far_records(path: Path, head: bytes, count: int) -> Sequence[tuple[Element, bytes]]:
+    """Return what ``first_records`` yields of the first 16 MB of a file."""
+    known = head.far if isinstance(head, Head) else {}
+    if count not in known:
+        with path.open("rb") as file:
+            text, more = file.read(_FAR), bool(file.read(1))
+        known[count] = tuple(first_records(text, count, more=more))
+    return known[count]
 
 
 _LARGEST_CELL = 2**31 - 1

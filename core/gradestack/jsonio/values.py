@@ -81,14 +81,16 @@ def standard_loads(text: str | bytes) -> Any:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        check_depth(error.doc, 0, error.pos)
+        if not _COUNTED:
+            check_depth(error.doc, 0, error.pos)
         if error.msg.startswith("Illegal trailing comma"):  # as 3.13 says it, 3.11 of what stands behind the comma
             behind = _space.match(error.doc, error.pos + 1)
             of_object = error.msg.endswith("object")
             msg = "Expecting property name enclosed in double quotes" if of_object else "Expecting value"
             error = json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
         raise error from None
-    check_depth(text)
+    if not _COUNTED:
+        check_depth(text)
     return value
 
 
@@ -138,7 +140,8 @@ def loads(text: str | bytes) -> Any:
     """
     try:
         value = _decode(text)
-        check_depth(text)
+        if not _COUNTED:
+            check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         pass
     else:

@@ -72,7 +72,7 @@ def judge(
     """
     if unknown := sorted(set(again) - set(REPLY_CODES)):
         raise ConfigError(f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}")
-    options = RunOptions(registry=installed(None), overrides=tuple(overrides), allow_code=allow_code)
+    options = RunOptions(registry=installed(), overrides=tuple(overrides), allow_code=allow_code)
     if rubric is None:
         resolved = read_suite(suite, options)
     else:

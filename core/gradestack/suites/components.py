@@ -156,7 +156,7 @@ class Resolver:
     ) -> Stage | None:
         """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``; None with a problem."""
         options = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        name, target = options.pop("kind", None), None
+        name = options.pop("kind", None)
         if not isinstance(name, str):
             problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
             self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
@@ -164,17 +164,19 @@ class Resolver:
         at = place if isinstance(reference, str) else (*place, "kind")
         if ".py" in name and (name := self._in_file(kind, name, at)) is None:
             return None
-        with self.refusals(at):
-            try:
-                found, plugin = self.registry.find(kind, name)
-                target = self.registry.loaded(found, plugin)
-            except PluginError as error:
-                self.broken.append(f"{self.document.where(place)}: {error.line}")
-        if target is None:
+        try:
+            found, plugin, shortest, conflict = self.registry.find(kind, name)
+            target = self.registry.loaded(found, plugin)
+        except ConfigError as error:
+            self.add_problem(at, error)
             return None
-        if conflict := self.registry.conflict(kind, name):
+        except PluginError as error:
+            self.broken.append(f"{self.document.where(place)}: {error.line}")
+            return None
+        if conflict is not None and name == found.name:
             self.warn(at, f"{conflict}: the first is used")
-        name, code = self.registry.shortest(found, plugin), getattr(target, "runs_code", False)
+        name = shortest
+        code = getattr(target, "runs_code", False)
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
         wary = () if self.allow_code else sorted(getattr(target, "trusted_options", ()))
@@ -347,40 +349,46 @@ def exporters_of(
     registry = resolver.registry
     used = {each for stage in graders for each in (stage.name, stage.name.rpartition(":")[2])}
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
-
-    def misfit(exporter: Any) -> str | None:
-        """Return what an exporter writes that this run has not."""
-        if exporter.reader not in ("", reader.name, reader.name.rpartition(":")[2]):
-            return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
-        lacking = sorted(set(exporter.graders) - used)
-        return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
-
+    readers = ("", reader.name, reader.name.rpartition(":")[2])
     for number, reference in enumerate(named):
-        name = registry.spelled("exporter", str(reference if isinstance(reference, str) else reference.get("kind")))
-        if owners := registry.owners("exporter", name):
+        name = str(reference if isinstance(reference, str) else reference.get("kind"))
+        if offers := registry.offers("exporter", name):
+            name = offers[0].name
             try:
                 registry.load("exporter", name)
             except GradestackError as error:
-                broken[f"exporter {name} ({owners[0][1].release})"] = error.line
+                broken[f"exporter {name} ({offers[0].plugin.release})"] = error.line
                 continue
         stage = resolver.stage("exporter", name, reference, ("exporters", number))
-        if stage is not None and (why := misfit(stage.component)):
-            resolver.add_problem(("exporters", number), f"{stage.name} writes {why}")
-        elif stage is not None:
-            stages[stage.name] = stage
-    plugins = [plugin for _, plugin in registry.owners("reader", reader.name)[:1]]
-    for component, own in ((each, plugin) for plugin in plugins for each in plugin.components):
-        if component.kind != "exporter":
+        if stage is None:
             continue
-        name = registry.shortest(component, own)
-        shown = f"exporter {name} ({own.release})"
+        if (of := stage.component.reader) not in readers:
+            why = f"writes what the reader {of!r} reads, and this is {reader.name!r}"
+            resolver.add_problem(("exporters", number), f"{stage.name} {why}")
+        elif lacking := sorted(set(stage.component.graders) - used):
+            why = f"writes the grades of {', '.join(lacking)}, which is no grader of this suite"
+            resolver.add_problem(("exporters", number), f"{stage.name} {why}")
+        else:
+            stages[stage.name] = stage
+    plugins = [offer.plugin for offer in registry.offers("reader", reader.name)[:1]]
+    pairs = [(each, plugin) for plugin in plugins for each in plugin.components if each.kind == "exporter"]
+    for component, plugin in pairs:
+        name = next(each.name for each in registry.offers("exporter", component.name) if each.plugin is plugin)
+        shown = f"exporter {name} ({plugin.release})"
         if name in stages or shown in broken:
             continue
         try:
-            target = registry.loaded(component, own)
-            if not misfit(target):
-                stage = made_stage("exporter", name, target(), "documented", name=name)
-                stages[name] = msgspec.structs.replace(stage, options={}, distribution=own.release)
+            target = registry.loaded(component, plugin)
+            if target.reader in readers and used.issuperset(target.graders):
+                stages[name] = Stage(
+                    kind="exporter",
+                    key=name,
+                    name=name,
+                    component=target(),
+                    options={},
+                    version=target.version,
+                    distribution=plugin.release,
+                )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")
@@ -409,7 +417,7 @@ def stack_for(
     registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Any = tuple
 ) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for inputs or samples; of another one that it names, that."""
-    found, plugin = registry.find("stack", name)
+    found, plugin, *_ = registry.find("stack", name)
     make = registry.loaded(found, plugin)
     try:
         takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}

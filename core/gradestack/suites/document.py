@@ -78,7 +78,7 @@ class _Survey(msgspec.Struct):
         return found
 
 
-def _parse(text: str) -> tuple[Any, _Survey]:
+def _parsed(text: str) -> tuple[Any, _Survey]:
     """Return the value of a YAML text, None when it is empty, and where what stands."""
     try:
         loader = _Loader(text)
@@ -99,7 +99,7 @@ def _parse(text: str) -> tuple[Any, _Survey]:
 
 def yaml_data(text: str) -> Any:
     """Return the value of a YAML text."""
-    return _parse(text)[0]
+    return _parsed(text)[0]
 
 
 _LONGEST_POSITION = 10
@@ -138,40 +138,34 @@ class Document(msgspec.Struct):
         return any(place[:length] in self.overrides for length in range(1, len(place) + 1))
 
 
-def parse_yaml(text: str, origin: str) -> Document:
-    """Return the document of a YAML text."""
-    try:
-        data, survey = _parse(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        deep = isinstance(error, RecursionError)
-        why = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{origin}{line}: not valid YAML: {why}") from None  # its lines may hold a key
-    if data is None:
-        raise ConfigError(f"{origin}: the file is empty")
-    if not isinstance(data, dict):
-        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
-        raise ConfigError(f"{origin}: expected a mapping at top level, got {what}")
-    if survey.problems:
-        what = f"{origin}: {counted(len(survey.problems), 'problem')} in the configuration"
-        raise ConfigError(what, *(f"{origin}:{each}" for each in survey.problems))
-    return Document(data=data, origin=origin, lines=survey.lines)
-
-
 def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
+    content = b""
     try:
         content = path.read_bytes()
-        if problem := encoding_problem(content):
-            raise ConfigError(f"{path}: {problem}")
-        text = content.decode("utf-8-sig")
+        data, survey = _parsed(content.decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"{path}: cannot be read: {reason}") from error
-    return parse_yaml(text, str(path))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {encoding_problem(content) or f'cannot be read: {error}'}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        why = getattr(error, "problem", None) or error
+        raise ConfigError(f"{path}{line}: not valid YAML: {why}") from None  # its lines may hold a key
+    if data is None:
+        raise ConfigError(f"{path}: the file is empty")
+    if not isinstance(data, dict):
+        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
+        raise ConfigError(f"{path}: expected a mapping at top level, got {what}")
+    if survey.problems:
+        what = f"{path}: {counted(len(survey.problems), 'problem')} in the configuration"
+        raise ConfigError(what, *(f"{path}:{each}" for each in survey.problems))
+    return Document(data=data, origin=str(path), lines=survey.lines)
 
 
 def apply_override(document: Document, assignment: str) -> None:

@@ -18,20 +18,20 @@ from gradestack.api import Input, Inputs, Reader
 from gradestack.copies.files import (
     MAGIC,
     STANDARD_INPUT,
+    copied,
     fetched,
     is_address,
     local_files,
     original,
     path_of,
     readable,
-    shown_path,
     standard_input,
 )
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, reading, suggest
+from gradestack.errors import ConfigError, DataError, GradestackError, suggest
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import MIXED, Mixed
-from gradestack.jsonio.files import encoding_problem, open_regular
-from gradestack.jsonio.records import Element, beginnings, first_records
+from gradestack.jsonio.files import encoding_problem
+from gradestack.jsonio.records import Element, Head, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
@@ -76,7 +76,8 @@ def _nearly(path: Path) -> str:
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
     called: dict[Path, None] = {}
-    for path in map(shown_path, paths):
+    for name, given in zip(map(copied, paths), paths, strict=True):
+        path = given if name is None else Path("stdin" if name == STANDARD_INPUT else name)
         number, each = 1, path
         while each in called:  # they differ only in the query of their address, which is not shown
             number += 1
@@ -144,7 +145,8 @@ def target_of(resolver: Resolver) -> Target:
     options = reference if isinstance(reference, Mapping) else {"kind": reference}
     several = any(isinstance(each, dict) for each in entries)
     reader = resolver.stage("reader", "reader", options, place) if "kind" in options and not several else None
-    dataset, dataset_reader = None, None
+    late: GradestackError | None = None
+    found, dataset, dataset_reader = None, None, None
     try:
         if several:
             reader, found = _together(resolver, named, options, place)
@@ -154,18 +156,18 @@ def target_of(resolver: Resolver) -> Target:
             reader, found = _read_with(resolver, reader, texts, options, place, "reader")
         if reader is not None and isinstance(given := data.get("dataset"), str | dict):
             dataset, dataset_reader = _dataset(resolver, reader, given)
+    except OSError as error:
+        late = DataError(f"{error.filename or 'input'}: cannot be read: {error.strerror or error}")
     except GradestackError as error:
-        if not data.get("graders"):
-            raise
-        return Target(Inputs(data=()), reader, late=error)
-    if found is None:
-        return Target(Inputs(data=()), reader)
+        late = error
+    if late is not None and not data.get("graders"):
+        raise late
+    if late is not None or found is None:
+        return Target(Inputs(data=()), reader, late=late)
     inputs = name_inputs(found.paths)
     ignored = [f"{path}: not recognised, left out" for path in found.ignored]
     shown = {given.path: given.shown for given in inputs}
-    why = "a run with slim rows, which hold no conversation: graders and extractors that read it find none"
-    remarks = [f"{name}: {why}; grade the input of that run instead" for path, name in shown.items() if _is_slim(path)]
-    remarks += [f"{shown[path]}{what}" for path, what in found.remarks]
+    remarks = [f"{shown[path]}{what}" for path, what in found.remarks]
     return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, remarks)
 
 
@@ -253,35 +255,11 @@ def _dataset(resolver: Resolver, reader: Stage, given: str | dict[str, Any]) -> 
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
-def _is_slim(path: Path) -> bool:
-    """Return whether a path is a run with slim rows, or a file of one."""
-    run = path if path.is_dir() else path.parent
-    return (run / ROWS).is_file() and header_of(run).get("rows") == "slim"
-
-
-def _once(paths: Iterable[Path]) -> dict[Path, int]:
-    """Return every path that leads to another file or directory once, as it is spelled first, and how often it came."""
-    first: dict[Path, Path] = {}
-    times: dict[Path, int] = {}
-    for path in paths:
-        spelled = first.setdefault(path.resolve(), path)
-        times[spelled] = times.get(spelled, 0) + 1
-    return times
-
-
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
-    with reading(path), open_regular(path) as file:
+    with path.open("rb") as file:
         return file.read(_HEAD)
-
-
-def _readers(registry: Registry) -> dict[str, type[Reader]]:
-    readers: dict[str, type[Reader]] = {}
-    for name in registry.names("reader"):
-        with suppress(PluginError):  # a broken reader matters only to those who name it
-            readers[name] = registry.load("reader", name)
-    return readers
 
 
 def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
@@ -293,9 +271,9 @@ def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
 
 
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
-    head = _head(path)
-    with beginnings.shared():
-        scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
+    head = Head(_head(path))
+    head.far = {}
+    scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
     if top <= 0.0:
@@ -315,39 +293,41 @@ def _files(directory: Path) -> list[Path]:
 
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
     """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
-    every = cache(lambda: _readers(registry))  # of no use where the reader is named and all is in order
+    every = cache(lambda: registry.sound("reader"))  # of no use where the reader is named and all is in order
     readers = {reader: registry.load("reader", reader)} if reader else every()
-    wanted = _once(paths)
-    names: dict[str, list[Path]] = {}
+    times, spelled = Counter(path.resolve() for path in paths), dict[Path, Path]()
+    for path in paths:
+        spelled.setdefault(path.resolve(), path)
+    names: dict[str, dict[Path, Path]] = {}
     ignored: list[str] = []
-    for path in wanted:
+    for place, path in spelled.items():
         whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
         if whole or not path.is_dir():
             if whole is None:
                 raise _unknown(path, registry, every(), reader)
-            names.setdefault(whole, []).append(path)
+            names.setdefault(whole, {}).setdefault(place, path)
             continue
         inside = _files(path)
         if not inside:
             raise DataError(f"{path}: the directory holds no file")
         for file in inside:
             if name := _best(file, readers):
-                names.setdefault(name, []).append(file)
+                names.setdefault(name, {}).setdefault(file.resolve(), file)
+                times[file.resolve()] += 1
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
     if not names:
         raise _unknown(paths[0], registry, every(), reader)
     if len(names) > 1:
-        shown = "; ".join(f"{name}: {', '.join(map(str, files[:3]))}" for name, files in names.items())
+        shown = "; ".join(f"{name}: {', '.join(map(str, [*files.values()][:3]))}" for name, files in names.items())
         advice = "name it with --reader, or each path's in a suite (target.paths: [{path: …, reader: …}])"
         raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
     ((name, files),) = names.items()
-    times = _once(files)
-    often = {path: max(number, wanted.get(path, 1)) for path, number in times.items()}
-    remarks = [(path, f": given {most} times; it is read once") for path, most in often.items() if most > 1]
-    for path in filter(Path.is_file, list(times)[:_LOOKED_INTO]):
+    often = ((path, times[place]) for place, path in files.items())
+    remarks = [(path, f": given {most} times; it is read once") for path, most in often if most > 1]
+    for path in filter(Path.is_file, [*files.values()][:_LOOKED_INTO]):
         remarks += [(path, what) for what in _oddities(_head(path), name, readers[name], every)]
-    return Recognised(name, list(times), ignored, remarks)
+    return Recognised(name, [*files.values()], ignored, remarks)
 
 
 def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> DataError:
@@ -440,19 +420,11 @@ def _oddities(
             yield f":{line}: looks like {other}; read as {name}, as the file is"
     listed = len({id(text) for _, text in records}) == 1 < len(records)
     for element, text in records[:1] if listed else records:
-        if key := _repeated(text):
+        objects: list[list[tuple[str, Any]]] = []
+        with suppress(ValueError, RecursionError):
+            json.loads(text, object_pairs_hook=objects.append)
+        counts = (Counter(key for key, _ in pairs).most_common(1) for pairs in objects)
+        if key := next((key for ((key, times),) in filter(None, counts) if times > 1), None):
             place = "" if listed else f":{element.line}"
             yield f"{place}: the key {key[:_CHARACTERS]!r} stands twice in one object; the last one counts"
             return
-
-
-def _repeated(text: bytes) -> str | None:
-    keys: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        return dict(pairs)
-
-    with suppress(ValueError, RecursionError):
-        json.loads(text, object_pairs_hook=note)
-    return keys[0] if keys else None

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
 
-from gradestack.errors import PluginError
 from gradestack.gates.rules import (
     PERCENT_TEXT,
     BaselineGate,
@@ -24,7 +22,7 @@ from gradestack.hooks import Kind
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
-from gradestack.suites.strict import fields_of, is_class
+from gradestack.suites.strict import fields_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALARS: dict[Any, dict[str, Any]] = {
@@ -53,7 +51,7 @@ def type_schema(kind: Any) -> dict[str, Any]:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": type_schema(arguments[1])}
-    return class_schema(kind) if is_class(kind) else {}
+    return {} if fields_of(kind) is None else class_schema(kind)
 
 
 def default_data(default: Any) -> Any:
@@ -72,7 +70,7 @@ def _shown(value: Any) -> Any:
 def class_schema(kind: type, *more: str) -> dict[str, Any]:
     """Return the JSON Schema of a frozen class: its fields, nothing else allowed; ``more`` are required, too."""
     properties, required = dict[str, Any](), [*more]
-    for name, field in fields_of(kind).items():
+    for name, field in (fields_of(kind) or {}).items():
         properties[name], default = type_schema(field.kind), default_data(field.default)
         if default is attrs.NOTHING:
             required.append(name)
@@ -86,11 +84,10 @@ def _component(
     registry: Registry, kind: Kind, more: Mapping[str, Any] | None = None, *others: dict[str, Any]
 ) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *others]
-    for name in registry.names(kind):
-        with suppress(PluginError):
-            schema = class_schema(registry.load(kind, name), "kind")
-            schema["properties"] = {"kind": {"const": name}, **(more or {}), **schema["properties"]}
-            choices.append(schema)
+    for name, component in registry.sound(kind).items():
+        schema = class_schema(component, "kind")
+        schema["properties"] = {"kind": {"const": name}, **(more or {}), **schema["properties"]}
+        choices.append(schema)
     return {"anyOf": choices}
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from gradestack.api import Profile
-from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Plan, Stage, Success
 from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
-from gradestack.suites.strict import Problems, structure
 
 if TYPE_CHECKING:
     from gradestack.grading.loop import ProgressCallback
@@ -44,26 +42,6 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     say: Callable[[str], None] = lambda _: None
     debug: bool = False
     """Say the traceback of the first error every grader raised."""
-
-    @classmethod
-    def of(
-        cls,
-        registry: Registry,
-        *,
-        output: str | Path | None = None,
-        overrides: Iterable[str] = (),
-        exporters: str | Sequence[str] = (),
-        rows: Rows | bool | None = None,
-        **more: Any,
-    ) -> RunOptions:
-        """Return options of what callers may write in more than one way; True for rows is ``full``, False ``none``."""
-        named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
-        try:
-            kept: Any = {True: "full", False: "none"}[rows] if isinstance(rows, bool) else structure(rows, Rows | None)  # type: ignore[arg-type]
-        except Problems as problems:
-            raise ConfigError(f"rows: {problems}") from problems
-        place = None if output is None else Path(output)
-        return cls(registry=registry, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more)
 
 
 class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,13 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
-import cattrs
 import msgspec
 
 from gradestack.copies.files import AddressGivenError, local_path_of
@@ -39,34 +38,12 @@ class Problems(Exception):
         super().__init__("; ".join(message for _, message in found))
 
 
-def _kind_of(value: Any) -> str:
-    if value is None:
-        return "nothing (null)"
-    if isinstance(value, bool):
-        return str(value).lower()
-    for kind, words in ((Mapping, "a mapping"), (list, "a list"), (set, "a set")):  # sets have an order per process
-        if isinstance(value, kind):
-            return words
-    return repr(value)
-
-
-def _scalar(value: Any, kind: type) -> Any:
-    exact = type(value) is kind or (kind is float and type(value) is int)
-    if not exact or (kind is float and not math.isfinite(value)):
-        quote = "; put it in quotes" if kind is str and not isinstance(value, Mapping | list | None) else ""
-        raise ValueError(f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}")
-    return float(value) if kind is float else value
-
-
-def _literal(value: Any, kind: Any) -> Any:
-    choices = get_args(kind)
-    for choice in choices:
-        if type(choice) is type(value) and choice == value:
-            return value
-    if len(choices) == 1:  # beside another type, whose problem says what was got
-        raise ValueError(f"expected {choices[0]}")
-    names = ", ".join(str(choice) for choice in choices)
-    raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
+def _expected(what: str, value: Any, hint: str = "") -> ValueError:
+    """Return that a value is of another kind; sets have an order per process, and are not shown."""
+    kinds = ((bool, str(value).lower()), (Mapping, "a mapping"), (list, "a list"), (set, "a set"))
+    got = next((words for kind, words in kinds if isinstance(value, kind)), repr(value))
+    end = ";" if "," in what else ","
+    return ValueError(f"expected {what}{end} got {'nothing (null)' if value is None else got}{hint}")
 
 
 class Field(NamedTuple):
@@ -77,116 +54,124 @@ class Field(NamedTuple):
     """attrs.NOTHING when it is required; an attrs.Factory makes it."""
 
 
-def is_class(kind: Any) -> bool:
-    """Return whether a type is a class of attrs or msgspec, which a mapping is structured into."""
-    return attrs.has(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
-
-
-def fields_of(kind: type) -> dict[str, Field]:
-    """Return the fields a class of attrs or msgspec is made with, by name, in their order; any other has none."""
+@cache
+def fields_of(kind: Any) -> dict[str, Field] | None:
+    """Return the fields a class of attrs or msgspec is made with, by name, in their order; None of another type."""
     if attrs.has(kind):
         hints, written = get_type_hints(kind), [each for each in attrs.fields(kind) if each.init]
         return {each.alias: Field(hints.get(each.name, each.type or Any), each.default) for each in written}
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return None
     missing, found = msgspec.NODEFAULT, {}
-    for each in msgspec.structs.fields(kind) if is_class(kind) else ():
+    for each in msgspec.structs.fields(kind):
         default = attrs.NOTHING if each.default is missing else each.default
         made = each.default_factory is not missing
         found[each.name] = Field(each.type, attrs.Factory(each.default_factory) if made else default)
     return found
 
 
-class _Converter(cattrs.Converter):
-    def __init__(self, base: Path | None) -> None:
-        super().__init__()
-        for scalar in _WORDS:
-            self.register_structure_hook(scalar, _scalar)
-        self.register_structure_hook(Path, lambda value, _: local_path_of(_scalar(value, str), base))
-        self.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
-        self._hook(_literal, Literal)
-        self._hook(self._sequence, tuple, list, set, frozenset)
-        self._hook(self._mapping, dict, Mapping)
-        self._hook(self._union, Union, types.UnionType)
-        self._hook(self._at_least, Annotated)
-        self.register_structure_hook_factory(is_class, self._class)
+def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> dict[Any, Any]:
+    """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
+    values: dict[str | int, Any] = {}
+    problems: list[tuple[Place, str]] = []
+    for step, value, kind in entries:
+        try:
+            values[step] = _structured(value, kind, base)
+        except Exception as error:  # noqa: BLE001 - all problems are collected
+            problems += [((step, *place), message) for place, message in _problems_of(error)]
+            if isinstance(error, Problems) and get_origin(kind) is dict:
+                values[step] = error.sound
+    if problems:
+        raise Problems(problems, values)
+    return values
 
-    def _hook(self, hook: Callable[[Any, Any], Any], *origins: Any) -> None:
-        self.register_structure_hook_func(lambda kind: get_origin(kind) in origins, hook)
 
-    def _each(self, entries: Iterable[tuple[str | int, Any, Any]]) -> dict[Any, Any]:
-        """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
-        values: dict[str | int, Any] = {}
-        problems: list[tuple[Place, str]] = []
-        for step, value, kind in entries:
-            try:
-                values[step] = self.structure(value, kind)
-            except Exception as error:  # noqa: BLE001 - all problems are collected
-                problems += [((step, *place), message) for place, message in _problems_of(error)]
-                if isinstance(error, Problems) and get_origin(kind) is dict:
-                    values[step] = error.sound
-        if problems:
-            raise Problems(problems, values)
-        return values
-
-    def _sequence(self, value: Any, kind: Any) -> Any:
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004
-        return get_origin(kind)(self._each(((at, each, get_args(kind)[0]) for at, each in enumerate(value))).values())
-
-    def _mapping(self, value: Any, kind: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
-        inner = (get_args(kind) or (str, Any))[1]
-        return self._each((str(key), each, inner) for key, each in value.items())
-
-    def _union(self, value: Any, kind: Any) -> Any:
-        members = [member for member in get_args(kind) if member is not type(None)]
-        if value is None and len(members) < len(get_args(kind)):
-            return None
-        if len(members) == 1:  # its problems keep their places
-            return self.structure(value, members[0])
-        refusals: list[str] = []
-        for member in members:
-            try:
-                return self.structure(value, member)
-            except AddressGivenError:  # whatever else it might have been, it is not to be shown
-                raise
-            except Exception as error:  # noqa: BLE001 - every member is tried
-                refusals += [text for _, text in _problems_of(error)]
-        raise ValueError(", or ".join(dict.fromkeys(refusals)))
-
-    def _at_least(self, value: Any, kind: Any) -> Any:
-        """Return a number with a lower bound, written as ``Annotated[int, msgspec.Meta(ge=1)]``."""
-        inner, bound, *_ = get_args(kind)
-        number = self.structure(value, inner)
-        if bound.ge is not None and number < bound.ge:
-            raise ValueError(f"expected at least {bound.ge}, got {number:g}")
+def _structured(value: Any, kind: Any, base: Path | None) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in _WORDS or kind is Path:
+        wanted = str if kind is Path else kind
+        exact = type(value) is wanted or (kind is float and type(value) is int)
+        if not exact or (kind is float and not math.isfinite(value)):
+            quote = wanted is str and not isinstance(value, Mapping | list | None)
+            raise _expected(_WORDS[wanted], value, "; put it in quotes" * quote)
+        return local_path_of(value, base) if kind is Path else kind(value)
+    if origin in (Union, types.UnionType):
+        return _union(value, arguments, base)
+    if origin is Literal:
+        if any(type(each) is type(value) and each == value for each in arguments):
+            return value
+        raise _not_one_of(arguments, value)
+    if origin is Annotated:  # a number with a lower bound, as ``Annotated[int, msgspec.Meta(ge=1)]``
+        number = _structured(value, arguments[0], base)
+        if (least := arguments[1].ge) is not None and number < least:
+            raise ValueError(f"expected at least {least}, got {number:g}")
         return number
-
-    def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
-        fields = fields_of(kind)
-
-        def structured(given: Any, _: Any) -> Any:
-            if not isinstance(given, Mapping):
-                raise ValueError(f"expected a mapping, got {_kind_of(given)}")  # noqa: TRY004
-            problems: list[tuple[Place, str]] = []
-            try:
-                values = self._each((name, given[name], each.kind) for name, each in fields.items() if name in given)
-            except Problems as found:
-                problems, values = found.found, found.sound
-            lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
-            problems += [((name,), "missing") for name in lacking]
-            known = ", ".join(fields) or "none"
-            for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
-                hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
-                problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
-            if problems:
-                raise Problems(problems, values)
-            return kind(**values)
-
-        return structured
+    if origin in (tuple, list, set, frozenset):
+        if not isinstance(value, list | tuple):
+            raise _expected("a list", value)
+        return origin(_each(((at, each, arguments[0]) for at, each in enumerate(value)), base).values())
+    if (fields := fields_of(kind)) is not None or origin in (dict, Mapping):
+        if not isinstance(value, Mapping):
+            raise _expected("a mapping", value)
+        if fields is not None:
+            return kind(**_arguments(value, fields, base))
+        return _each(((str(key), each, arguments[1]) for key, each in value.items()), base)
+    return value if kind is Any else _converter(base).structure(value, kind)
 
 
-_converter = lru_cache(maxsize=16)(_Converter)
+def _not_one_of(choices: Sequence[Any], value: Any) -> ValueError:
+    if len(choices) == 1:  # beside another type, whose problem says what was got
+        return ValueError(f"expected {choices[0]}")
+    names = ", ".join(map(str, choices))
+    return _expected(f"one of {names}", value, suggest(value, map(str, choices)))
+
+
+def _union(value: Any, members: Sequence[Any], base: Path | None) -> Any:
+    if value is None and type(None) in members:
+        return None
+    members = [member for member in members if member is not type(None)]
+    members = [each for each in members if type(value) is (get_origin(each) or each)] or members
+    refusals: list[str] = []
+    for member in members:
+        try:
+            return _structured(value, member, base)
+        except Exception as error:  # every member is tried
+            if len(members) == 1 or isinstance(error, AddressGivenError):
+                raise  # one's problems keep their places; an address, whatever else it might have been, is not shown
+            refusals += [text for _, text in _problems_of(error)]
+    raise ValueError(", or ".join(dict.fromkeys(refusals)))
+
+
+def _arguments(given: Mapping[Any, Any], fields: Mapping[str, Field], base: Path | None) -> dict[str, Any]:
+    problems: list[tuple[Place, str]] = []
+    try:
+        values = _each(((name, given[name], each.kind) for name, each in fields.items() if name in given), base)
+    except Problems as found:
+        problems, values = found.found, found.sound
+    lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
+    problems += [((name,), "missing") for name in lacking]
+    known = ", ".join(fields) or "none"
+    for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
+        hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
+        problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
+    if problems:
+        raise Problems(problems, values)
+    return values
+
+
+@cache
+def _converter(base: Path | None) -> Any:
+    """Return what structures types that are of neither kind, such as an enum, or a data class of somebody else."""
+    import cattrs  # noqa: PLC0415 - hardly ever needed, and takes its time
+
+    converter, ours = cattrs.Converter(), partial(_structured, base=base)
+    for scalar in (*_WORDS, Path):
+        converter.register_structure_hook(scalar, ours)
+    origins: tuple[Any, ...] = (Union, types.UnionType, Literal, Annotated, tuple, list, set, frozenset, dict, Mapping)
+    converter.register_structure_hook_func(
+        lambda kind: kind is Any or get_origin(kind) in origins or fields_of(kind) is not None, ours
+    )
+    return converter
 
 
 def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
@@ -200,9 +185,10 @@ def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
     """Return ``data`` as an instance of a class; relative paths are taken from ``base``."""
     try:
-        return _converter(base).structure(data, kind)
+        made: T = _structured(data, kind, base)
     except Exception as error:
         raise Problems(_problems_of(error), getattr(error, "sound", None)) from error
+    return made
 
 
 def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:

@@ -405,12 +405,12 @@ def checks(
     if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
         raise PluginError("; ".join(broken))
     given, found, own = dict(examples or {}), dict[str, Steps](), dict[tuple[str, str], Any]()
-    files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
+    files = {registry.find("reader", name).name: Path(path).resolve() for name, path in (reads or {}).items()}
     samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
     for component, plugin in [(component, each) for each in plugins for component in each.components]:
         what, name = f"{component.kind} {component.name}", qualified(component, plugin)
         found[f"{what}: is what it says"] = lambda _, component=component: check_component(component)  # type: ignore[misc]
-        path = files.get(registry.spelled("reader", name)) if component.kind == "reader" else None
+        path = files.get(registry.find("reader", name).name) if component.kind == "reader" else None
         shown = given.pop(component.name, None)
         try:
             made = [] if component.kind in _NOT_MADE else shown or [structure({}, Registry.loaded(component, plugin))]

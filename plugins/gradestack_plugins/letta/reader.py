@@ -80,16 +80,18 @@ def result_files(path: Path) -> list[ResultFile]:
     return sorted(found, key=_by_run) or ([single] if there else [])
 
 
-def check_rows(path: Path) -> None:
-    """Refuse a run directory of gradestack's own that has lost rows since, or got some."""
-    if not (path.is_dir() and is_run(path)):
-        return
+def has_slim_rows(path: Path) -> bool:
+    """Return whether it is a run of ours with slim rows, or a file of one; refuse one that lost rows, or got some."""
+    run = path if path.is_dir() else path.parent
     try:
-        report = load_report(path)
+        report = load_report(run) if is_run(run) else None
     except DataError:  # whatever is missing or damaged beside the rows is not needed
-        return
-    if report.has_rows:
+        report = None
+    if report is None or not report.has_rows:
+        return False
+    if path.is_dir():
         deque(report.lines(), maxlen=0)  # which counts them
+    return not report.has_trajectories
 
 
 def _by_run(file: ResultFile) -> tuple[int, str]:
@@ -477,13 +479,14 @@ class Letta(RecordReader):
         return LettaIndex(samples=samples, models=models, apart=apart)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield a warning for each input some of whose results name no model and are taken as the only one's."""
+        """Yield a warning for each input whose results lack conversations, or name no model: the only one's, then."""
+        why = "a run with slim rows, which hold no conversation: graders and extractors that read it find none"
         for given in inputs.data:
-            check_rows(given.path)
+            if has_slim_rows(given.path):
+                yield f"{given.shown}: {why}; grade the input of that run instead"
         for given in inputs.data if self.model is None else ():
             if (model := only_model(given)) is not None:
-                count = models_of(given).unnamed
-                whose = f"{count} result(s) name no model, the first at {models_of(given).first}"
+                whose = f"{models_of(given).unnamed} result(s) name no model, the first at {models_of(given).first}"
                 yield f"{given.shown}: {whose}; they are taken as those of {model!r}, the only one named"
 
     def _repeats(self, inputs: Inputs, models: Mapping[str, str | None]) -> bool:

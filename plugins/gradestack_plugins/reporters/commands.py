@@ -70,7 +70,7 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
     if keyword.iskeyword(module) or find_spec(module):
         raise ConfigError(f"{name}: Python has a {module!r} already; choose another name")
     key = module.removeprefix("gradestack_")
-    if taken := next(chain.from_iterable(registry.owners(kind, key) for kind in ("grader", *parts)), None):
+    if taken := next(chain.from_iterable(registry.offers(kind, key) for kind in ("grader", *parts)), None):
         raise ConfigError(f"{name}: {taken[1].release} has a {taken[0].kind} {key!r} already; choose another name")
     names = {"distribution": stem, "module": module, "key": key, "release": __version__}
     for template, form in _PLACES.items():
@@ -171,14 +171,13 @@ def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     """Yield the description of every component of a name."""
-    found = [(kind, *pair) for kind in KINDS for pair in registry.owners(kind, name)]
+    found = [(kind, *offer[:3]) for kind in KINDS for offer in registry.offers(kind, name)]
     if not found:
         known = [component.name for component, _ in registry.components()]
         raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
-    for number, (kind, component, plugin) in enumerate(found):
+    for number, (kind, component, plugin, called) in enumerate(found):
         if number:
             yield ""
-        called = registry.spelled(kind, f"{plugin.distribution}:{component.name}")
         target = registry.loaded(component, plugin)
         yield f"{kind} {called}: {component.summary}"
         yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"

@@ -93,4 +93,4 @@ def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path,
         assert code in {0, 3}, said
     code, said = command("grade", "*.jsonl", "--output", "again")
     assert code == 3
-    assert "pipe.jsonl: cannot be read: not a regular file" in said
+    assert "pipe.jsonl: neither a file nor a directory" in said

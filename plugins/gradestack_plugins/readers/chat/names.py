@@ -236,9 +236,8 @@ class _Columns:
 
     def values(self, place: str) -> Iterator[Any]:
         """Yield what stands at a place, record by record; None where nothing does."""
-        steps = path_steps(place)
         for record in self.records:
-            found = path_value(record, steps)
+            found = path_value(record, path_steps(place)) if place.startswith("$") else record.get(place)
             yield None if found == "" or found is None else found
 
     def places(self, field: str) -> Iterator[str]:
@@ -249,8 +248,9 @@ class _Columns:
                 yield place
 
     def place(self, name: str) -> str | None:
-        """Return where what is called so stands: a column, or else a path."""
-        return self.by_name.get(plain_name(name.removeprefix("$.")), name if name.startswith("$") else None)
+        """Return where what is called so stands: a column, or else a path below one."""
+        below = name.startswith("$") and path_steps(name)[0] in self.names
+        return self.by_name.get(plain_name(name.removeprefix("$.")), name if below else None)
 
     def fits(self, place: str, fits: Callable[[Any], bool], *, empty: bool = False) -> bool:
         """Return whether most of what stands at a place is of a form; if there is nothing, whether that will do."""

@@ -239,8 +239,7 @@ class Report:
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
-        self._check_rows()
-        return (self.row(number, line) for number, _, line in self._lines())
+        return (self.row(number, line) for number, _, line in self.lines())
 
     def table(self, name: TableName) -> Table:
         """Return one table of the run, as columns; a score is None unless graded, where rows say 0.0.
@@ -282,9 +281,8 @@ class Report:
 
     def decoded(self, name: str) -> Iterator[tuple[int, GradedRow]]:
         """Yield the first byte of every row, and what figures need of it; ``name`` is what errors call the run."""
-        self._check_rows(name)
         decode = decoder_of(GradedRow)
-        for number, place, line in self._lines():
+        for number, place, line in self.lines(name=name):
             try:
                 yield place, decode(number, line, self.row)
             except ValueError as error:
@@ -297,19 +295,22 @@ class Report:
             yield from blocks_of(OF_ROWS, self._read_rows())
 
     def _read_rows(self) -> Iterator[Any]:
-        self._check_rows()
-        return (row_of(number, line, self.row) for number, _, line in self._lines())
+        return (row_of(number, line, self.row) for number, _, line in self.lines())
 
-    def lines(self, places: Iterable[tuple[int, int]] | None = None) -> Iterator[tuple[int, int, bytes]]:
+    def lines(
+        self, places: Iterable[tuple[int, int]] | None = None, name: str = ""
+    ) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.
 
         Args:
             places: Position (from 0) and first byte of rows; only these are read. Default: all, in order.
+            name: What errors call the run; default: its place.
 
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
-        self._check_rows()
+        if not self.has_rows:
+            raise DataError(f"{name or self.path}: the run kept no rows (rows: none)")
         return self._lines() if places is None else self._lines_at(places)
 
     def row(self, number: int, line: bytes) -> Row:
@@ -362,10 +363,6 @@ class Report:
         """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
         header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
         return attrs.evolve(self, header=header, summary=summary, told=[])
-
-    def _check_rows(self, name: str = "") -> None:
-        if not self.has_rows:
-            raise DataError(f"{name or self.path}: the run kept no rows (rows: none)")
 
     def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
         with self.open_rows() as file:

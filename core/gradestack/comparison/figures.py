@@ -18,8 +18,8 @@ from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
-from gradestack.gates.rules import NoFigure, number_at, split_path
-from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, nested, of_task
+from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
+from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, of_task
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import Outcome
@@ -76,36 +76,23 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     path: str
     grader: str
     metric: str
-    rest: str
-    aggregator: Aggregator  # the one of the first side
-    component: str = ""
+    rest: str  # the whole path below the metric
+    declared: Mapping[str, Any]  # label, unit, and which direction is better, as the aggregator of the first side says
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the figure of what the aggregator computed, and whether it is a share."""
-        value, interval = number_at(made, self.rest, (self.metric, self.component), f"{self.grader}.{self.metric}")
-        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (value is None or 0 <= value <= 1)
+        """Return the figure of what the aggregator made of some of the tasks, and whether it is a share.
 
-    def among(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
+        Among them there may be nothing at the path: it is undefined then.
+        """
         try:
-            return self.of(made)
+            value, interval = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """What the aggregator says of it: label, unit, and which direction is better."""
-        declared = declared_figure(self.aggregator.figures, self.metric, self.rest, self.component)
-        if declared is None:
-            return {"label": self.path, "unit": "score", "better_is": "neither"}
-        return {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
+        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (value is None or 0 <= value <= 1)
 
 
 def _headline(report: Report) -> list[Mapping[str, Any]]:
     return [as_map(each) for each in as_list(as_map(report.summary.get("headline")).get("figures"))]
-
-
-Left = dict[Figure, Mapping[str, float | None]]
 
 
 def headline_labels(report: Report) -> dict[str, str]:
@@ -206,17 +193,22 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     grader, metric, below = split_path(path, first.report.aggregates)
     metrics = [side.metrics.get((grader, metric)) or aggregators.metric(side.report, side.name, path) for side in sides]
     entry = _entry(first.report, grader, metric) or {}
+    kind = as_text(entry.get("name"))
     for side in sides:
         if (other := _entry(side.report, grader, metric)) is None:
             raise ConfigError(f"{path}: {side.name} has no such aggregator")
         if parts := differing_parts(other, entry):
             raise DataError(f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}")
-    found = Figure(path, grader, metric, below, metrics[0].stage.component, as_text(entry.get("name")))
+    where = as_map(first.report.aggregates[grader][metric]), below, (metric, kind), f"{grader}.{metric}"
     try:
-        found.of(first.report.aggregates[grader][metric])
+        number_at(*where)
     except NoFigure as error:
         raise NoFigure(f"{path}: {error}") from error
-    return found
+    declared = declared_figure(metrics[0].stage.component.figures, metric, below, kind)
+    said = {"label": path, "unit": "score", "better_is": "neither"}
+    if declared is not None:
+        said = {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
+    return Figure(path, grader, metric, figure_at(*where).path, said)
 
 
 class _OfSide(msgspec.Struct, frozen=True):
@@ -279,36 +271,36 @@ def _of_side(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed
     aggregator: Aggregator = metric.stage.component
     chosen = array("I", sorted(row for of_task in rows.values() for row in of_task))
     grades = grades_of(aggregator, table, grader, metric.name, chosen)
-    made = figures_of(aggregator, grades)
-    cells, left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else ({}, {})
-    others = [figure for figure in figures if figure not in left]
-    seen = _seen(aggregator, grades, rows) if others else {}
-    if others and len({*seen.values()}) * len(tasks) <= _WORK:
-        without = {}
-        for cell, task in {cell: task for task, cell in seen.items()}.items() if len(seen) > 1 else ():
-            out = {*rows[task]}
-            rest = grades.within(array("I", [row for row in grades.rows if row not in out]))
-            without[cell] = figures_of(aggregator, rest)
+    made, without = figures_of(aggregator, grades), _without(figures, aggregator, grades, rows)
+    return [_OfSide(*each.of(made), *without[each]) for each in figures]
+
+
+def _without(
+    figures: Sequence[Figure], aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
+) -> dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None] | None]]:
+    """Return what tasks add, and figures without each: estimates of sums at once, others computed anew for each."""
+    found: dict[Figure, Any] = {}
+    if has_numbers(aggregator):
+        known = known_of(aggregator, grades)
+        cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
+        counts = Counter(cells.values())
+        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
+        paths, rest = {".".join(path): path for path in whole}, dict(zip(counts, left, strict=True))
+        for each in figures:
+            if (path := paths.get(each.rest)) is not None:
+                found[each] = cells, {task: rest[cell].get(path) for task, cell in cells.items()}
+    if others := [each for each in figures if each not in found]:
+        seen = _seen(aggregator, grades, rows)
+        distinct = {cell: {*rows[task]} for task, cell in seen.items()}
+        made = {}
+        if few := len(distinct) * len(rows) <= _WORK:
+            for cell, out in distinct.items() if len(seen) > 1 else ():
+                some = grades.within(array("I", [row for row in grades.rows if row not in out]))
+                made[cell] = figures_of(aggregator, some)
         for each in others:
-            values = {cell: each.among(figures)[0] for cell, figures in without.items()}
-            left[each] = {task: values.get(cell) for task, cell in seen.items()}
-    return [_OfSide(*each.among(made), seen if each in others else cells, left.get(each)) for each in figures]
-
-
-def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Grades) -> tuple[Mapping[str, Any], Left]:
-    """Return what tasks add, and figures that are estimates of sums without each task that adds anything."""
-    known = known_of(aggregator, grades)
-    cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
-    counts = Counter(cells.values())
-    whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
-    everything, without = nested(whole), dict(zip(counts, map(nested, left), strict=True))
-    found: Left = {}
-    for figure in figures:
-        with contextlib.suppress(NoFigure):
-            figure.of(everything)
-            rest = {cell: figure.among(each)[0] for cell, each in without.items()}
-            found[figure] = {task: rest[cell] for task, cell in cells.items()}
-    return cells, found
+            values = {cell: each.of(of)[0] for cell, of in made.items()}
+            found[each] = seen, {task: values.get(cell) for task, cell in seen.items()} if few else None
+    return found
 
 
 def _seen(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]) -> dict[str, tuple[bytes, ...]]:

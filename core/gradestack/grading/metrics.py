@@ -385,14 +385,6 @@ def leave_one_out(
     return whole, [dict(_flat(aggregator.estimate(**sums))) for sums in rest]
 
 
-def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
-    """Return figures by path as nested mappings."""
-    found: dict[str, Any] = {}
-    for path, value in figures.items():
-        _put(found, path, value)
-    return found
-
-
 def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
     for name, value in figures.items():
         path = (*above, name)

@@ -176,16 +176,14 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         needed = tasks_needed(spread, margin or 0.0)
         if needed is None or needed <= n:
             needed = tasks_needed(spread, (margin or 0.0) + (gain or 0.0))
-    interval = {"reason": row["interval"]["reason"]}
-    if ends is not None:
-        known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
-        interval = {"low": ends[0], "high": ends[1], **known}
-    reason = row["interval"]["reason"] or (f"{needed:,} tasks would be needed" if needed else "")
+    known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
+    why = row["interval"]["reason"]
+    reason = why or (f"{needed:,} tasks would be needed" if needed else "")
     if not judged and gate.max_flips is not None:
         reason = f"{key} says neither which runs pass nor which scores are better"
     return {
         "actual": None if difference is None else scale * difference,
-        "interval": interval,
+        "interval": {"reason": why} if ends is None else {"low": ends[0], "high": ends[1], **known},
         "bounds": bounds,
         "tasks": row["tasks"],
         "only_baseline": row["only_a_count"],

@@ -79,7 +79,7 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
     }
     order = {} if success is None else {model: place for place, model in enumerate(success.models)}
     rows, path = list[Shape](), ""
-    for entry in _entries(summary):
+    for entry in headline(summary):
         if success is not None and not path and _is_share(entry, shares, success.grader):
             path = _path(as_text(entry.get("figure")))
         else:
@@ -99,7 +99,7 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
 def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
     found = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
-    for entry in _entries(summary):
+    for entry in headline(summary):
         for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
             held = as_map(each.get("interval"))
             found += [held, *map(as_map, held.values())]
@@ -111,7 +111,8 @@ def confidence_of(summary: Mapping[str, Any]) -> str:
     return f"Intervals are {100 * sure.pop():.6g}%{', clustered by task' if clustered else ''}."
 
 
-def _entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def headline(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the figures of a summary's headline."""
     return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
 
 

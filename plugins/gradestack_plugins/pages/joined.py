@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from gradestack import Comparison, DataError, Outcome, Registry, Report
 from gradestack.jsonio import as_list, as_map, as_text, dumps
+from gradestack_plugins.pages.figures import headline
 
 _SUCCESSES = ("passed", "failed", "share", "share_interval")
 _decode, _encode = msgspec.json.Decoder(dict[str, Raw]).decode, msgspec.json.Encoder().encode
@@ -130,13 +131,9 @@ def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     return {**sides[0].report.summary["outcome"], **both, "share": None, "share_interval": None, "per_model": found}
 
 
-def _entries(summary: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
-
-
 def _headline(sides: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the figures of the baseline's headline, of each side that has them."""
-    known = [{as_text(each.get("figure")): each for each in _entries(side.report.summary)} for side in sides]
+    known = [{as_text(each.get("figure")): each for each in headline(side.report.summary)} for side in sides]
     for path, entry in known[0].items():
         own = {side.name: _own(side, each[path]) for side, each in zip(sides, known, strict=True) if path in each}
         yield {"label": entry.get("label"), "figure": path, "value": None, "models": own}

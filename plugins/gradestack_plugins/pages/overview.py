@@ -17,6 +17,7 @@ from gradestack_plugins.pages.figures import (
     axes_of,
     confidence_of,
     gate_of,
+    headline,
     rows_of,
     success_of,
     words_of,
@@ -249,8 +250,8 @@ def _finding(head: str, rest: str, **more: Any) -> Shape:
 
 def _unrelated(summary: Mapping[str, Any], index: RowIndex, success: Shape, noun: str) -> Iterator[Shape]:
     """Yield graders whose scores are about the same whatever the outcome, with both distributions."""
-    words, figures = words_of(summary), map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
-    names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in figures}
+    words = words_of(summary)
+    names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in headline(summary)}
     for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
         sides = [(words[word], index.by_outcome.get((key, word == "passed"))) for word in ("passed", "lost")]
         known = [(word, each) for word, each in sides if each is not None and each.count >= _ENOUGH]

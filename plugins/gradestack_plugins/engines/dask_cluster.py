@@ -40,6 +40,7 @@ _SETTINGS: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.worker-ttl": None,  # a long step outside Python is no death
     "distributed.admin.tick.limit": "1h",
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # work may hold expectations of any number
 }
 
 

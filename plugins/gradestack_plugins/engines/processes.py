@@ -275,26 +275,20 @@ def _set_safe_path(value: str | None) -> None:
         os.environ[_SAFE_PATH] = value
 
 
-def _streams() -> list[io.TextIOWrapper]:
-    every = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
-    return [each for each in every if isinstance(each, io.TextIOWrapper) and not each.closed]
+def _to_streams(do: Callable[[io.TextIOWrapper], object]) -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+                do(stream)
 
 
-def _flush() -> None:
-    for stream in _streams():
-        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-            stream.flush()
-
-
-def _print_lines() -> None:
+def _print_lines(stream: io.TextIOWrapper) -> None:
     """Write whole lines, each at once and in one piece.
 
     What a worker has not written when it is ended is lost, and between two pieces of a line (which Python writes under
     PYTHONUNBUFFERED) there may be another worker's.
     """
-    for stream in _streams():
-        with contextlib.suppress(OSError, ValueError):
-            stream.reconfigure(line_buffering=True, write_through=False)
+    stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _gone(forker: int | None) -> Callable[[], bool]:
@@ -317,7 +311,7 @@ def _serve(
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     gc.freeze()  # what was there before is there to stay
-    _print_lines()
+    _to_streams(_print_lines)
     be_expendable()
     if getattr(work, "progress", None) is not None:
         work = attrs.evolve(work, progress=None)  # the parent counts
@@ -347,7 +341,7 @@ def _answer(work: Any, shard: Shard) -> bytes:
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
     finally:
-        _flush()  # a worker may be ended at any moment from here on
+        _to_streams(io.TextIOWrapper.flush)  # a worker may be ended at any moment from here on
 
 
 def caught(error: BaseException, shard: Shard) -> Raised:
@@ -373,7 +367,7 @@ class Member:
         self._process = way.Process(
             target=_serve, args=(theirs, work, shards, memory, forker, os.environ.get(_SAFE_PATH))
         )
-        _flush()  # a forked process would print it, too
+        _to_streams(io.TextIOWrapper.flush)  # a forked process would print it, too
         try:
             with uninterrupted(), _unwarned(), _safe_path():
                 self._process.start()

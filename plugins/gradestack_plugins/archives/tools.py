@@ -31,7 +31,8 @@ class Promptfoo(DocumentReader):
     A sample per row. The id is ``testIdx``, the model ``provider.id``; what the user says is the prompt as it was sent,
     or the only variable. The answer is ``response.output``: text, calls in OpenAI's form, messages, or the JSON text of
     blocks and items that are calls. ``success``, ``score`` and named scores are recorded, also of rows that ended in an
-    error (``failureReason`` 2), which promptfoo counts as not passed. Results of calls are not recorded.
+    error (``failureReason`` 2), which promptfoo counts as not passed. Results of calls are not recorded. Rows of
+    version 2 have no ``testIdx``: those of the same variables are one test.
     """
 
     marks = (("evalId", "results"), ("results", "testIdx", "promptIdx"), ("results", "namedScores", "latencyMs"))
@@ -44,13 +45,18 @@ class Promptfoo(DocumentReader):
         found = summary.get("results")
         if not isinstance(found, list):
             return None
+        if {"stats", "table"} <= summary.keys():
+            tests = dict[str, int]()
+            numbers = [tests.setdefault(compact(at(each, "vars")), len(tests)) for each in found]
+            old = zip(numbers, found, strict=True)
+            return [{"testIdx": number, **each} if isinstance(each, dict) else each for number, each in old]
         rows = (each for each in found[: cls.sniffed] if isinstance(each, dict))
         return found if "evalId" in value or any(map(cls.is_record, rows)) else None
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        return any(keys <= value.keys() for keys in ({"testIdx", "promptIdx"}, {"namedScores", "latencyMs"}))
+        return "testIdx" in value and "promptIdx" in value
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:

@@ -17,6 +17,8 @@ FILES = {
     "indented list": json.dumps([{"messages": TALK}, {"messages": TALK}], indent=1),
     "lines of lists": "\n".join(json.dumps(TALK) for _ in range(2)),
     "list of lists": json.dumps([TALK, TALK]),
+    "page": json.dumps({"object": "list", "data": [{"messages": TALK}, {"messages": TALK}]}),
+    "indented page": json.dumps({"object": "list", "data": [{"messages": TALK}, {"messages": TALK}]}, indent=2),
     "byte order mark": "\ufeff" + "\n".join(json.dumps({"messages": TALK}) for _ in range(2)),
 }
 ALONE = {

@@ -89,6 +89,8 @@ def form_of(head: bytes) -> Form | None:
         return None
     first, line = lines[0]
     if first is not ABSENT:
+        if len(lines) == 1 and _listed(first):
+            return "document"
         return "entries" if dialect.is_entry(first) else "records"
     if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
         return "records"  # behind a damaged line
@@ -197,7 +199,7 @@ class ChatLogs(StepReader):
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
         """Return how sure one record makes it; 0.0 for one of another dialect."""
-        found = dialect.of_record(record)
+        found = dialect.of_record((_listed(record) or [record])[0])
         return found.certainty if found is not None and found.name == cls.dialect else 0.0
 
     @classmethod
@@ -322,12 +324,20 @@ def together(elements: Iterable[Element]) -> Iterator[Element]:
 
 def _elements(given: Input, form: Form, part: Range | None = None) -> Iterator[Element]:
     if form == "document":
-        return read_document(given)
+        (found,) = read_document(given)
+        listed = enumerate(_listed(found.value))
+        return iter([Element(number, found.line, each) for number, each in listed] or [found])
     return read_records(given, part, "lines" if form == "lists" else "either")
 
 
 def _values(given: Input, form: Form = "records") -> Iterator[dict[str, Any]]:
     return (found.value for found in _elements(given, form) if isinstance(found.value, dict))
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the records that a page of a listing of OpenAI's API holds; none of anything else."""
+    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
+    return data if isinstance(data, list) else []
 
 
 _ASKED: Final = frozenset({"request", "body", "params", "messages", "input"})

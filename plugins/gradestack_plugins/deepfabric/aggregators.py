@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Figure,
     Grade,
     Grades,
@@ -20,10 +19,9 @@ from gradestack import (
     Outcome,
     Profile,
     ratio,
-    valid_confidence,
 )
 from gradestack_plugins.deepfabric.samples import RUN_STOPS
-from gradestack_plugins.statistics.mean import unbounded_intervals
+from gradestack_plugins.statistics.mean import IntervalAggregator, unbounded_intervals
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -73,7 +71,7 @@ _ADVICE: Final = {
 
 
 @attrs.frozen(kw_only=True)
-class DeepFabricMetrics(Aggregator):
+class DeepFabricMetrics(IntervalAggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
 
     With N the samples that were not skipped (failed and missing ones included, which can only lose):
@@ -93,8 +91,6 @@ class DeepFabricMetrics(Aggregator):
     """
 
     profile: Profile = "documented"
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
 
     reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "4"

@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Exporter,
     ExportSummary,
     Fault,
@@ -34,7 +33,6 @@ from gradestack import (
     read_records,
     replace,
     skipped,
-    valid_confidence,
 )
 from gradestack_plugins.stability.reader import (
     INVALID,
@@ -46,6 +44,7 @@ from gradestack_plugins.stability.reader import (
     sweep_name,
     uuid_of,
 )
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 _LABEL_SET = {"labels": list(LABELS)}
 
@@ -256,7 +255,7 @@ Measured = Sequence[tuple[Task, Measures]]
 
 
 @attrs.frozen(kw_only=True)
-class Stability(Aggregator):
+class Stability(IntervalAggregator):
     """How alike the k runs of a task are, over any grader's outcomes.
 
     A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its own verdict, else
@@ -307,8 +306,6 @@ class Stability(Aggregator):
     """What means are divided by; default ``processed`` (upstream: ``items``)."""
     by: tuple[str, ...] = ("experiment",)
     """Facets that keep runs of the same task and model apart."""
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
         if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):

@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     ConfigError,
     Figure,
     Grade,
@@ -28,9 +27,9 @@ from gradestack import (
     ratio,
     ratio_interval,
     replace,
-    valid_confidence,
 )
 from gradestack.jsonio import CsvProblem, JsonProblem, compact, csv_rows, loads
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Table = Mapping[tuple[str, str], int]
 """Label of one rater and of the other -> number of samples."""
@@ -114,7 +113,7 @@ _ALPHA = "1 - D_o / D_e over all raters"
 
 
 @attrs.frozen(kw_only=True)
-class Agreement(Aggregator):
+class Agreement(IntervalAggregator):
     """How often raters give a sample the same label, and how much of that is more than chance.
 
     Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its own verdict, else a
@@ -158,8 +157,6 @@ class Agreement(Aggregator):
     """Those of them that are the grader itself over the same samples, once more."""
     labels: Path | None = None
     """Labels of people by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
     people: Mapping[str, str] = attrs.field(init=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:

@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Figure,
     Grade,
     Grades,
@@ -27,8 +26,8 @@ from gradestack import (
     interval,
     ratio,
     ratio_interval,
-    valid_confidence,
 )
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Cells = tuple[tuple[tuple[str, str | None], int], ...]
 """Gold and predicted label, None for a prediction without one, and how many samples of a task have them."""
@@ -209,7 +208,7 @@ def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) ->
 
 
 @attrs.frozen(kw_only=True)
-class Classification(Aggregator):
+class Classification(IntervalAggregator):
     """Classification metrics over grades with a gold label and a predicted label.
 
     With ``C[gold][predicted]`` the confusion matrix, rows gold and columns predicted, and N the sum of its cells:
@@ -250,8 +249,6 @@ class Classification(Aggregator):
     needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
     profile: Profile = "documented"
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
     labels: tuple[str, ...] | None = None
     """Label set in display order; default: as declared by the grades, else the labels seen."""
     exclude: tuple[str, ...] | None = None

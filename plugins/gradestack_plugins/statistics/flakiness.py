@@ -10,7 +10,8 @@ from typing import ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio, valid_confidence
+from gradestack import JSON, Figure, Grade, Grades, Numbers, ratio
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Tasks = Mapping[tuple[int, int], int]
 """Runs and passes -> how many tasks have them."""
@@ -23,7 +24,7 @@ _ICC = "(MSB - MSW) / (MSB + (n0 - 1) MSW)"
 
 
 @attrs.frozen(kw_only=True)
-class Flakiness(Aggregator):
+class Flakiness(IntervalAggregator):
     """How much a task's runs differ, over pass or fail (the grader's verdict, else a score from ``threshold`` on).
 
     With c passes in the k runs of a task, over tasks with two runs and more:
@@ -50,8 +51,6 @@ class Flakiness(Aggregator):
 
     threshold: float = 1.0
     """Score from which a run passes, where its grader has no verdict of its own."""
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the interval, between 0 and 1."""
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

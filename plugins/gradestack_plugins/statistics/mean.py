@@ -28,7 +28,15 @@ from gradestack import (
 
 
 @attrs.frozen(kw_only=True)
-class Mean(Aggregator):
+class IntervalAggregator(Aggregator):
+    """Base of aggregators whose intervals are of a confidence."""
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, between 0 and 1."""
+
+
+@attrs.frozen(kw_only=True)
+class Mean(IntervalAggregator):
     r"""Mean score, its standard error and interval, clustered by task.
 
     With scores x_i over n graded samples in C clusters (a cluster is one task, whose runs depend on each other):
@@ -50,8 +58,6 @@ class Mean(Aggregator):
 
     profile: Profile = "documented"
     """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the interval, between 0 and 1."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
     least: float | None = None

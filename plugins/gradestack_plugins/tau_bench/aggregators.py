@@ -19,7 +19,6 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import (
-    Aggregator,
     Figure,
     Grade,
     Grades,
@@ -28,9 +27,8 @@ from gradestack import (
     preset_version,
     ratio,
     ratio_interval,
-    valid_confidence,
 )
-from gradestack_plugins.statistics.mean import unbounded_intervals
+from gradestack_plugins.statistics.mean import IntervalAggregator, unbounded_intervals
 from gradestack_plugins.tau_bench.grader import finite_number, is_success, reward_of
 
 SUCCESS_ABOVE: Final = 0.9
@@ -72,13 +70,11 @@ _BAND_EDGES: Final = (0.4, 0.9, 1.0)
 
 
 @attrs.frozen(kw_only=True)
-class _Averages(Aggregator):
+class _Averages(IntervalAggregator):
     """Mean score over graded samples, and over all that apply: failed and missing ones weigh like zeros."""
 
     reads_labels: ClassVar[bool] = False
 
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says."""
 
@@ -354,7 +350,7 @@ _AT = _figure("pass_at_k", "pass@k: one of k trials succeeds", "mean over tasks 
 
 
 @attrs.frozen(kw_only=True)
-class Trials(Aggregator):
+class Trials(IntervalAggregator):
     """Counts records and successes of the tasks of each model; base of the two figures.
 
     A record is a success when its grade has ``passed`` set true, or, where a grader gives no verdict, when its score is
@@ -375,7 +371,6 @@ class Trials(Aggregator):
 
     tolerance: float = attrs.field(default=1e-6, validator=attrs.validators.ge(0))
     max_k: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

@@ -12,8 +12,9 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, ratio, ratio_interval, valid_confidence
+from gradestack import JSON, Figure, Grade, Grades, Item, Numbers, ratio, ratio_interval
 from gradestack.jsonio import as_count, as_list, as_map, loads
+from gradestack_plugins.statistics.mean import IntervalAggregator
 from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
 
 _F1 = "2 x precision x recall / (precision + recall)"
@@ -57,7 +58,7 @@ def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[
 
 
 @attrs.frozen(kw_only=True)
-class CallFigures(Aggregator):
+class CallFigures(IntervalAggregator):
     """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by tool and argument.
 
     - ``verdict_rate`` = passed / samples with a verdict.
@@ -78,9 +79,6 @@ class CallFigures(Aggregator):
     version: ClassVar[str] = "5"
     figures: ClassVar = (*(Figure(name, label, about=about) for name, label, about, _ in _FIGURES), *_TOOLS)
     needs: ClassVar = frozenset({"items", "reasons"})
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

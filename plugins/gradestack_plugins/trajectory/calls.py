@@ -21,7 +21,6 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     LARGEST_SCORE,
-    Aggregator,
     ConfigError,
     Figure,
     Grade,
@@ -39,10 +38,10 @@ from gradestack import (
     read_yaml,
     replace,
     skipped,
-    valid_confidence,
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
 Count = Literal["attempted", "executed"]
@@ -149,7 +148,7 @@ def share_item(name: str, counts: dict[str, int], above: int, below: int) -> Ite
 
 
 @attrs.frozen(kw_only=True)
-class MemberShares(Aggregator):
+class MemberShares(IntervalAggregator):
     """One count's share of another, over all graded runs and by tool, check or other item of a grade."""
 
     needs: ClassVar = frozenset({"items"})
@@ -157,9 +156,6 @@ class MemberShares(Aggregator):
     below: ClassVar[str]
     share: ClassVar[str]
     undefined: ClassVar[str]
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, which leave out one task at a time, between 0 and 1."""
 
     @abc.abstractmethod
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
@@ -420,7 +416,7 @@ class CallRepeats(Grader):
 
 
 @attrs.frozen(kw_only=True)
-class Loops(Aggregator):
+class Loops(IntervalAggregator):
     """Runs with a loop, repeated calls, and the longest run of identical ones.
 
     ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
@@ -434,8 +430,6 @@ class Loops(Aggregator):
         Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
         Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),
     )
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
@@ -615,7 +609,7 @@ def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
 
 
 @attrs.frozen(kw_only=True)
-class UsageTotals(Aggregator):
+class UsageTotals(IntervalAggregator):
     """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
 
     The mean's interval is that of an amount, clustered by task; of a part this family does not know the mean -+ t se.
@@ -644,9 +638,6 @@ class UsageTotals(Aggregator):
         _mean("step_ratio", "Calls made for each expected one", "count"),
         Figure("{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"),
     )
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

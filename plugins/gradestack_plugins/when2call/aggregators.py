@@ -39,8 +39,8 @@ from gradestack import (
     reply_text,
     schema_of,
     skipped,
-    valid_confidence,
 )
+from gradestack_plugins.statistics.mean import IntervalAggregator
 from gradestack_plugins.when2call.reader import (
     INVALID,
     JUDGE_FLAGS,
@@ -273,7 +273,7 @@ def _rate(name: str, about: str) -> Figure:
 
 
 @attrs.frozen(kw_only=True)
-class Hallucination(Aggregator):
+class Hallucination(IntervalAggregator):
     """Hallucination rates of behaviour labels; null (never 0) where the denominator is 0, in both profiles.
 
     - ``tool_hallucination_rate`` = #(gold cannot_answer, no tools, predicted tool_call)
@@ -293,9 +293,6 @@ class Hallucination(Aggregator):
         _rate("parameter", "tool calls / rows whose gold label is request_for_info"),
     )
     needs: ClassVar = frozenset({"items", "metadata:label_set"})
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

@@ -159,18 +159,8 @@ _FIGURES = tuple(
 )
 
 
-class Measures(msgspec.Struct, frozen=True, kw_only=True):
-    """Stability of one task."""
-
-    consistency: float = 0.0
-    is_stable: bool = False
-    is_mode_correct: bool = False
-    is_stable_and_correct: bool = False
-    is_stable_but_wrong: bool = False
-    mean_accuracy_across_runs: float = 0.0
-    entropy: float = 0.0
-    normalized_entropy: float | None = 0.0
-    flip_rate: float | None = 0.0
+Measures = Mapping[str, Any]
+"""Stability of one task: what ``RATES`` names; None where it is undefined."""
 
 
 def mode(labels: Sequence[Hashable]) -> tuple[Hashable, int]:
@@ -205,7 +195,7 @@ def measures(
     upstream, trusted, n = trusted is not None, trusted or {}, len(labels)
     found: dict[str, Any] = {name: trusted[name] for name in (*UPSTREAM_FLOATS, *UPSTREAM_FLAGS) if name in trusted}
     if not labels:
-        return Measures(**found)
+        return {**dict.fromkeys(RATES.values(), 0.0), **found}
     k = k if k > 0 else n
     label, count = mode(labels)
     if "mode_label" in trusted and "mode_count" in trusted:
@@ -222,7 +212,7 @@ def measures(
     normalized = found["entropy"] / math.log2(n_labels) if n_labels > 1 else none
     found.setdefault("normalized_entropy", normalized if upstream or normalized is None else min(1.0, normalized))
     found.setdefault("flip_rate", flips(labels) / float(n - 1) if n > 1 else none)
-    return Measures(**found)
+    return found
 
 
 class Task(msgspec.Struct):
@@ -492,7 +482,7 @@ def _declared(metadata: Mapping[str, JSON]) -> list[str]:
 
 
 def _shares(processed: Measured, metric: str) -> list[_Share]:
-    values = ((task, getattr(each, RATES[metric])) for task, each in processed)
+    values = ((task, each[RATES[metric]]) for task, each in processed)
     return [_Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None]
 
 

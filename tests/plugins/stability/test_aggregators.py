@@ -157,7 +157,7 @@ def test_entropy_in_bits_by_hand():
 def test_measures_by_hand(case):
     found = measures(list(case["runs"]), "a", case["k"], case.get("labels", 4), case.get("trusted"))
     for name, value in case["is"].items():
-        assert getattr(found, name) == (pytest.approx(value) if isinstance(value, float) else value), name
+        assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 @given(runs_of, st.randoms(use_true_random=False))
@@ -166,7 +166,7 @@ def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
     shuffler.shuffle(other)
     one, two = measures(runs, "a", len(runs), 4), measures(other, "a", len(runs), 4)
     for name in ("consistency", "is_stable", "mean_accuracy_across_runs", "entropy", "normalized_entropy"):
-        assert getattr(one, name) == getattr(two, name)
+        assert one[name] == two[name]
 
 
 @given(runs_of, st.sampled_from("abcd"), st.integers(0, 3))
@@ -174,11 +174,11 @@ def test_every_measure_lies_between_zero_and_one(runs, gold, lost):
     """With any runs and some lost ones; entropy is at most log2 of the number of labels."""
     found = measures(runs, gold, len(runs) + lost, 4)
     for name in ("consistency", "mean_accuracy_across_runs", "normalized_entropy"):
-        assert 0 <= getattr(found, name) <= 1
-    assert found.flip_rate is None or 0 <= found.flip_rate <= 1
-    assert 0 <= found.entropy <= 2
-    assert found.is_stable == (len(set(runs)) == 1 and not lost)
-    assert found.is_stable == (found.is_stable_and_correct or found.is_stable_but_wrong)
+        assert 0 <= found[name] <= 1
+    assert found["flip_rate"] is None or 0 <= found["flip_rate"] <= 1
+    assert 0 <= found["entropy"] <= 2
+    assert found["is_stable"] == (len(set(runs)) == 1 and not lost)
+    assert found["is_stable"] == (found["is_stable_and_correct"] or found["is_stable_but_wrong"])
 
 
 @given(runs_of)
@@ -196,9 +196,9 @@ def test_random_runs_agree_with_a_direct_calculation():
         runs = [noise.choice("abcd") for _ in range(noise.randint(2, 8))]
         counts = {label: runs.count(label) for label in set(runs)}
         found = measures(runs, "b", len(runs), 4)
-        assert found.consistency == max(counts.values()) / len(runs)
+        assert found["consistency"] == max(counts.values()) / len(runs)
         direct = sum(-c / len(runs) * math.log2(c / len(runs)) for c in counts.values())
-        assert found.entropy == pytest.approx(direct, abs=1e-12)
+        assert found["entropy"] == pytest.approx(direct, abs=1e-12)
         changed = [one != two for one, two in itertools.pairwise(runs)]
-        assert found.flip_rate == changed.count(True) / len(changed)
-        assert found.mean_accuracy_across_runs == counts.get("b", 0) / len(runs)
+        assert found["flip_rate"] == changed.count(True) / len(changed)
+        assert found["mean_accuracy_across_runs"] == counts.get("b", 0) / len(runs)

@@ -141,18 +141,14 @@ class TauPartial(Grader):
         total, budget = 0.0, Budget()
         similar: list[float] = []
         for call in expected:
-            name, arguments = call.name, call.arguments
             if type(call) is ExpectedCall and (
-                call.rules or call.names or call.optional or (arguments is None and not call.plain)
+                call.rules or call.names or call.optional or (call.arguments is None and not call.plain)
             ):
                 return skipped("reference_not_plain", _NOT_PLAIN)
-            for other in made:
-                if other.name == name:
-                    same = arguments is not None and other.arguments == arguments  # nearly always
-                    close = 1.0 if same else _best_match(call, made, budget)[1]
-                    total += self.name_weight + self.argument_weight * close
-                    similar.append(close)
-                    break
+            place, close = _best_match(call, made, budget)
+            if place is not None:
+                total += self.name_weight + self.argument_weight * close
+                similar.append(close)
         return Grade(
             score=total / len(expected),
             counts={"expected_calls": len(expected), "called": len(similar), "made_calls": len(made)},

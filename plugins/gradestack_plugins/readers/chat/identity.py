@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from gradestack import Input
+from gradestack.jsonio import as_map
 from gradestack_plugins.readers.chat.conversation import kind_of
 
 ANSWERS: Final = ("chatcmpl-", "resp_", "msg_", "gen-")  # how ids begin that name one answer, not a task
@@ -56,49 +57,24 @@ def identity(
     to the trace; that of a Responses object is the record's. Metadata that is text or a number becomes facets.
     """
     parts = (record,) if record is request is response else (record, request, response)
-    metadata = _metadata(parts)
-    trace = _trace(parts)
-    remarks = {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
-    found = None
-    for each in _candidates(parts, metadata):
-        if names_task(each):
-            found = _usable(each)
-            break
-        if _usable(each) is None and each is not None:
-            remarks["id_unusable"] = 1
+    metadata = {key: each for part in reversed(parts) for key, each in as_map(part.get("metadata")).items()}
+    candidates = [part["id"] for part in parts if "id" in part and "messages" in part]
+    candidates += [part.get(key) for key in ("custom_id", "task_id") for part in parts]
+    candidates += [metadata.get("task_id"), record.get("id"), record.get("trace_id")]
+    trace, remarks = _trace(parts), {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
+    place = next((at for at, each in enumerate(candidates) if names_task(each)), len(candidates))
+    found = None if place == len(candidates) else _usable(candidates[place])
+    if any(each is not None and _usable(each) is None for each in candidates[:place]):
+        remarks["id_unusable"] = 1
     if found is None and record.get("object") == "response":
         found = _usable(record.get("id"))
-    facets: Mapping[str, Any] = metadata
-    if metadata:
-        facets = {key: each for key, each in metadata.items() if key not in _TASK and isinstance(each, _SCALARS)}
+    facets = {key: each for key, each in metadata.items() if key not in _TASK and isinstance(each, _SCALARS)}
     if found is None:
         remarks["id_made"] = 1
-        facets = {**facets, "id_made": True}
+        facets["id_made"] = True
     run = _run(record)
-    run = _run(metadata) if run is None and metadata else run
+    run = _run(metadata) if run is None else run
     return Identity(made if found is None else found, run, trace.get("session_id"), trace, facets, remarks)
-
-
-def _metadata(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the metadata of all parts, those of the first first."""
-    found: Mapping[str, Any] = NOTHING
-    for part in parts:
-        more = part.get("metadata")
-        if isinstance(more, dict) and more:
-            found = {**more, **found}
-    return found
-
-
-def _candidates(parts: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> Iterator[Any]:
-    for part in parts:
-        if "id" in part and "messages" in part:
-            yield part["id"]
-    for key in ("custom_id", "task_id"):
-        for part in parts:
-            yield part.get(key)
-    yield metadata.get("task_id")
-    yield parts[0].get("id")
-    yield parts[0].get("trace_id")
 
 
 def _run(part: Mapping[str, Any]) -> int | str | None:

@@ -9,13 +9,12 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
-from gradestack import BadRecord, Expectation, Sample, Source, Usage, replace, suggest
+from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_sides import expectation
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -319,15 +318,6 @@ def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
 _VERSION: Final = 2
 form_sample: Final = JsonLines().sample
 """What gives the sample of an object of the jsonl form, or what is wrong with it."""
-
-
-def expected_of(form: Mapping[str, Any]) -> Expectation:
-    """Return what is expected, from ``expected`` of the jsonl form.
-
-    Raises:
-        ValueError: It does not follow the form.
-    """
-    return expectation(form, _VERSION)
 
 
 def sample_of(

@@ -8,16 +8,16 @@ from typing import Any, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Message, Sample, Source, Usage, replace
+from gradestack import BadRecord, Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
+from gradestack_plugins.readers.chat.mapping import form_sample
 from gradestack_plugins.readers.chat.names import calls_of, decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
-from gradestack_plugins.readers.jsonl_sides import expectation
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
@@ -204,9 +204,11 @@ class DeepEval(DocumentReader):
         due: dict[str, Any] = {"text": record.get("expected_output")}
         if isinstance(tools := record.get("expected_tools"), list):
             due["calls"] = calls_of(tools)
-        expected = expectation(due, 2)
+        told = form_sample({"version": 2, "id": "", "expected": due}, source)
+        if isinstance(told, BadRecord):
+            raise ValueError(told.reason)  # noqa: TRY004 - what makes a bad record
         known = named(record.get("name"), made, facets=facets)
-        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
+        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=told.expected)]
 
 
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:

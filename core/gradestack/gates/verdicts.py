@@ -264,10 +264,11 @@ def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
         return whole
     parts = {name: _verdict(gate, each, profile) for name, each in scores.groups(gate.per).items()}
     sure = [part.get("sure") for part in parts.values()]
+    none = {**_no_data(gate), "reason": f"no sample has a facet {gate.per!r}"}
     return {
         **whole,
         "text": f"{whole['text']} per {gate.per}",
-        **(_outcome(passed=all(each["passed"] for each in parts.values())) if parts else _no_data(gate)),
+        **(_outcome(passed=all(each["passed"] for each in parts.values())) if parts else none),
         **({"sure": None if None in sure else all(sure)} if "sure" in whole else {}),
         "per": gate.per,
         "groups": parts,

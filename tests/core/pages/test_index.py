@@ -93,6 +93,15 @@ def test_reasons_are_bounded():
     assert list(index_of(report_of(*rows[2:])).given.kinds) == [("g", "late", "", "")]
 
 
+def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
+    report = report_of(row(grades={"g": FAULT}), row(sample={"id": 7}, run=2, passed=True))
+    short = index_of(report, short=True)
+    assert (short.given.kinds, index_of(report, short=True) is short) == ({}, True)
+    whole = index_of(report)
+    assert (whole.entries, len(whole.given.kinds) > 0) == (short.entries, True)
+    assert index_of(report, short=True) is whole
+
+
 def test_blocks_do_not_show(monkeypatch):
     items = [{"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]} for n in (2, 1)]
     graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]

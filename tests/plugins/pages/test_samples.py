@@ -91,6 +91,12 @@ def test_reasons_of_items_are_not_repeated():
     assert (grade_view("1", item).reasons, grade_view("1", item).parts) == (["wrong /a"], [("args", "n/a")])
 
 
+def test_what_a_grader_raised_is_said_once():
+    fault = {"category": "grading", "code": "raised", "type": "ValueError", "message": "boom (m.py:5)"}
+    grade = {"state": "failed", "score": 0.0, "rationale": "boom (m.py:5)", "fault": fault}
+    assert text_of({"state": "failed", "grade": grade, "grades": {"g": grade}}).count("boom (m.py:5)") == 1
+
+
 def test_items_without_score_show_their_state():
     items = [{"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}]
     grade = {"score": 1.0, "state": "graded", "items": items}

@@ -245,8 +245,9 @@ def gate_of(gate: Mapping[str, Any]) -> Shape:
     """
     unit = "%" if gate.get("metric") in _PERCENT else ""
     scale = 100.0 if unit else 1.0
-    of_samples, ends = isinstance(gate.get("actual"), int), ends_of(gate.get("interval"))
-    known = [None if of_samples else as_number(gate.get(name)) for name in ("actual", "value")]
+    on_axis = not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"  # no count, no difference
+    known = [as_number(gate.get(name)) if on_axis else None for name in ("actual", "value")]
+    ends = ends_of(gate.get("interval"))
     passed, interval = gate.get("passed") is True, _interval(ends, unit)
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     (actual, notes), lost = gate_texts(gate, 3), "" if gate.get("outcome") != "no_data" else "nothing was graded"

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, terminal_line
+from gradestack import Report, Reporter, gate_texts, terminal_line
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.pages.environment import check_limits
 from gradestack_plugins.pages.index import all_reasons, index_of, name_of, verdict, worst
@@ -50,7 +50,13 @@ def _gates(report: Report) -> Iterator[str]:
     for gate in map(as_map, as_list(report.summary.get("gates"))):
         if gate.get("passed") is not True:
             text = brief(as_text(gate.get("text")), 300)
-            yield ci_command("error", "gate failed", f"{text}: {gate.get('outcome')}, actual: {gate.get('actual')}")
+            yield ci_command("error", "gate failed", f"{text}: {gate_verdict(gate)}")
+
+
+def gate_verdict(gate: Mapping[str, Any]) -> str:
+    """Return what became of a gate, and the figure it compared with what people should know of it."""
+    actual, notes = gate_texts(gate)
+    return brief("; ".join([f"{as_text(gate.get('outcome'))}, actual: {actual}", *notes]), 300)
 
 
 def _samples(report: Report, most: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.pages.environment import check_limits
 from gradestack_plugins.pages.index import all_reasons
 from gradestack_plugins.pages.text import brief
+from gradestack_plugins.reporters.github import gate_verdict
 
 PAGE = "junit.xml"
 _GATES = "gates"
@@ -102,7 +103,7 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, be
 
 def _gate(gate: Mapping[str, Any]) -> _Case:
     result, text = "passed" if gate.get("passed") is True else "failure", brief(as_text(gate.get("text")), 300)
-    return _Case(result, text, "", brief(f"{as_text(gate.get('outcome'))}, actual: {gate.get('actual')}", 300), "")
+    return _Case(result, text, "", gate_verdict(gate), "")
 
 
 def _suite(key: str, counts: Counter[str], cases: Iterable[_Case], properties: Iterable[str]) -> Iterator[str]:

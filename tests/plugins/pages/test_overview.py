@@ -87,6 +87,7 @@ def test_odd_summaries_never_raise(fake, summary):
 def test_gates_show_their_verdict(fake, gate, actual, note):
     (shown,) = of(fake, [], {"gates": [{"text": "rule", "passed": False, **gate}]}).gates
     assert (shown.actual, shown.note.startswith(note), bool(shown.note)) == (actual, True, bool(note))
+    assert shown.at is None or gate.get("kind") != "baseline"  # a difference is not on the axis
 
 
 def test_a_run_that_failed_whole_did_not_pass(fake):

@@ -156,7 +156,7 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     """Ten at most, each a command of one line that nothing from the data can end or add to; the rest is a page."""
     annotations, summary = GithubReporter().write(graded, tmp_path)
     lines = annotations.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.5"
+    assert lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; 1 of 9 failed or missing"
     assert len(lines) == 6
     assert all(line.startswith("::error title=") and line.isprintable() for line in lines)
     assert not any("::" in line.removeprefix("::error title=").partition("::")[0] for line in lines)

@@ -8,14 +8,13 @@ from typing import Any, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import BadRecord, Message, Sample, Source, Usage, replace
+from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
-from gradestack_plugins.readers.chat.mapping import form_sample
-from gradestack_plugins.readers.chat.names import calls_of, decoded
+from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
 
@@ -201,14 +200,13 @@ class DeepEval(DocumentReader):
             spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
         usage = Usage(**spent) if spent else None
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
-        due: dict[str, Any] = {"text": record.get("expected_output")}
-        if isinstance(tools := record.get("expected_tools"), list):
-            due["calls"] = calls_of(tools)
-        told = form_sample({"version": 2, "id": "", "expected": due}, source)
-        if isinstance(told, BadRecord):
-            raise ValueError(told.reason)  # noqa: TRY004 - what makes a bad record
+        tools, text = record.get("expected_tools"), record.get("expected_output")
+        if not isinstance(text, str | None):
+            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")  # noqa: TRY004 - what makes a bad record
+        due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
+        expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)
-        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=told.expected)]
+        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
 
 
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
@@ -223,6 +221,19 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
             costs = sum((count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True))
             spent["cost_usd"] = spent.get("cost_usd", 0.0) + costs
     return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
+
+
+def _due(number: int, tool: Any) -> ExpectedCall:
+    """Return an expected call; one without parameters is not compared by them."""
+    called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
+    name, given = called.get("name"), at(called, "input_parameters", "input")
+    if not isinstance(name, str):
+        what = f"expected.calls[{number}]: expected a call with a name, got {compact(tool)[:60]}"
+        raise ValueError(what)  # noqa: TRY004 - what makes a bad record
+    if given is None:
+        return ExpectedCall(name=name, arguments=None)
+    arguments, text = parse_arguments(given)
+    return ExpectedCall(name=name, arguments=arguments, raw_arguments=text if arguments is None else None)
 
 
 def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:

@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     ConfigError,
     Figure,
     Grade,
@@ -25,10 +24,10 @@ from gradestack import (
     interval,
     jackknife,
     ratio,
-    valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, percent_agreement
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Labels = Mapping[tuple[Any, ...], str]
 """By id, model, run and criterion; None is any model and run, and the whole sample."""
@@ -91,7 +90,7 @@ def _score(name: str, label: str, about: str, undefined: str) -> Figure:
 
 
 @attrs.frozen(kw_only=True)
-class Calibrated(Aggregator):
+class Calibrated(IntervalAggregator):
     """The share of samples a judge passes, corrected by the labels of people, and how far the judge can be trusted.
 
     Of the labelled samples n11 are passed by judge and people, n10 by the judge alone, n01 by people alone, n00 by
@@ -127,8 +126,6 @@ class Calibrated(Aggregator):
     calibration: Path | None = None
     """``summary.json`` of another run of this judge, with labels; default: the grader's."""
     floor: Floor = Floor()
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
     people: Labels = attrs.field(init=False, eq=False, repr=False)
     other: Mapping[str, Any] = attrs.field(init=False, eq=False, repr=False)
 

@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Exporter,
     ExportSummary,
     Figure,
@@ -30,9 +29,9 @@ from gradestack import (
     Profile,
     estimate,
     interval,
-    valid_confidence,
 )
 from gradestack_plugins.orchestrationbench.decisions import CELLS, EMPTY, MATRIX, UNREADABLE, harmonic, sum_up
+from gradestack_plugins.statistics.mean import IntervalAggregator
 
 SCORES = ("name", "key", "value", "value_upper_bound")
 PLANS = ("scores", "structural", "component", "highest")
@@ -474,7 +473,7 @@ PLAN_AT_BEST = _part("plan_upper_bound", "Plans, at best", "with the lower bound
 
 
 @attrs.frozen(kw_only=True)
-class _PerFile(Aggregator):
+class _PerFile(IntervalAggregator):
     """Computed from all trials, by model and file (facet ``file``, else the task id).
 
     Figures of several models are never pooled: they stand under ``models``, and beside it null with that reason. Every
@@ -485,8 +484,6 @@ class _PerFile(Aggregator):
     keeps: ClassVar = frozenset({"fault", "metadata:judge_failed", *(f"metadata:plan_{name}" for name in PLANS)})
 
     profile: Profile = "documented"
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
     _names: ClassVar[tuple[str, ...]]
     """Of the figures over all files."""
     _rows: ClassVar[tuple[str, ...]] = ()

@@ -80,10 +80,10 @@ BUDGETS = {
     "plugins/gradestack_plugins/engines": 1_399,
     "plugins/gradestack_plugins/extractors": 256,
     "plugins/gradestack_plugins/inspect_logs": 501,
-    "plugins/gradestack_plugins/judges": 1_239,
+    "plugins/gradestack_plugins/judges": 1_236,
     "plugins/gradestack_plugins/letta": 1_413,
     "plugins/gradestack_plugins/openai_logs": 8,
-    "plugins/gradestack_plugins/orchestrationbench": 3_327,
+    "plugins/gradestack_plugins/orchestrationbench": 3_324,
     "plugins/gradestack_plugins/otel": 1_286,
     "plugins/gradestack_plugins/pages": 5_647,
     "plugins/gradestack_plugins/readers": 4_017,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_753,
     "plugins/gradestack_plugins/when2call": 1_135,
     "core": 19_500,
-    "plugins": 37_585,
+    "plugins": 37_579,
     "tests": 41_865,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -402,7 +402,11 @@ class Verdicts:
                     self.resolver.add_problem((*place, *below), why)
             if gate is not None:
                 gates.append(gate)
-            if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
+            if (
+                isinstance(gate, AggregateGate)
+                and gate.aggregation in PERCENT
+                and (0 < gate.value <= 1 or not 0 <= gate.value <= 100)
+            ):
                 text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
                 self.resolver.warn((*place, "value"), text)
             elif isinstance(gate, BaselineGate) and gate.metric in PERCENT and 0 < (gate.not_worse_than or 0) < 1:

@@ -69,7 +69,7 @@ BUDGETS = {
     "core/gradestack/outcome": 1_138,
     "core/gradestack/rows": 1_002,
     "core/gradestack/rundir": 1_092,
-    "core/gradestack/suites": 2_652,
+    "core/gradestack/suites": 2_656,
     "core/gradestack/testing": 775,
     "plugins/gradestack_plugins": 10,
     "plugins/gradestack_plugins/anthropic_logs": 8,
@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_283,
     "plugins/gradestack_plugins/trajectory": 1_753,
     "plugins/gradestack_plugins/when2call": 1_135,
-    "core": 19_500,
+    "core": 19_504,
     "plugins": 37_579,
     "tests": 41_865,
 }
@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 75, "plugins": 170}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_300, "suites.resolve": 6_002, "runner": 12_065}
+CLOSURES = {"grading.loop": 5_300, "suites.resolve": 6_006, "runner": 12_065}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

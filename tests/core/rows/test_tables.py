@@ -14,6 +14,7 @@ from gradestack import (
     Grade,
     Grader,
     Item,
+    Outcome,
     Reason,
     Sample,
     Source,
@@ -56,7 +57,9 @@ class Detailed(Grader):
             return skipped("no_calls", "there are none")
         items = (
             Item(id="0", score=0.5, label="g", gold="f", parts={"names": 0.0}, metadata={"call": 1}),
-            Item(id="1", outcome="skipped", metadata={"call": None}, reasons=(Reason(code="absent", subject="h"),)),
+            Item(
+                id="1", outcome=Outcome.SKIPPED, metadata={"call": None}, reasons=(Reason(code="absent", subject="h"),)
+            ),
         )
         reasons = (Reason(code="low", pointer="/x", expected=1),)
         parts = {"half": 0.5, "none": None}

@@ -50,6 +50,10 @@ class JsonLines(RecordReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, chat.OBJECT):
             return None
+        expected = record.get("expected")
+        below = isinstance(expected, Mapping) and "tool_calls" in expected and "predicted" not in record
+        if below or isinstance(record.get("messages"), str):
+            return 0.0  # own data, some of whose columns are called so
         own = _OWN & set(record)
         identified = "id" in record and not isinstance(record["id"], list | Mapping)  # else it holds columns
         return 0.5 if identified and own and not set(record) - KEYS else 0.0

@@ -311,7 +311,8 @@ def guess(
         found["label"] = "label"
         if "text" not in found and "expected.text" in found:
             found["expected.label"] = found.pop("expected.text")
-    if "expected" in columns.names and "expected" not in found.values():  # in the jsonl form
+    below = found.get("expected.calls") == "$.expected.tool_calls"
+    if "expected" in columns.names and "expected" not in found.values() and not below:  # in the jsonl form
         found["expected"] = "expected"
     if found.get("messages", "").startswith("$.state."):
         found.pop("state", None)

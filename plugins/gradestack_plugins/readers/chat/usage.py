@@ -44,7 +44,8 @@ def usage_of(raw: Any) -> Usage | None:
     """Return the usage of one request, None where none is recorded in a form that is known.
 
     Input tokens hold those read from and written to a cache, output tokens those of reasoning: they are added where
-    they are kept apart, as by Anthropic and inspect_ai the former and by Gemini the latter.
+    they are kept apart, as by Anthropic and inspect_ai the former, by Gemini the latter, and by Langfuse both, whose
+    total says so.
     """
     if not isinstance(raw, dict):
         return None
@@ -57,6 +58,9 @@ def usage_of(raw: Any) -> Usage | None:
     thought = _first(_THOUGHT, _details(raw, said), raw)
     if asked == "input_tokens" and _APART & raw.keys():
         into = None if into is None else into + (read or 0) + (written or 0)
+    if asked == "input" and raw.get("total") == sum(filter(None, (into, out, read, written, thought))):
+        into = None if into is None else into + (read or 0) + (written or 0)
+        out = None if out is None else out + (thought or 0)
     if said in {"candidatesTokenCount", "candidates_token_count"}:
         out = None if out is None else out + (thought or 0)
     return Usage(

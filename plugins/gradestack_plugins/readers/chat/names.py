@@ -37,6 +37,7 @@ id: id task_id case_id test_id question_id example_id conversation_id thread_id 
   $.metadata.task_id $.config.configurable.thread_id $.context.trace_id
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
 usage: usage usage_details $.attributes.llm.token_count
+usage.cost_usd: usage.cost_usd $.costDetails.total $.cost_details.total
 recorded: success passed pass
 """
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
@@ -201,6 +202,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "id": lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
     "model": lambda value: isinstance(value, str),
     "usage": lambda value: isinstance(decoded(value), dict),
+    "usage.cost_usd": _is_scalar,
     "recorded": _is_verdict,
 }
 
@@ -319,6 +321,7 @@ def guess(
     take("input", columns.places("input"))
     take("model", columns.places("model"))
     take("usage", columns.places("usage"))
+    take("usage.cost_usd", columns.places("usage.cost_usd"))
     for place in islice(columns.places("recorded"), 1):
         take(f"recorded.{plain_name(place)}", [place])
     _identify(columns, found)

@@ -21,6 +21,7 @@ _READ: Final = (
 _WRITTEN: Final = ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens", "input_tokens_cache_write")
 _APART: Final = frozenset({*("cache_read_input_tokens", "cache_creation_input_tokens"), *(_READ[-1], _WRITTEN[-1])})
 """Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache has."""
+_MEASURED: Final = ("cost_usd", "seconds", "first_token_seconds")
 _THOUGHT: Final = (
     *("reasoning_tokens", "thinking_tokens", "reasoning", "thoughtsTokenCount", "thoughts_token_count"),
     "output_reasoning_tokens",
@@ -70,6 +71,7 @@ def usage_of(raw: Any) -> Usage | None:
         cache_write_tokens=written,
         output_tokens=out,
         reasoning_tokens=thought,
+        **{name: raw[name] for name in _MEASURED if type(raw.get(name)) in {int, float} and raw[name] >= 0},
     )
 
 

@@ -66,7 +66,8 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
         "usage": replace(usage, seconds=seconds) if usage is not None and seconds and seconds > 0 else usage,
         "recorded": recorded,
     }
-    broken = next((span for span in roots if span.error is not None), None)
+    called = {span.id for span, kind in zip(spans, kinds, strict=True) if kind == "tool" and span.parent}
+    broken = next((span for span in roots if span.error is not None and span.id not in called), None)
     if broken is not None:
         named = text_or_none(broken.attributes.get("error.type")) or ""
         message = broken.error or named or f"the span {broken.name!r} ended in an error"

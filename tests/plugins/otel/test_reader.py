@@ -206,6 +206,8 @@ def test_a_trace_of_tempo_has_ids_in_base64(tmp_path):
 
 def test_spans_without_a_root_and_circles(tmp_path):
     assert one(tmp_path, chat("02", "09")).remarks["trace_without_root"] == 1
+    failed = one(tmp_path, chat("02", "09", said=CALLS), tool("03", "09", status={"code": 2}))
+    assert (failed.error, [call.status for call in failed.calls]) == (None, ["error"])
     assert one(tmp_path, chat("02", "03"), chat("03", "02", start=3)).usage.requests == 1
 
 

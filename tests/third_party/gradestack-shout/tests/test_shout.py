@@ -33,7 +33,7 @@ def test_everything_it_offers_keeps_the_contract(check):
 
 @pytest.mark.parametrize("component", gradestack_components(), ids=lambda component: component.name)
 def test_components_are_found_in_this_distribution(component):
-    _, plugin = discover().find(component.kind, component.name)
+    plugin = discover().find(component.kind, component.name).plugin
     assert (plugin.distribution, plugin.version) == ("gradestack-shout", version("gradestack-shout"))
 
 

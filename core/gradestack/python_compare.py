@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -154,7 +155,7 @@ def _names(runs: Sequence[str | Path | Report]) -> list[str]:
     whole = [(str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs]
     held = [isinstance(run, Report) and run.path is None and whole.count(run.name) > 1 for run in runs]
     whole = [f"{name} {at + 1}" if held[at] else name for at, name in enumerate(whole)]
-    short = {each: Path(each).resolve().name for each in whole}
+    short = {each: Path(os.path.realpath(each)).name for each in whole}
     return [short[each] for each in whole] if len({*short.values()}) == len(short) else whole
 
 

@@ -98,7 +98,8 @@ _FORMS: Mapping[str, Any] = {
 def _odd_ends(value: Any, place: str = "$") -> Iterator[str]:
     """Yield what is wrong with ends of intervals in a summary, which everything that shows one takes for numbers."""
     for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in ("low", "high") and "confidence" in value and each is not None and not is_number(each):
+        is_end = key in ("low", "high") and isinstance(value.get("method"), str)  # a tool may have such a name, too
+        if is_end and each is not None and not is_number(each):
             yield f"Expected `number | null`, got `{compact(each)[:60]}` - at `{place}.{key}`"
         yield from _odd_ends(each, f"{place}.{key}")
 

@@ -151,6 +151,13 @@ def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
     assert message in str(caught.value)
 
 
+def test_tools_may_be_called_as_the_ends_of_intervals_are(finished, tmp_path):
+    place = shutil.copytree(finished.path, tmp_path / "copy")
+    summary = finished.summary | {"config": {"low": {}, "high": [], "confidence": {}}}
+    (place / "summary.json").write_text(json.dumps(summary))
+    assert load_report(place).summary == summary
+
+
 @pytest.mark.parametrize("name", ["header.json", "summary.json"])
 def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
     place = shutil.copytree(finished.path, tmp_path / "copy")

@@ -307,7 +307,7 @@ def run_name(text: str) -> str:
         text = "stdin"
     elif "://" in text:
         text = shown_address(text).rstrip("/")
-    path = Path(text.replace("\0", "")).resolve()  # with one it is refused when it is opened
+    path = Path(os.path.realpath(text.replace("\0", "")))  # with one, as a loop of links, it is refused when opened
     return Path(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem
 
 

@@ -204,7 +204,7 @@ class Loop:
         if not (rows := self.merged.table.repeated()):
             return
         ids, listed = self.merged.table.keys["id"], rows[: LISTED - len(self.merged.duplicates_listed)]
-        places = self.recorder.places(listed) or [ids.values[ids.codes[row]] for row in listed]
+        places = self.recorder.places(listed) or [f"task {ids.values[ids.codes[row]]}" for row in listed]
         if self.plan.duplicates == "error":
             raise repeated(places[0])
         self.merged.duplicates += len(rows)

@@ -50,7 +50,7 @@ def default_place(name: str, now: datetime) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a place that holds anything but nothing or an earlier run."""
     with writing(path):
-        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
+        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(os.path.realpath(path)):
             why = "holds the working directory, and a run directory is replaced whole"
             raise ConfigError(f"{path}: {why}; name another with -o")
         if path.is_dir() and any(path.iterdir()) and not is_run(path):

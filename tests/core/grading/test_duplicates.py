@@ -88,4 +88,4 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
     found = report.summary["duplicates"]
     assert found["count"] == 1_300
     at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
-    assert found["listed"] == (at if rows else [str(number % 700) for number in range(700, 1_700)])
+    assert found["listed"] == (at if rows else [f"task {number % 700}" for number in range(700, 1_700)])

@@ -13,8 +13,8 @@ import os
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -474,18 +474,21 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
 class Head(bytes):
     """The beginning of a file, which many readers look at."""
 
-    far: dict[int, Sequence[tuple[Element, bytes]]]
-    """The first records far into the file, by how many: they are decoded once for all readers."""
+    far: Iterator[tuple[Element, bytes]] | None = None
+    """The first records far into the file, which are decoded once for all readers, as far as one asks for them."""
 
 
-def far_records(path: Path, head: bytes, count: int) -> Sequence[tuple[Element, bytes]]:
+def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, bytes]]:
     """Return what ``first_records`` yields of the first 16 MB of a file."""
-    known = head.far if isinstance(head, Head) else {}
-    if count not in known:
+    far = head.far if isinstance(head, Head) else None
+    if far is None:
         with path.open("rb") as file:
             text, more = file.read(_FAR), bool(file.read(1))
-        known[count] = tuple(first_records(text, count, more=more))
-    return known[count]
+        far = first_records(text, sys.maxsize, more=more)
+    far, records = tee(far)
+    if isinstance(head, Head):
+        head.far = far
+    return islice(records, count)
 
 
 _LARGEST_CELL = 2**31 - 1

@@ -272,7 +272,6 @@ def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
 
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     head = Head(_head(path))
-    head.far = {}
     scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType, SimpleNamespace, TracebackType
+from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from gradestack.errors import PluginError, StepTimedOutError, TimedOut
@@ -66,22 +66,21 @@ class Limits(NamedTuple):
     seconds_per_step: float | None = None
 
 
-class InForce(SimpleNamespace):
+class InForce:
     """The limits in force, how many records were refused for their time, and steps that were ended, with why."""
 
-    limits: Limits
-    timed_out: int
-    ended: dict[str, str]
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.timed_out = limits, 0
+        self.ended: dict[str, str] = {}
 
 
-_NONE = InForce(limits=Limits(), timed_out=0, ended={})  # one for all that have none
-IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=_NONE)
+IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits()))  # noqa: B039 - one for all that have none
 
 
 @contextmanager
 def limited(limits: Limits) -> Iterator[InForce]:
     """Have limits in force inside."""
-    token = IN_FORCE.set(found := InForce(limits=limits, timed_out=0, ended={}))
+    token = IN_FORCE.set(found := InForce(limits))
     try:
         yield found
     finally:

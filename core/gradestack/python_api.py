@@ -206,7 +206,7 @@ def grade_files(
     other options are those of ``run``.
 
     Raises:
-        ConfigError: RunArguments or output that cannot be honoured.
+        ConfigError: Options or output that cannot be honoured.
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """

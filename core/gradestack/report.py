@@ -112,12 +112,10 @@ def damage(path: Path) -> str | None:
         return None
     except FileNotFoundError:
         with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
-            if {"predicted", "facets", "status"} <= as_map(
-                loads(whole_line(rows))
-            ).keys():  # as rows of ours alone have
-                return (
-                    f"{path}: a gradestack run without its {HEADER}; copy the whole directory, or grade the files again"
-                )
+            first = as_map(loads(whole_line(rows)))
+            if {"predicted", "facets", "status"} <= first.keys():  # which rows of letta-evals have not
+                advice = "copy the whole directory, or grade the files again"
+                return f"{path}: a gradestack run without its {HEADER}; {advice}"
         return None
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)

@@ -288,7 +288,9 @@ class Stability(IntervalAggregator):
     """Label set; default: as declared by the grades, else pass and fail, else the labels seen."""
     value: Literal["auto", "label", "passed"] = "auto"
     """What a run's value is: ``label``, ``passed``, or the label where there is one."""
-    threshold: float = 1.0
+    threshold: float = attrs.field(
+        default=1.0, validator=[attrs.validators.gt(-math.inf), attrs.validators.lt(math.inf)]
+    )
     """Score from which a run passes, where its grader has no verdict of its own."""
     runs: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     """Runs asked for per task (k), where the records do not say."""

@@ -121,7 +121,9 @@ class Binary(_Averages):
         *_AVERAGES,
     )
 
-    threshold: float = SUCCESS_ABOVE
+    threshold: float = attrs.field(
+        default=SUCCESS_ABOVE, validator=[attrs.validators.gt(-math.inf), attrs.validators.lt(math.inf)]
+    )
 
     @override
     def numbers(self, grade: Grade) -> dict[str, float] | None:
@@ -369,7 +371,7 @@ class Trials(IntervalAggregator):
     reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "2"
 
-    tolerance: float = attrs.field(default=1e-6, validator=attrs.validators.ge(0))
+    tolerance: float = attrs.field(default=1e-6, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
     max_k: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
 
     @override

@@ -262,7 +262,7 @@ class TauReward(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
     words: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
-    tolerance: float = attrs.field(default=1e-6, validator=attrs.validators.ge(0))
+    tolerance: float = attrs.field(default=1e-6, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
     profile: Profile = "documented"
 
     @override

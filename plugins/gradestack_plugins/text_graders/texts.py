@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 import re
 import warnings
 from collections.abc import Iterable
@@ -271,8 +272,8 @@ class NumericClose(_Comparison):
             number in it, so that "The answer is 42." is understood. The reference is always read whole.
     """
 
-    rel_tol: float = attrs.field(default=1e-9, validator=attrs.validators.ge(0))
-    abs_tol: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
+    rel_tol: float = attrs.field(default=1e-9, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
+    abs_tol: float = attrs.field(default=0.0, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
     number: Literal["whole", "first", "last"] = "whole"
 
     @override

@@ -3,7 +3,8 @@
 import pytest
 
 from gradestack import Fault, Outcome, Sample, Status, replace
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack_plugins.stability.aggregators import Stability
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics, PassHatK
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 
 BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -20,6 +21,14 @@ def test_rewards_larger_than_any_score_fail(tau, profile, reward):
     assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
     figures = tau.fold(PartialStatistics(), [replace(partial, parts={"reward": reward})] * 2)
     assert (figures["n"], figures["binary"]["n"], figures["binary"]["average"]) == (2, 0, None)
+
+
+@pytest.mark.parametrize("kind", [TauReward, PassHatK, Binary, Stability])
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_what_a_score_is_held_against_is_a_finite_number(kind, number):
+    name = "threshold" if kind in (Binary, Stability) else "tolerance"
+    with pytest.raises(ValueError, match=name):
+        kind(**{name: number})
 
 
 def test_other_readers(tau):

@@ -45,10 +45,12 @@ def test_first_difference_agrees_with_a_normal_form(one, other):
     assert first_difference(one, one) is None
 
 
-@pytest.mark.parametrize("options", [{"rel_tol": -0.1}, {"abs_tol": -1.0}, {"rel_tol": math.nan}])
+@pytest.mark.parametrize(
+    "options", [{"rel_tol": -0.1}, {"abs_tol": -1.0}, {"rel_tol": math.nan}, {"abs_tol": math.inf}]
+)
 def test_numeric_options_are_checked(options):
-    """Tolerances are not negative."""
-    with pytest.raises(ValueError, match="must be >= 0"):
+    """Tolerances are finite, and not negative."""
+    with pytest.raises(ValueError, match="must be (>= 0|< inf)"):
         NumericClose(**options)
 
 

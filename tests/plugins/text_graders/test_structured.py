@@ -50,7 +50,7 @@ def test_first_difference_agrees_with_a_normal_form(one, other):
 )
 def test_numeric_options_are_checked(options):
     """Tolerances are finite, and not negative."""
-    with pytest.raises(ValueError, match="must be (>= 0|< inf)"):
+    with pytest.raises(ValueError, match=r"must be (>= 0|< inf)"):
         NumericClose(**options)
 
 

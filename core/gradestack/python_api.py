@@ -133,7 +133,7 @@ def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[
 
 
 def load_suite(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Suite:
-    """Return a suite, checked and resolved, without running it; the options are those of ``run``.
+    """Return a suite, checked and resolved, without running it: ``output``, ``resume`` and ``progress`` change nothing.
 
     Raises:
         ConfigError: Everything that is wrong, each with file, line and path.

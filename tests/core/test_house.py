@@ -77,14 +77,14 @@ BUDGETS = {
     "plugins/gradestack_plugins/bfcl": 1_136,
     "plugins/gradestack_plugins/deepfabric": 2_579,
     "plugins/gradestack_plugins/end_states": 769,
-    "plugins/gradestack_plugins/engines": 1_399,
+    "plugins/gradestack_plugins/engines": 1_394,
     "plugins/gradestack_plugins/extractors": 256,
     "plugins/gradestack_plugins/inspect_logs": 501,
     "plugins/gradestack_plugins/judges": 1_236,
     "plugins/gradestack_plugins/letta": 1_413,
     "plugins/gradestack_plugins/openai_logs": 8,
     "plugins/gradestack_plugins/orchestrationbench": 3_324,
-    "plugins/gradestack_plugins/otel": 1_287,
+    "plugins/gradestack_plugins/otel": 1_286,
     "plugins/gradestack_plugins/pages": 5_647,
     "plugins/gradestack_plugins/readers": 4_031,
     "plugins/gradestack_plugins/records": 789,
@@ -98,8 +98,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_753,
     "plugins/gradestack_plugins/when2call": 1_135,
     "core": 19_505,
-    "plugins": 37_599,
-    "tests": 41_888,
+    "plugins": 37_593,
+    "tests": 41_881,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -10,11 +10,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Engine, ResultT, Shard, library, replace
-from gradestack_plugins.engines.machine import parse_size, usable_cores, valid_workers
+from gradestack_plugins.engines.machine import usable_cores, valid_memory, valid_workers
 from gradestack_plugins.engines.processes import InOrder, uninterrupted
-
-_LEAST = 64 * 1024 * 1024
-"""Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +28,7 @@ class Dask(Engine):
             machine, and ended with the run. Whoever answers there can run code here, so it is taken from the command
             line, or from a suite with ``--allow-code``.
         workers: Number of workers of the cluster on this machine; default: the cores this process may use.
-        memory: What each worker on this machine may allocate, as for ``processes``; at least 64 MiB.
+        memory: What each worker on this machine may allocate, as for ``processes``.
         patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
     """
 
@@ -39,15 +36,10 @@ class Dask(Engine):
 
     address: str | None = None
     workers: int | None = attrs.field(default=None, validator=valid_workers)
-    memory: str | None = None
+    memory: str | None = attrs.field(default=None, validator=valid_memory)
     patience: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        size = parse_size(self.memory) if self.memory is not None else None
-        if size is not None and size < _LEAST:
-            raise ValueError(
-                f"memory must be at least 64MiB, what a dask worker itself takes while at work, got {self.memory}"
-            )
         if self.patience <= 0:
             raise ValueError(f"patience must be positive, got {self.patience}")
         if self.address is not None and (self.workers is not None or self.memory is not None):

@@ -19,6 +19,8 @@ _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
 _SHARE = 0.8
 """Of the free memory, what workers may take together: the rest is for the process that merges their results."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
+_LEAST = 64 * 2**20
+"""Bytes a worker needs for threads, connections and its reader; with less it is up and gets nowhere."""
 _EXPENDABLE = 500
 """Added to a worker's badness (0 to 1000), so that the kernel short of memory ends a worker and not the run."""
 _PR_SET_PDEATHSIG = 1
@@ -66,9 +68,9 @@ def valid_workers(_engine: object, _field: object, workers: int | None) -> None:
 
 
 def valid_memory(_engine: object, _field: object, memory: str | None) -> None:
-    """Refuse a text that is no size."""
-    if memory is not None:
-        parse_size(memory)
+    """Refuse a text that is no size, and one too small for a worker."""
+    if memory is not None and (parse_size(memory) or _LEAST) < _LEAST:
+        raise ValueError(f"memory must be at least 64MiB, what a worker itself takes while at work, got {memory}")
 
 
 def parse_size(text: str) -> int | None:

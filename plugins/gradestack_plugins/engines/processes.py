@@ -440,8 +440,9 @@ class Processes(Engine):
 
     Attributes:
         workers: Number of processes; default: the cores this process may use, and no more than there are shards.
-        memory: What each may allocate beyond what it starts with, such as ``2GiB``; ``none`` for no limit. Default: an
-            equal share of 80 % of the free memory. A grader that needs more meets MemoryError. Linux only.
+        memory: What each may allocate beyond what it starts with, such as ``2GiB``, and at least 64 MiB; ``none`` for
+            no limit. Default: an equal share of 80 % of the free memory. A grader that needs more meets MemoryError.
+            Linux only.
     """
 
     workers: int | None = attrs.field(default=None, validator=valid_workers)

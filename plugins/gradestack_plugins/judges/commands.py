@@ -59,8 +59,8 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: An
         _print_samples(files, number, given["reader"], given["dataset"])
         return
     if rubric is None:
-        if len(files) > 1:
-            raise ConfigError("several files: name the --rubric to judge them by, or one suite")
+        if len(files) > 1 or Path(files[0]).suffix.lower() not in {"", ".yaml", ".yml", ".json"}:
+            raise ConfigError("--rubric FILE is missing, by which to judge result files; without it, name one suite")
         for name in ("judgements", "reader", "records", "ids", "dataset"):
             if given.pop(name) is not None:
                 raise ConfigError(f"--{name} goes with --rubric; of a suite use --set")

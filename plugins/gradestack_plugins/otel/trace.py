@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -48,9 +48,8 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     for span, kind in zip(spans, kinds, strict=True):
         if kind == "tool":
             _execute(talk, execution_of(span), span, _agent(span, known))
-    recorded = recorded_of(
-        [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
-    )
+    events = [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
+    recorded = recorded_of(events, talk.remark)
     session = next((found for span in spans if (found := session_of(span.attributes)) is not None), None)
     trace = {"trace_id": spans[0].trace if spans else name}
     if roots:
@@ -162,10 +161,8 @@ def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None)
         error = made.error if found is None else found.message
         result = made.result if made.result is not None else error
         finish(call, plain(result), error, made.error_type if found is None else found.type)
-    elif call.error is None and made.error is not None:
-        force_setattr(call, "status", "error")
-        force_setattr(call, "error", made.error)
-        force_setattr(call, "error_type", made.error_type)
+    elif made.error is not None and call.status != "denied":
+        finish(call, call.result, call.error or made.error, made.error_type or call.error_type)
     if span.start and span.end >= span.start:
         force_setattr(call, "seconds", (span.end - span.start) / 1e9)
         force_setattr(call, "started", datetime.fromtimestamp(span.start / 1e9, UTC).isoformat())
@@ -181,8 +178,8 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
     return next((call for call in free if call.name == made.name and (not known or call.id is None)), None)
 
 
-def recorded_of(events: Iterable[Event]) -> dict[str, Any]:
-    """Return the scores, or labels, that events say, by their names, with their explanations."""
+def recorded_of(events: Iterable[Event], remark: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Return the scores, or labels, that events say, by their names, with their explanations; the last of a name."""
     found: dict[str, Any] = {}
     explained: dict[str, Any] = {}
     for event in events:
@@ -193,6 +190,8 @@ def recorded_of(events: Iterable[Event]) -> dict[str, Any]:
         label, said = known.get("gen_ai.evaluation.score.label"), known.get("gen_ai.evaluation.explanation")
         if score is None and label is None:
             continue
+        if name in found:
+            remark("repeated_score")
         found[name] = label if score is None else score
         if said:
             explained[name] = said if isinstance(said, str) else compact(said)

@@ -378,8 +378,7 @@ def _is_a_log(record: dict[str, Any]) -> bool:
 
 
 def _is_of_jsonl(record: dict[str, Any]) -> bool:
-    """Return whether a line is of the jsonl form, which no list is."""
-    return "predicted" in record or bool(JsonLines.looks_like(record))
+    return "predicted" in record or bool(JsonLines.looks_like(record))  # a line: no list is of the jsonl form
 
 
 def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str) -> Sample | BadRecord:
@@ -475,10 +474,11 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
 
 
 def _first_rows(rows: Callable[[Input], Iterator[Element]], path: Path) -> list[Mapping[str, Any]]:
-    with suppress(DataError, OSError):
-        found = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
-        return [each.value for each in found if each.problem is None]
-    return []
+    found: list[Mapping[str, Any]] = []
+    with suppress(DataError, OSError):  # which is said where the rows before it are recognised
+        first = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
+        found.extend(each.value for each in first if each.problem is None)
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -191,13 +191,6 @@ def test_messages_in_events_and_log_records(tmp_path):
     assert (found.input, found.text) == ("To Ghent?", "Take IC 5.")
 
 
-def test_grades_in_a_trace_are_recorded(tmp_path):
-    known = DATA["grades_in_a_trace_are_recorded"]
-    event = {"name": "gen_ai.evaluation.result", "attributes": attributes(known)}
-    found = one(tmp_path, span("01"), chat("02", events=[event]))
-    assert found.recorded == {"tone": 0.5, "explanations": {"tone": "curt"}}
-
-
 def test_a_trace_of_tempo_has_ids_in_base64(tmp_path):
     spans = [{**each, "traceId": "q6urq6urq6urq6urq6urqw=="} for each in USUAL]
     (found,) = read(tmp_path, {"batches": document(*spans)["resourceSpans"]})

@@ -97,12 +97,12 @@ class Held:
         self._running.append(run)
         return run
 
-    def stand_still(self, run, out, workers=1):
+    def stand_still(self, run, out, workers=1, least=None):
         rows = self.place / f".{out}.unfinished/run/results.jsonl"
 
         def true():
             still = len(list(self.place.glob("held-*"))) >= workers
-            return run.poll() is not None or (still and rows.read_bytes().count(b"\n") >= self.free)
+            return run.poll() is not None or (still and rows.read_bytes().count(b"\n") >= (least or self.free))
 
         until(true)
         assert run.poll() is None, run.communicate()

@@ -12,9 +12,9 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "interruption.yaml")
 
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.faults)]
+LEAST = {"dask": 1}  # rows there are when both workers stand still: dask may put a free range behind a held one
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def started(held, scratch, marked):
 
     def start(engine):
         run = held.start("-o", "out", "--engine", engine, "--workers", 2)
-        held.stand_still(run, "out", workers=2)
+        held.stand_still(run, "out", workers=2, least=LEAST.get(engine))
         return run
 
     return start
@@ -41,7 +41,7 @@ def test_an_interrupted_run_keeps_what_was_graded(started, held, engine, scratch
     summary = json.loads((held.place / "out/summary.json").read_bytes())
     assert "incomplete" in summary
     with (held.place / "out/results.jsonl").open("rb") as rows:
-        assert summary["metrics"]["total"] == sum(1 for _ in rows) == held.free
+        assert LEAST.get(engine, held.free) <= summary["metrics"]["total"] == sum(1 for _ in rows) <= held.free
     until(lambda: marked() == [])
     assert list(scratch.iterdir()) == []
 

@@ -233,6 +233,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_
     seconds: float | None = None
     first_token_seconds: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("cost_usd", "seconds", "first_token_seconds"):
+            if not _is_finite(getattr(self, name) or 0):  # NaN is what some write where nothing is known
+                msgspec.structs.force_setattr(self, name, None)
+
 
 class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """One recorded run of one task.

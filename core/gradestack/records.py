@@ -301,8 +301,7 @@ def _of_input(sample: Sample) -> str | None:
     """Return a digest of the first user message and the tools; None without a question."""
     asked: Any = sample.input[0] if isinstance(sample.input, tuple) and sample.input else sample.input
     if asked is None:
-        said = (each.content for turn in sample.turns for each in turn if each.role == "user")
-        asked = next(said, None)
+        asked = next((each.content for turn in sample.turns for each in turn if each.role == "user"), None)
     if asked is None:
         return None
     tools = None if sample.tools is None else [json_data(each) for each in sample.tools]

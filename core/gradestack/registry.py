@@ -242,12 +242,11 @@ def _components(manager: pluggy.PluginManager, name: str) -> tuple[tuple[Compone
     return tuple(component for component, problem in found if not problem), "; ".join(problems) or None
 
 
-def _hooks_of(plugin: Any) -> Any:
-    """Return the hooks of a module, imported where it is named, without the rest: pluggy takes long to look through."""
-    if isinstance(plugin, str):
-        module, _, names = plugin.partition(":")
-        plugin = importlib.import_module(module)
-        plugin = operator.attrgetter(names)(plugin) if names else plugin
+def _hooks_of(place: str) -> Any:
+    """Return the hooks of the module that is named, without the rest, which pluggy takes long to look through."""
+    module, _, names = place.partition(":")
+    plugin: Any = importlib.import_module(module)
+    plugin = operator.attrgetter(names)(plugin) if names else plugin
     vars(alone := ModuleType(NAME)).clear()
     vars(alone).update({name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")})
     return alone if isinstance(plugin, ModuleType) else plugin

@@ -18,7 +18,7 @@ from gradestack.errors import ConfigError, DataError, error_text
 from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Metric, Success
 from gradestack.jsonio.values import as_map, as_text, dumps
-from gradestack.model import Grade, Key, Outcome
+from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.output import counted
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, table_of
@@ -182,11 +182,12 @@ def sides_of(
         for place, row in report.decoded(name):
             causes = _causes([row.grades[key] for key in needs.parts if key in row.grades]) if reasons else ()
             samples.causes.append(known.setdefault(causes, causes))
-            expected = _digest({key: value for key, value in row.expected.items() if value is not None})
+            given = {key: value for key, value in row.expected.items() if value is not None}
+            expected = _digest(given) if given or row.status is Status.OK else b""  # a run that broke may hold none
             samples.expected.append(digests.setdefault(expected, expected))
-            asked, given = b"", row.sample.input
-            if given is not None:
-                words = " ".join(map(str, given if isinstance(given, list) else [given])).split()
+            asked, said = b"", row.sample.input
+            if said is not None:
+                words = " ".join(map(str, said if isinstance(said, list) else [said])).split()
                 asked = _digest(" ".join(words))
             samples.asked.append(digests.setdefault(asked, asked))
             samples.passed.append(row.passed)
@@ -283,7 +284,7 @@ def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
             yield Problem(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
     left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
     common = [task for task in left if task in right]
-    if changed := [task for task in common if left[task] != right[task]]:
+    if changed := [task for task in common if left[task] != right[task] and b"" not in (left[task], right[task])]:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         yield Problem(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
@@ -305,8 +306,7 @@ def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, bytes]) -> Iterato
     """Yield how many tasks have another input; inputs that differ between a task's trials say nothing."""
     first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
     nothing = {b"", _SEVERAL}
-    known = {task: (asked, second[task]) for task, asked in first.items() if task in second}
-    known = {task: both for task, both in known.items() if not nothing & {*both}}
+    known = {task: (one, two) for task, one in first.items() if not nothing & {one, two := second.get(task, b"")}}
     changed = [task for task, (left, right) in known.items() if left != right]
     if not changed:
         return

@@ -258,10 +258,9 @@ def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
 
 
 def _words(interval: Mapping[str, Any]) -> str:
-    """Return method and extent: ``logit t, 50 tasks x 4``; the number of samples where tasks have not equally many."""
+    """Return method and extent: ``logit t, 50 tasks, n = 200``."""
     n, tasks = interval["n"], interval["clusters"]
-    times = f" x {n // tasks}" if n > tasks and n % tasks == 0 else "" if n == tasks else f", n = {n}"
-    return f"{interval['method'].replace('_', ' ')}, {tasks} tasks{times}"
+    return f"{interval['method'].replace('_', ' ')}, {tasks} tasks{'' if n == tasks else f', n = {n}'}"
 
 
 _PLAIN_EVERY = 10.0

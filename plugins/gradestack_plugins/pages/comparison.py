@@ -16,14 +16,12 @@ from gradestack_plugins.pages.panel import Panels, asked
 from gradestack_plugins.pages.prose import bar, code, prose
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 
-_MOST_METRICS = 8
-"""Graders in the table of the Markdown page; comparison.json has all."""
 _MOST_CHANGES = 10
 _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run, and its samples, up to which its page compares them."""
 _LONGEST = 120
 """Characters of a name."""
-_KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
+_KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 
 
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
@@ -31,7 +29,7 @@ def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     env = environment()
     env.filters.update(FILTERS, md=prose, code=code, bar=bar)
     filled = [each for each in asked(panels, ("compare",), data).filled if each.blocks]
-    return env.get_template("comparison.md").render(**shown_of(data), most=_MOST_METRICS, panels=filled)
+    return env.get_template("comparison.md").render(**shown_of(data), panels=filled)
 
 
 def compared_models(report: Report) -> Mapping[str, Any] | None:

@@ -24,7 +24,6 @@ _ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _HELD_BY: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _COPY: Final = re.compile(r"_\d+\Z")  # what release 2 puts behind the names of spans that would have the same
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
-_VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
 
 
 @attrs.frozen(kw_only=True)
@@ -201,14 +200,11 @@ def _feedback(assessments: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, An
     """Yield feedback in the names of OpenTelemetry."""
     for each in assessments:
         value = _value(as_map(each.get("feedback")))
-        number = _VERDICTS.get(value, as_number(value)) if isinstance(value, str | bool | int | float) else None
-        label = value if number is None and isinstance(value, str) else None
-        said, named = each.get("rationale"), {"gen_ai.evaluation.name": each.get("assessment_name", each.get("name"))}
         yield {
-            **named,
-            "gen_ai.evaluation.score.value": number,
-            "gen_ai.evaluation.score.label": label,
-            "gen_ai.evaluation.explanation": said,
+            "gen_ai.evaluation.name": each.get("assessment_name", each.get("name")),
+            "gen_ai.evaluation.score.value": value,
+            "gen_ai.evaluation.score.label": value if isinstance(value, str) else None,
+            "gen_ai.evaluation.explanation": each.get("rationale"),
         }
 
 

@@ -21,6 +21,7 @@ from gradestack_plugins.readers.chat.usage import added
 
 Place = tuple[str, str]  # a trace, and the id of a span in it
 EVALUATION: Final = "gen_ai.evaluation.result"
+_VERDICTS: Final = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 
 def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
@@ -184,11 +185,16 @@ def recorded_of(events: Iterable[Event], remark: Callable[[str], None] = lambda 
     explained: dict[str, Any] = {}
     for event in events:
         known = {**as_map(event.body), **event.attributes}
-        name, score = known.get("gen_ai.evaluation.name"), as_number(known.get("gen_ai.evaluation.score.value"))
+        name, given = known.get("gen_ai.evaluation.name"), known.get("gen_ai.evaluation.score.value")
         if event.name != EVALUATION or not isinstance(name, str):
             continue
         label, said = known.get("gen_ai.evaluation.score.label"), known.get("gen_ai.evaluation.explanation")
+        score = as_number(given)
+        if score is None:
+            score = _VERDICTS.get(str(given if isinstance(given, bool) else label).lower())
         if score is None and label is None:
+            if given is not None:
+                remark("unreadable_score")
             continue
         if name in found:
             remark("repeated_score")

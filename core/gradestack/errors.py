@@ -34,8 +34,7 @@ class GradestackError(Exception):
         super().__init__(shortened(message))
 
     def __str__(self) -> str:
-        head = str(self.args[0])
-        return "\n".join([head, *(f"  - {problem}" for problem in self.problems)])
+        return "\n".join([str(self.args[0]), *(f"  - {problem}" for problem in self.problems)])
 
     @property
     def line(self) -> str:

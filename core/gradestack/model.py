@@ -190,9 +190,8 @@ class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_u
     @property
     def plain(self) -> bool:
         """Whether a name and arguments to compare are all that is said of it."""
-        if self.rules or self.names or self.optional:
-            return False
-        return self.arguments is not None or self.raw_arguments is not None
+        known = self.arguments is not None or self.raw_arguments is not None
+        return known and not (self.rules or self.names or self.optional)
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
@@ -240,10 +239,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_
 
 
 class Sample(_Record, frozen=True, kw_only=True, eq=False):
-    """One recorded run of one task.
-
-    The ``id`` names the task: its k runs share it, so it is also the key that errors are clustered by.
-    """
+    """One recorded run of one task; the task's k runs share the ``id``, by which errors are clustered."""
 
     id: str
     cluster: str | None = None
@@ -362,8 +358,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rationale: str = ""
     metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     numbers: Mapping[str, float] | None = None
-    """Sums over its items that figures need, by name: so metrics need no items. They follow from the items, and stand
-    in no row."""
+    """Sums over its items that figures need, by name; they follow from the items, and stand in no row."""
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):

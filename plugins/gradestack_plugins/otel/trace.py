@@ -91,10 +91,8 @@ def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
 
 
 def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
-    for each in (span, *_above(span, known)):
-        if name := text_or_none(each.attributes.get("gen_ai.agent.name")):
-            return name
-    return None
+    named = (text_or_none(each.attributes.get("gen_ai.agent.name")) for each in (span, *_above(span, known)))
+    return next(filter(None, named), None)
 
 
 def _answers(
@@ -181,8 +179,7 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
 
 def recorded_of(events: Iterable[Event], remark: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Return the scores, or labels, that events say, by their names, with their explanations; the last of a name."""
-    found: dict[str, Any] = {}
-    explained: dict[str, Any] = {}
+    found, explained = dict[str, Any](), dict[str, Any]()
     for event in events:
         known = {**as_map(event.body), **event.attributes}
         name, given = known.get("gen_ai.evaluation.name"), known.get("gen_ai.evaluation.score.value")

@@ -58,8 +58,8 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 4_963,
-    "core/gradestack/cli": 833,
+    "core/gradestack": 4_960,
+    "core/gradestack/cli": 832,
     "core/gradestack/comparison": 1_295,
     "core/gradestack/copies": 428,
     "core/gradestack/gates": 877,
@@ -84,8 +84,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_413,
     "plugins/gradestack_plugins/openai_logs": 8,
     "plugins/gradestack_plugins/orchestrationbench": 3_324,
-    "plugins/gradestack_plugins/otel": 1_286,
-    "plugins/gradestack_plugins/pages": 5_647,
+    "plugins/gradestack_plugins/otel": 1_285,
+    "plugins/gradestack_plugins/pages": 5_645,
     "plugins/gradestack_plugins/readers": 4_031,
     "plugins/gradestack_plugins/records": 789,
     "plugins/gradestack_plugins/reporters": 578,
@@ -97,8 +97,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_283,
     "plugins/gradestack_plugins/trajectory": 1_753,
     "plugins/gradestack_plugins/when2call": 1_135,
-    "core": 19_505,
-    "plugins": 37_593,
+    "core": 19_501,
+    "plugins": 37_590,
     "tests": 41_881,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -118,14 +118,13 @@ class Records(StepReader):
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if head.startswith(tables.PARQUET):
-            rows = None if not tables.reads_parquet() else _first_rows(tables.parquet_table, path)
-            return _PERHAPS if rows is None else _SURE * guess(rows, reader_of).shows_a_run
+            rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
+            return _SURE * guess(rows, reader_of).shows_a_run if rows else _PERHAPS
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if begins in {b"{", b"["}:
             return cls._sniff_json(path, head, begins)
-        if path.suffix.lower() not in _SNIFFED or not _columns(head, least=1):
-            return 0.0
-        return _SURE * guess(_first_rows(tables.csv_table, path), reader_of).shows_a_run
+        rows = _rows_of_csv(path, head, least=1) if path.suffix.lower() in _SNIFFED else []
+        return _SURE * guess(rows, reader_of).shows_a_run
 
     @classmethod
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
@@ -157,8 +156,7 @@ class Records(StepReader):
             with suppress(JsonProblem):
                 rows = rows or [whole] if isinstance(whole := loads(head), dict) else rows
         else:
-            names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
-            rows = _first_rows(tables.csv_table, path) or [dict.fromkeys(names)] if names else []
+            rows = _rows_of_csv(path, head, least=1 if path.suffix.lower() in _TABLES else 2)
         return _advice(rows, path) if rows else None
 
     @override
@@ -315,8 +313,8 @@ class Records(StepReader):
         columns = {**guessed, **columns}
         if not columns:
             how = (f"fields: {_listed(names)}", f"say which holds what: {_ARGUMENT}")
-            what = f"{where}: no column has a name that is recognised"
-            raise DataError(what, *(how if path is None else _advice(first or [dict.fromkeys(names)], path)))
+            what = "no column has a name that is recognised" if first else "there are no rows"
+            raise DataError(f"{where}: {what}", *(how if path is None else _advice(first, path) if first else ()))
         return Guess(columns, [each for each in found.doubts if not any(place in each for place in used)], names, first)
 
     @override
@@ -515,9 +513,11 @@ def _header(head: bytes) -> list[str]:
     return []
 
 
-def _columns(head: bytes, least: int) -> list[str]:
+def _rows_of_csv(path: Path, head: bytes, least: int) -> list[Mapping[str, Any]]:
+    """Return the first rows of a file with a header of at least so many names; where none can be read, one of texts."""
     names = _header(head)
-    return names if len(names) >= least and all(names[1:]) and max(map(len, names)) < _LONGEST_NAME else []
+    odd = len(names) < least or not all(names[1:]) or max(map(len, names)) >= _LONGEST_NAME
+    return [] if odd else _first_rows(tables.csv_table, path) or [dict.fromkeys(names, "?")]
 
 
 def _form_of(path: Path, place: str | None) -> Form:

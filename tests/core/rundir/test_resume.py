@@ -299,8 +299,6 @@ def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_
 
 
 ENGINES = {"serial": ("--engine", "serial"), "processes": ("--engine", "processes", "--workers", "2")}
-
-
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
 
 

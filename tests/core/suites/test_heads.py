@@ -61,9 +61,10 @@ def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
     path = file(content)
     if kind == "Parquet" and reader is None:
         pytest.importorskip("pyarrow")  # without it, what to install is said first
+        said = "no Parquet file that can be read"
     with pytest.raises(DataError) as caught:
         gradestack.grade_files(path, reader=reader, output=tmp_path / "out")
-    assert str(caught.value).startswith(f"{path}: {said}")
+    assert f"{path.name}: {said}" in str(caught.value)
     assert caught.value.problems == ()
 
 

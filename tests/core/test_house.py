@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_135,
     "core": 19_501,
     "plugins": 37_590,
-    "tests": 41_881,
+    "tests": 41_880,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -151,7 +151,7 @@ class Registry:
         if found:
             raise PluginError(str(found[0].conflict))
         known = self.names(kind)
-        hint = suggest(name, known)
+        hint = suggest(name, known) or (f"; it is a stack: --stack {name}" if self.offers("stack", name) else "")
         if self.broken and not suggest(name, known, cutoff=0.8):
             broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
             raise PluginError(

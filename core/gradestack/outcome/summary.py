@@ -227,7 +227,7 @@ def _why(firsts: Firsts, key: str, state: str = _ANY) -> str:
 
 def _fix(suite: Suite, key: str) -> str:
     compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
-    return "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
+    return "; to add what is missing: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
 
 
 def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, firsts: Firsts) -> str | None:

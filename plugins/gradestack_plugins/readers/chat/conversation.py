@@ -310,9 +310,9 @@ class Conversation:
         self.model = text_or_none(entry.get("model")) or self.model
         self.usages += [entry["usage"]] if entry.get("usage") else []
         author = text_or_none(entry.get("author")) or name
-        listed = entry.get("tool_calls")
-        made = [call for each in as_list(listed) if (call := self._call(each, author))] if listed else []
-        legacy = entry.get("function_call")
+        given, legacy = entry.get("tool_calls") or [], entry.get("function_call")
+        listed = given if isinstance(given, list) else [given]
+        made = [call for each in listed if (call := self._call(each, author))]
         if isinstance(legacy, dict) and not made:
             made = [call for call in [self._call({"function": legacy}, author)] if call]
         if isinstance(content, str) and not made and "<tool_call>" in content:

@@ -66,7 +66,7 @@ BUDGETS = {
     "core/gradestack/grading": 2_579,
     "core/gradestack/jsonio": 1_245,
     "core/gradestack/judging": 623,
-    "core/gradestack/outcome": 1_138,
+    "core/gradestack/outcome": 1_137,
     "core/gradestack/rows": 1_002,
     "core/gradestack/rundir": 1_092,
     "core/gradestack/suites": 2_655,
@@ -97,9 +97,9 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_283,
     "plugins/gradestack_plugins/trajectory": 1_753,
     "plugins/gradestack_plugins/when2call": 1_135,
-    "core": 19_501,
+    "core": 19_500,
     "plugins": 37_590,
-    "tests": 41_880,
+    "tests": 41_879,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

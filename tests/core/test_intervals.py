@@ -262,10 +262,7 @@ def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
     assert found["low"] >= 0
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    DATA["an_amount_that_says_too_little_has_a_reason"],
-)
+@pytest.mark.parametrize(("values", "reason"), DATA["an_amount_that_says_too_little_has_a_reason"])
 def test_an_amount_that_says_too_little_has_a_reason(values, reason):
     assert interval(amount_of(*values), 9, share=False, amount=True) == {"reason": reason}
 

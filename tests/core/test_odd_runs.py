@@ -71,6 +71,14 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
     assert str(caught.value) == f"{path}: {said}"
 
 
+def test_components_may_lack_options(sound, tmp_path):
+    shutil.copytree(sound / "bad", tmp_path / "bad")
+    path = tmp_path / "bad" / "header.json"
+    path.write_text(path.read_text().replace('"options"', '"other"'))
+    (row,) = gradestack.compare(sound / "good", path.parent, figures=["g.call_figures.f1"]).data["figures"].values()
+    assert row["difference"] == 0
+
+
 @pytest.mark.parametrize("key", ["model_name", "run", "sample", "source"])
 @pytest.mark.parametrize("value", some_of(["gone", None, 3, {}], 2))
 def test_an_odd_row_of_a_slim_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, key, value):

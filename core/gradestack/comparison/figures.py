@@ -150,9 +150,9 @@ class Aggregators(msgspec.Struct, frozen=True):
                 kind = f"{file}:{reference.name}"
         resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=self.allow_code)
         resolver.profile = report.header.get("profile", "documented")
-        options = {"kind": kind, **entry["options"]}
+        options = {"kind": kind, **entry.get("options", {})}
         stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
-        if stage is None or stage.version != entry["version"] or stage.code != entry.get("code", stage.code):
+        if stage is None or stage.version != entry.get("version") or stage.code != entry.get("code", stage.code):
             resolver.finish()
             raise ConfigError(f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}")
         return with_labels(Metric(of=grader, stage=stage), report.aggregates[grader])

@@ -357,9 +357,8 @@ def rewrite_pages(
 ) -> list[Path]:
     """Write the pages of a finished run again, by the reporters named, else those it had, with their options."""
     chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
-    chosen = chosen or [
-        (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
-    ]
+    used = report.header.get("components", ())
+    chosen = chosen or [(each["name"], each.get("options", {})) for each in used if each["kind"] == "reporter"]
     written: list[Path] = []
     report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
     with writing(out):

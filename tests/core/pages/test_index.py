@@ -44,10 +44,7 @@ def test_a_row_in_the_index():
     assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "place"),
-    DATA["a_value_of_another_type_is_refused_with_its_line_and_place"],
-)
+@pytest.mark.parametrize(("changes", "place"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"])
 def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, place):
     with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(place)):
         _ = index_of(report_of(row(), row(**changes)))

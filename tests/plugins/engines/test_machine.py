@@ -12,10 +12,7 @@ from tests.core.outcomes import data
 DATA = data(__file__, "machine.yaml")
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    DATA["sizes"],
-)
+@pytest.mark.parametrize(("text", "size"), DATA["sizes"])
 def test_sizes(text, size):
     assert machine.parse_size(text) == size
 

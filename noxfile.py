@@ -1,4 +1,7 @@
-"""The tests on every Python the project promises; one that is not on this machine is skipped and said to be."""
+"""The tests on every Python the project promises.
+
+One that is not on this machine is skipped and said to be.
+"""
 
 import os
 import sys
@@ -12,8 +15,12 @@ nox.options.default_venv_backend = "venv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False
 
-for place in sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")):
-    os.environ["PATH"] += f"{os.pathsep}{place}"  # pyenv's own names in PATH stand for one version at a time
+for place in sorted(
+    Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
+):
+    os.environ["PATH"] += (
+        f"{os.pathsep}{place}"  # pyenv's own names in PATH stand for one version at a time
+    )
 
 
 @nox.session(python=PYTHONS)

@@ -2,9 +2,10 @@
 
     python benchmarks/authors.py [--records N] [--rounds N]
 
-Whole runs with one grader, without and with results.jsonl: the built-in ``tau_partial``, and a grader in a file of its
-own that does the same work, written as the documentation shows one (``third_party/partial_credit.py``). In turns, each
-in a fresh process pinned to one core, on the usual recording and on one with 80 % wrong samples, where reasons count.
+Whole runs with one grader, without and with results.jsonl: the built-in ``tau_partial``, and a
+grader in a file of its own that does the same work, written as the documentation shows one
+(``third_party/partial_credit.py``). In turns, each in a fresh process pinned to one core, on the
+usual recording and on one with 80 % wrong samples, where reasons count.
 """
 
 from __future__ import annotations
@@ -54,8 +55,12 @@ def pair_of(found: dict[str, Runs], kind: str) -> tuple[Runs, Runs]:
     """
     built_in, third_party = (found[f"{who}, {kind}"] for who in GRADERS)
     for figure in ("score", "passed"):
-        if built_in.same(figure) != third_party.same(figure) and not (built_in.failed or third_party.failed):
-            raise ValueError(f"{kind}: {figure} {built_in.same(figure)} and {third_party.same(figure)}")
+        if built_in.same(figure) != third_party.same(figure) and not (
+            built_in.failed or third_party.failed
+        ):
+            raise ValueError(
+                f"{kind}: {figure} {built_in.same(figure)} and {third_party.same(figure)}"
+            )
     return built_in, third_party
 
 
@@ -79,11 +84,21 @@ def measure(options: Options) -> Table:
         reach.append(reached(what, 1.2, 1.05, times, built_in, third_party, lower=True))
     return Table(
         title="A grader in a file of its own",
-        columns=["one grader", "built-in, s", "third party, s", "times", "in CPU time", "average score"],
+        columns=[
+            "one grader",
+            "built-in, s",
+            "third party, s",
+            "times",
+            "in CPU time",
+            "average score",
+        ],
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, one core, whole runs.",
-            "Times: wall seconds of the third party's over those of the built-in one, in the same round; the median.",
+            (
+                "Times: wall seconds of the third party's over those of the built-in one, in the same "
+                "round; the median."
+            ),
             *failures(found),
         ],
         reach=reach,

@@ -1,11 +1,13 @@
-"""The script one writes instead: the figures of the benchmark's suite by hand, for this one form of recording.
+"""The script one writes instead.
+
+The figures of the benchmark's suite by hand, for this one form of recording.
 
     python benchmarks/by_hand.py recording.jsonl [ROWS.jsonl]
 
-Partial credit for expected calls, the check of the first call against its tool's schema, means with standard errors
-clustered by task, and pass^k; with a second file a row per record, with the reason of every point lost. It has what a
-script has: no odd input, no other format, no second core, nothing to continue. ``throughput.py`` measures it beside
-gradestack, whose figures it must equal.
+Partial credit for expected calls, the check of the first call against its tool's schema, means with
+standard errors clustered by task, and pass^k; with a second file a row per record, with the reason
+of every point lost. It has what a script has: no odd input, no other format, no second core,
+nothing to continue. ``throughput.py`` measures it beside gradestack, whose figures it must equal.
 """
 
 from __future__ import annotations
@@ -56,18 +58,31 @@ def similarity(expected: Any, actual: Any) -> float:
     return 0.0
 
 
-def differences(expected: Any, actual: Any, call: str, pointer: str = "") -> Iterator[dict[str, Any]]:
+def differences(
+    expected: Any, actual: Any, call: str, pointer: str = ""
+) -> Iterator[dict[str, Any]]:
     """Yield where the similarity is lost."""
     if expected == actual:
         return
     if isinstance(expected, dict) and isinstance(actual, dict):
         for name, value in expected.items():
             if name not in actual:
-                yield {"code": "missing", "call": call, "pointer": f"{pointer}/{name}", "expected": value}
+                yield {
+                    "code": "missing",
+                    "call": call,
+                    "pointer": f"{pointer}/{name}",
+                    "expected": value,
+                }
             else:
                 yield from differences(value, actual[name], call, f"{pointer}/{name}")
     else:
-        yield {"code": "wrong", "call": call, "pointer": pointer, "expected": expected, "actual": actual}
+        yield {
+            "code": "wrong",
+            "call": call,
+            "pointer": pointer,
+            "expected": expected,
+            "actual": actual,
+        }
 
 
 def accepted(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -78,7 +93,9 @@ def accepted(value: Any, schema: Mapping[str, Any]) -> bool:
     return isinstance(value, TYPES[kind]) if kind in TYPES else True
 
 
-def callable_with(arguments: Mapping[str, Any], name: str, tools: Sequence[Mapping[str, Any]]) -> bool:
+def callable_with(
+    arguments: Mapping[str, Any], name: str, tools: Sequence[Mapping[str, Any]]
+) -> bool:
     """Return whether the called tool takes these arguments."""
     for tool in tools:
         function = tool["function"]
@@ -88,7 +105,10 @@ def callable_with(arguments: Mapping[str, Any], name: str, tools: Sequence[Mappi
             for each in declared["required"]:
                 if each not in arguments:
                     return False
-            return all(each not in known or accepted(value, known[each]) for each, value in arguments.items())
+            return all(
+                each not in known or accepted(value, known[each])
+                for each, value in arguments.items()
+            )
     return False
 
 
@@ -100,7 +120,9 @@ class Totals:
         """Scores by model and task."""
         self.check: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         self.trials: defaultdict[str, set[int]] = defaultdict(set)
-        self.expected = self.called = self.made = self.selected = self.fitting = self.executed = self.broken = 0
+        self.expected = self.called = self.made = self.selected = self.fitting = self.executed = (
+            self.broken
+        ) = 0
 
     def figures(self) -> dict[str, Any]:
         """Return the figures."""
@@ -111,12 +133,21 @@ class Totals:
             "partial": clustered(self.partial),
             "successes": sum(right.values()),
             "pass_hat_k": {
-                str(k): sum(math.comb(c, k) / math.comb(n, k) * times for (n, c), times in tasks.items()) / len(right)
+                str(k): sum(
+                    math.comb(c, k) / math.comb(n, k) * times for (n, c), times in tasks.items()
+                )
+                / len(right)
                 for k in range(1, most + 1)
             },
-            "calls": {"expected_calls": self.expected, "called": self.called, "made_calls": self.made},
+            "calls": {
+                "expected_calls": self.expected,
+                "called": self.called,
+                "made_calls": self.made,
+            },
             "deepfabric": clustered(self.check),
-            "correct": dict(zip(VERDICTS, (self.selected, self.fitting, self.executed), strict=True)),
+            "correct": dict(
+                zip(VERDICTS, (self.selected, self.fitting, self.executed), strict=True)
+            ),
             "processing_errors": self.broken,
         }
 
@@ -159,13 +190,25 @@ def grade(path: Path, rows: Path | None = None) -> dict[str, Any]:
             check = 0.4 * verdict[0] + 0.35 * verdict[1] + 0.25 * verdict[2]
             key = record["model"], record["id"]
             totals.partial[key].append(partial)
-            if not made or made[0][1] is not None:  # a call that cannot be read has failed, it has no score
+            if (
+                not made or made[0][1] is not None
+            ):  # a call that cannot be read has failed, it has no score
                 totals.check[key].append(check)
             totals.trials[key[0]].add(record["run"])
             if out is not None:
                 kept = {name: record[name] for name in ("id", "model", "run", "input", "facets")}
-                grades = {"partial": partial, "deepfabric": check, **dict(zip(VERDICTS, verdict, strict=True))}
-                row = {**kept, "expected": expected, "made": made, "grades": grades, "reasons": reasons}
+                grades = {
+                    "partial": partial,
+                    "deepfabric": check,
+                    **dict(zip(VERDICTS, verdict, strict=True)),
+                }
+                row = {
+                    **kept,
+                    "expected": expected,
+                    "made": made,
+                    "grades": grades,
+                    "reasons": reasons,
+                }
                 out.write(dumps(row) + b"\n")
     if out is not None:
         out.close()
@@ -201,7 +244,10 @@ def credit(
 
 
 def checked(
-    expected: Sequence[Mapping[str, Any]], made: Calls, tools: Sequence[Mapping[str, Any]], totals: Totals
+    expected: Sequence[Mapping[str, Any]],
+    made: Calls,
+    tools: Sequence[Mapping[str, Any]],
+    totals: Totals,
 ) -> tuple[bool, bool, bool]:
     """Return the verdicts on the first call."""
     if not made:
@@ -219,7 +265,7 @@ def checked(
     return selected, fitting, executed
 
 
-# -------------------------------------------------------------------------------------------------- the same figures
+# --------------------------------------------------------------------------------------------------
 
 
 def figures_of(report: Any) -> dict[str, Any]:
@@ -232,7 +278,10 @@ def figures_of(report: Any) -> dict[str, Any]:
         "partial": {name: partial["mean"][name] for name in names},
         "successes": report.metrics["by_metric"]["partial"]["passed_attempts"],
         "pass_hat_k": {k: value for k, value in reliable["pass_hat_k"].items() if k in most},
-        "calls": {name: partial["partial_statistics"][name] for name in ("expected_calls", "called", "made_calls")},
+        "calls": {
+            name: partial["partial_statistics"][name]
+            for name in ("expected_calls", "called", "made_calls")
+        },
         "deepfabric": {name: deepfabric["mean"][name] for name in names},
         "correct": {name: verdicts[f"{name}_correct"] for name in VERDICTS},
         "processing_errors": verdicts["processing_errors"],
@@ -240,7 +289,10 @@ def figures_of(report: Any) -> dict[str, Any]:
 
 
 def unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any], place: str = "") -> list[str]:
-    """Return where two sets of figures differ: counts at all, fractions by more than 1e-12 of their size."""
+    """Return where two sets of figures differ.
+
+    Counts at all, fractions by more than 1e-12 of their size.
+    """
     if ours.keys() != theirs.keys():
         return [f"{place}: {sorted(ours)} and {sorted(theirs)}"]
     found = []
@@ -254,7 +306,11 @@ def unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any], place: str = "")
 
 
 def _near(one: Any, other: Any) -> bool:
-    return isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12)
+    return (
+        isinstance(one, float)
+        and isinstance(other, float)
+        and math.isclose(one, other, rel_tol=1e-12)
+    )
 
 
 if __name__ == "__main__":

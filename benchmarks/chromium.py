@@ -1,4 +1,7 @@
-"""A headless Chromium spoken to over its DevTools pipe: nothing to install but the browser, no port, no network."""
+"""A headless Chromium spoken to over its DevTools pipe.
+
+Nothing to install but the browser, no port, no network.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,9 @@ class Tab:
     def attach(self) -> None:
         """Open an empty page and listen to its console, its log and its network."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
@@ -82,7 +87,10 @@ class Tab:
             time.sleep(0.02)
 
     def _holds(self, condition: str) -> bool:
-        """Return whether a script expression is true; it is not yet where the page was left while it was asked."""
+        """Return whether a script expression is true.
+
+        It is not yet where the page was left while it was asked.
+        """
         try:
             return bool(self.run(condition))
         except BrowserError as error:
@@ -94,7 +102,9 @@ class Tab:
         """Open a page and wait until it has loaded."""
         self.events.clear()
         self.send("Page.navigate", url=url)
-        self.wait(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
+        self.wait(
+            f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})"
+        )
 
     def visit(self, url: str, **window: Any) -> None:
         """Open a page afresh in a window as ``emulate`` sets it."""
@@ -104,7 +114,9 @@ class Tab:
 
     def run(self, expression: str) -> Any:
         """Return the value of a script expression."""
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         _check("exceptionDetails" not in answer, f"{answer.get('exceptionDetails')}")
         return answer["result"].get("value")
 
@@ -113,14 +125,25 @@ class Tab:
         text = {"Enter": "\r", " ": " "}.get(name, "")
         for kind in ("keyDown", "keyUp"):
             more = {"text": text} if text and kind == "keyDown" else {}
-            self.send("Input.dispatchKeyEvent", type=kind, key=name, windowsVirtualKeyCode=code, **more)
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=name, windowsVirtualKeyCode=code, **more
+            )
 
-    def emulate(self, *, width: int = 1280, height: int = 900, scheme: str = "light", scripts: bool = True) -> None:
+    def emulate(
+        self, *, width: int = 1280, height: int = 900, scheme: str = "light", scripts: bool = True
+    ) -> None:
         """Set the window, the colour scheme and whether scripts run."""
         self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         self.send("Emulation.setScriptExecutionDisabled", value=not scripts)
 
     def messages(self) -> list[dict[str, Any]]:
@@ -130,28 +153,49 @@ class Tab:
 
     def requests(self) -> list[str]:
         """Return the address of every request made."""
-        started = (event for event in self.events if event.get("method") == "Network.requestWillBeSent")
+        started = (
+            event for event in self.events if event.get("method") == "Network.requestWillBeSent"
+        )
         return [event["params"]["request"]["url"] for event in started]
 
 
 def browser() -> str | None:
-    """Return the browser's program, None where there is none; GRADESTACK_CHROMIUM names one elsewhere."""
-    return os.environ.get("GRADESTACK_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    """Return the browser's program, None where there is none.
+
+    GRADESTACK_CHROMIUM names one elsewhere.
+    """
+    return os.environ.get("GRADESTACK_CHROMIUM") or next(
+        filter(None, map(shutil.which, _NAMES)), None
+    )
 
 
 @contextlib.contextmanager
 def chromium(program: str) -> Iterator[Tab]:
     """Give a page of a fresh browser, which ends with it."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, _started(program, profile) as tab:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        _started(program, profile) as tab,
+    ):
         yield tab
 
 
 @contextlib.contextmanager
 def _started(browser: str, profile: str) -> Iterator[Tab]:
     into, out = os.pipe(), os.pipe()
-    options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe")
-    quiet = ("--disable-background-networking", "--disable-component-update", "--disable-extensions")
-    # The browser reads commands from descriptor 3 and writes answers to 4; the shell puts ours there.
+    options = (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--remote-debugging-pipe",
+    )
+    quiet = (
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-extensions",
+    )
+    # The browser reads commands from descriptor 3 and writes answers to 4; the shell puts ours
+    # there.
     script = f'exec "$@" 3<&{into[0]} 4>&{out[1]}'
     process = subprocess.Popen(  # noqa: S603 - the browser found above
         ["bash", "-c", script, "chromium", browser, *options, *quiet, f"--user-data-dir={profile}"],  # noqa: S607 - every shell is somewhere else

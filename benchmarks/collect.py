@@ -2,9 +2,10 @@
 
     python benchmarks/collect.py [--only NAME ...] [--output FILE] [--cache DIRECTORY]
 
-Every script runs in a process of its own; one that fails has its reason in the results and costs no other its figures.
-No figure is typed by hand: what is to be reached comes from the scripts' tables, remarks from benchmarks/notes.md.
-The exit code is 1 when a script failed; a figure that misses its bound does not count as that.
+Every script runs in a process of its own; one that fails has its reason in the results and costs no
+other its figures. No figure is typed by hand: what is to be reached comes from the scripts' tables,
+remarks from benchmarks/notes.md. The exit code is 1 when a script failed; a figure that misses its
+bound does not count as that.
 """
 
 from __future__ import annotations
@@ -41,9 +42,23 @@ SCRIPTS = (
     "profile_run",
 )
 """Scripts that make a table, in the order they run."""
-PRINTING = {"deepfabric_baseline": "DeepFabric against its way of working", "orchestration": "Graph edit distance"}
+PRINTING = {
+    "deepfabric_baseline": "DeepFabric against its way of working",
+    "orchestration": "Graph edit distance",
+}
 """Scripts that print what they found, with the heading it gets."""
-PACKAGES = ("gradestack", "attrs", "cattrs", "click", "distributed", "msgspec", "networkx", "orjson", "pluggy", "rich")
+PACKAGES = (
+    "gradestack",
+    "attrs",
+    "cattrs",
+    "click",
+    "distributed",
+    "msgspec",
+    "networkx",
+    "orjson",
+    "pluggy",
+    "rich",
+)
 LIMIT = 1_500
 """Seconds one script may take."""
 
@@ -65,10 +80,13 @@ class Section:
             body = f"Failed: {self.failed}"
         else:
             body = self.table.markdown() if self.table is not None else f"```text\n{self.text}\n```"
-        return f"### {self.title}\n\n`benchmarks/{self.name}.py`, {self.seconds:.0f} s in all.\n\n{body}\n"
+        return (
+            f"### {self.title}\n\n`benchmarks/{self.name}.py`, {self.seconds:.0f} s in "
+            f"all.\n\n{body}\n"
+        )
 
 
-# ------------------------------------------------------------------------------------------------------ running
+# --------------------------------------------------------------------------------------------------
 
 
 def run(name: str, work: Path, cache: Path, extra: Sequence[str]) -> Section:
@@ -81,9 +99,13 @@ def run(name: str, work: Path, cache: Path, extra: Sequence[str]) -> Section:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)  # noqa: S603 - our own
     except subprocess.TimeoutExpired:
-        return Section(name=name, title=title, seconds=LIMIT, failed=f"not finished after {LIMIT} s")
+        return Section(
+            name=name, title=title, seconds=LIMIT, failed=f"not finished after {LIMIT} s"
+        )
     seconds = time.perf_counter() - started
-    if name in PRINTING and done.returncode in {0, 1} and done.stdout.strip():  # 1: a bound of its own is missed
+    if (
+        name in PRINTING and done.returncode in {0, 1} and done.stdout.strip()
+    ):  # 1: a bound of its own is missed
         return Section(name=name, title=title, seconds=seconds, text=done.stdout.rstrip())
     if done.returncode != 0 or not output.exists():
         said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
@@ -93,13 +115,17 @@ def run(name: str, work: Path, cache: Path, extra: Sequence[str]) -> Section:
     return Section(name=name, title=table.title, seconds=seconds, table=table)
 
 
-# ------------------------------------------------------------------------------------------------------ writing
+# --------------------------------------------------------------------------------------------------
 
 
 def processor() -> str:
     """Return the name of the processor."""
     listing = Path("/proc/cpuinfo")
-    lines = listing.read_text(encoding="utf-8", errors="replace").splitlines() if listing.exists() else []
+    lines = (
+        listing.read_text(encoding="utf-8", errors="replace").splitlines()
+        if listing.exists()
+        else []
+    )
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
 
@@ -140,7 +166,9 @@ def bound(each: Reach, value: float) -> str:
 def reach(sections: Sequence[Section]) -> tuple[list[str], list[Reach]]:
     """Return the table of what is to be reached, and what misses its bound."""
     lines = ["| what | must | aim | measured | met |", "| --- | --- | --- | --- | --- |"]
-    all_of_them = [each for section in sections if section.table is not None for each in section.table.reach]
+    all_of_them = [
+        each for section in sections if section.table is not None for each in section.table.reach
+    ]
     for each in all_of_them:
         figures = f"{bound(each, each.must)} | {bound(each, each.aim)} | {cell(each.measured)}"
         lines.append(f"| {each.what} | {figures} | {each.verdict} |")
@@ -150,12 +178,19 @@ def reach(sections: Sequence[Section]) -> tuple[list[str], list[Reach]]:
 def results(sections: Sequence[Section], load: str, notes: str) -> str:
     """Return the text of RESULTS.md."""
     lines, missed = reach(sections)
-    short = [f"- {each.what}: {cell(each.measured)}, aim {bound(each, each.aim)}" for each in missed]
-    failed = [f"- `{section.name}` failed: {section.failed}" for section in sections if section.failed]
+    short = [
+        f"- {each.what}: {cell(each.measured)}, aim {bound(each, each.aim)}" for each in missed
+    ]
+    failed = [
+        f"- `{section.name}` failed: {section.failed}" for section in sections if section.failed
+    ]
     where = "[docs/benchmarks.md](../docs/benchmarks.md)"
     parts = [
         "# Benchmark results",
-        f"Written by `make bench`; {where} says what each table means. Compare figures within one table only.",
+        (
+            f"Written by `make bench`; {where} says what each table means. Compare figures within one "
+            "table only."
+        ),
         "\n".join(machine(load)),
         "## Reach",
         "\n".join(lines),
@@ -171,14 +206,22 @@ def results(sections: Sequence[Section], load: str, notes: str) -> str:
 def main() -> int:
     names = [*SCRIPTS, *PRINTING]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument(
+        "--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
     parser.add_argument("--output", type=Path, default=HERE / "RESULTS.md")
-    parser.add_argument("--cache", type=Path, help="directory that keeps the virtual environments of peers")
+    parser.add_argument(
+        "--cache", type=Path, help="directory that keeps the virtual environments of peers"
+    )
     parser.add_argument("--records", type=int, help="records of every script, for a quick try")
     parser.add_argument("--rounds", type=int, help="rounds of every script, for a quick try")
     given = parser.parse_args()
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    extra = [f"--{name}={value}" for name in ("records", "rounds") if (value := getattr(given, name)) is not None]
+    extra = [
+        f"--{name}={value}"
+        for name in ("records", "rounds")
+        if (value := getattr(given, name)) is not None
+    ]
     notes = HERE / "notes.md"
     if given.cache is not None:
         given.cache.mkdir(parents=True, exist_ok=True)
@@ -189,7 +232,11 @@ def main() -> int:
         for name in given.only:
             print(f"{name} ...", end=" ", flush=True)
             section = run(name, work, cache, extra)
-            print(f"{section.seconds:.0f} s" + (f", failed: {section.failed}" if section.failed else ""), flush=True)
+            print(
+                f"{section.seconds:.0f} s"
+                + (f", failed: {section.failed}" if section.failed else ""),
+                flush=True,
+            )
             sections.append(section)
     said = notes.read_text(encoding="utf-8") if notes.exists() else ""
     given.output.write_text(results(sections, load, said), encoding="utf-8")

@@ -1,12 +1,15 @@
-"""How often the intervals hold the true figure, by simulation: scenarios of tasks, runs and rates, and what is asked.
+"""How often the intervals hold the true figure, by simulation.
+
+Scenarios of tasks, runs and rates, and what is asked.
 
     python benchmarks/coverage.py [--repetitions 400] [--set NAME ...]
 
-A task's success probability is drawn from a beta distribution of mean mu and intra-class correlation rho, its runs
-from that probability. Seeds stand in this file: the same repetitions give the same table. A scenario below 93 % is run
-again ten times as often and must then reach 91 %; the average of a set must lie between 93 and 97.5 %, of what lies
-near its ends or hangs on few tasks above 93 %. Data sets whose figure has no interval, but a reason, are counted apart.
-Exit code 1 otherwise.
+A task's success probability is drawn from a beta distribution of mean mu and intra-class
+correlation rho, its runs from that probability. Seeds stand in this file: the same repetitions give
+the same table. A scenario below 93 % is run again ten times as often and must then reach 91 %; the
+average of a set must lie between 93 and 97.5 %, of what lies near its ends or hangs on few tasks
+above 93 %. Data sets whose figure has no interval, but a reason, are counted apart. Exit code 1
+otherwise.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ JUDGES = (
     (200, 60, 0.6, 0.85, 0.8, False),
     (2000, 100, 0.8, 0.97, 0.5, True),
 )
-"""Samples, labels, share people pass, sensitivity, specificity, and whether half the labels are of its passes."""
+"""Samples, labels, share people pass, sensitivity, specificity, and whether half the labels are of
+its passes.
+"""
 SEED = 20261122
 LEAST, LEAST_AGAIN, AGAIN = 0.93, 0.91, 10
 MEAN_LEAST, MEAN_MOST = 0.93, 0.975
@@ -74,7 +79,11 @@ def ends_of(
     amount: bool = False,
 ) -> Ends:
     """Return the ends of the interval of the one figure of sums."""
-    return both(interval(next(iter(jackknife(figure, cells, width).values())), 1, share=not amount, amount=amount))
+    return both(
+        interval(
+            next(iter(jackknife(figure, cells, width).values())), 1, share=not amount, amount=amount
+        )
+    )
 
 
 def both(found: Interval) -> Ends:
@@ -91,14 +100,26 @@ def rates() -> Iterator[Scenario]:
     """Rates of runs that pass."""
     for tasks, runs, (mu, rho) in product(TASKS, (1, 4, 8), RATES):
 
-        def draw(rng: random.Random, tasks: int = tasks, runs: int = runs, mu: float = mu, rho: float = rho) -> Ends:
-            return ends_of(mean, Counter((runs, passes(rng, beta(rng, mu, rho), runs)) for _ in range(tasks)), 2)
+        def draw(
+            rng: random.Random,
+            tasks: int = tasks,
+            runs: int = runs,
+            mu: float = mu,
+            rho: float = rho,
+        ) -> Ends:
+            return ends_of(
+                mean,
+                Counter((runs, passes(rng, beta(rng, mu, rho), runs)) for _ in range(tasks)),
+                2,
+            )
 
         yield f"{tasks} x {runs}, {mu}, {rho}", mu, draw
 
 
 def pass_hat_k(
-    rates: Sequence[tuple[float, float]], sizes: Sequence[int] = TASKS, of: Sequence[tuple[int, int]] = OF_K
+    rates: Sequence[tuple[float, float]],
+    sizes: Sequence[int] = TASKS,
+    of: Sequence[tuple[int, int]] = OF_K,
 ) -> Iterator[Scenario]:
     """pass^k of eight runs a task, and of four; pass@k is 1 less that of failures."""
     for tasks, (runs, k), (mu, rho) in product(sizes, of, rates):
@@ -106,10 +127,17 @@ def pass_hat_k(
         true = math.prod((a + step) / (a + b + step) for step in range(k))
 
         def draw(
-            rng: random.Random, tasks: int = tasks, runs: int = runs, k: int = k, mu: float = mu, rho: float = rho
+            rng: random.Random,
+            tasks: int = tasks,
+            runs: int = runs,
+            k: int = k,
+            mu: float = mu,
+            rho: float = rho,
         ) -> Ends:
             passed = (passes(rng, beta(rng, mu, rho), runs) for _ in range(tasks))
-            return ends_of(mean, Counter((1, math.comb(each, k) / math.comb(runs, k)) for each in passed), 2)
+            return ends_of(
+                mean, Counter((1, math.comb(each, k) / math.comb(runs, k)) for each in passed), 2
+            )
 
         yield f"{tasks} x {runs}, pass^{k}, {mu}, {rho}", true, draw
 
@@ -118,7 +146,13 @@ def scores_between() -> Iterator[Scenario]:
     """Scores between 0 and 1, many of them at both ends."""
     for tasks, runs, (mu, rho) in product(TASKS, (1, 4), ((0.6, 0.4), (0.85, 0.3))):
 
-        def draw(rng: random.Random, tasks: int = tasks, runs: int = runs, mu: float = mu, rho: float = rho) -> Ends:
+        def draw(
+            rng: random.Random,
+            tasks: int = tasks,
+            runs: int = runs,
+            mu: float = mu,
+            rho: float = rho,
+        ) -> Ends:
             cells: Counter[tuple[float, ...]] = Counter()
             for _ in range(tasks):
                 chance = beta(rng, mu, rho)
@@ -136,7 +170,8 @@ def macro_f1(sizes: Sequence[int] = TASKS, rare: Sequence[float] = (0.1,)) -> It
         shares = [*[each * (1 - least) / 0.9 for each in (0.4, 0.3, 0.2)], least]
         predicted = [right * share + (1 - right) * (1 - share) / 3 for share in shares]
         true = statistics.fmean(
-            2 * right * share / (share + made) for share, made in zip(shares, predicted, strict=True)
+            2 * right * share / (share + made)
+            for share, made in zip(shares, predicted, strict=True)
         )
 
         def draw(
@@ -158,25 +193,41 @@ def macro_f1(sizes: Sequence[int] = TASKS, rare: Sequence[float] = (0.1,)) -> It
 
 
 def amounts() -> Iterator[Scenario]:
-    """Means of tokens, seconds, dollars: lognormal by task, sigma the deviation of logarithms, half of it by run."""
+    """Means of tokens, seconds, dollars.
+
+    Lognormal by task, sigma the deviation of logarithms, half of it by run.
+    """
     for tasks, runs, sigma in product((10, 20, 50, 100, 200), (1, 4), (0.5, 1, 1.25, 1.5)):
         true = math.exp((sigma**2 + (sigma / 2) ** 2 * (runs > 1)) / 2)
 
-        def draw(rng: random.Random, tasks: int = tasks, runs: int = runs, sigma: float = sigma) -> Ends:
+        def draw(
+            rng: random.Random, tasks: int = tasks, runs: int = runs, sigma: float = sigma
+        ) -> Ends:
             cells: Counter[tuple[float, ...]] = Counter()
             for _ in range(tasks):
                 level = rng.gauss(0, sigma)
-                cells[runs, math.fsum(math.exp(level + (runs > 1) * rng.gauss(0, sigma / 2)) for _ in range(runs))] += 1
+                cells[
+                    runs,
+                    math.fsum(
+                        math.exp(level + (runs > 1) * rng.gauss(0, sigma / 2)) for _ in range(runs)
+                    ),
+                ] += 1
             return ends_of(mean, cells, 2, amount=True)
 
         yield f"{tasks} x {runs}, sigma {sigma}", true, draw
 
 
 def counts() -> Iterator[Scenario]:
-    """Means of counts: steps of a run, 1 and more, and calls of one kind, few or none, geometric by task."""
-    for tasks, (least, level) in product((10, 20, 50, 100, 200), ((1, 4.0), (1, 12.0), (0, 0.5), (0, 2.0))):
+    """Means of counts: steps of a run, 1 and more, and calls of one kind, few or none, geometric by
+    task.
+    """
+    for tasks, (least, level) in product(
+        (10, 20, 50, 100, 200), ((1, 4.0), (1, 12.0), (0, 0.5), (0, 2.0))
+    ):
 
-        def draw(rng: random.Random, tasks: int = tasks, least: int = least, level: float = level) -> Ends:
+        def draw(
+            rng: random.Random, tasks: int = tasks, least: int = least, level: float = level
+        ) -> Ends:
             stop = math.log(level / (1 + level))
             drawn = (least + int(math.log(1 - rng.random()) / stop) for _ in range(tasks))
             return ends_of(mean, Counter((1, float(each)) for each in drawn), 2, amount=True)
@@ -188,11 +239,21 @@ def paired() -> Iterator[Scenario]:
     """The difference of two models on the same tasks."""
     for tasks, runs, (mu, rho) in product(TASKS, (1, 4, 8), ((0.5, 0.5), (0.9, 0.3))):
 
-        def draw(rng: random.Random, tasks: int = tasks, runs: int = runs, mu: float = mu, rho: float = rho) -> Ends:
+        def draw(
+            rng: random.Random,
+            tasks: int = tasks,
+            runs: int = runs,
+            mu: float = mu,
+            rho: float = rho,
+        ) -> Ends:
             chances = [beta(rng, mu, rho) for _ in range(tasks)]
-            gaps = [(passes(rng, 0.9 * each, runs) - passes(rng, each, runs)) / runs for each in chances]
+            gaps = [
+                (passes(rng, 0.9 * each, runs) - passes(rng, each, runs)) / runs for each in chances
+            ]
             stderr = statistics.stdev(gaps) / math.sqrt(tasks)
-            return both(interval(Estimate(statistics.fmean(gaps), stderr, tasks), tasks, share=False))
+            return both(
+                interval(Estimate(statistics.fmean(gaps), stderr, tasks), tasks, share=False)
+            )
 
         yield f"{tasks} x {runs}, {mu}, {rho}", -0.1 * mu, draw
 
@@ -203,16 +264,23 @@ def several_models() -> Iterator[Scenario]:
 
         def draw(rng: random.Random, tasks: int = tasks, models: int = models) -> Ends:
             chances = [beta(rng, 0.42, 0.55) for _ in range(tasks)]
-            return ends_of(mean, Counter((4 * models, passes(rng, each, 4 * models)) for each in chances), 2)
+            return ends_of(
+                mean, Counter((4 * models, passes(rng, each, 4 * models)) for each in chances), 2
+            )
 
         yield f"{tasks}, {models} models", 0.42, draw
 
 
 def judged() -> Iterator[Scenario]:
-    """The share that people would pass, by a judge's verdicts and labels of some samples: drawn, or half by verdict."""
+    """The share that people would pass, by a judge's verdicts and labels of some samples.
+
+    Drawn, or half by verdict.
+    """
 
     def rate(judged: float, passed: float, *cells: float) -> dict[str, float | None]:
-        found = Calibrated().estimate(judged=judged, passed=passed, **dict(zip(CELLS, cells, strict=True)))
+        found = Calibrated().estimate(
+            judged=judged, passed=passed, **dict(zip(CELLS, cells, strict=True))
+        )
         return {"rate": found["rate"]}
 
     for size, labels, share, sensitivity, specificity, picked in JUDGES:
@@ -229,17 +297,34 @@ def judged() -> Iterator[Scenario]:
             runs = [(good, rng.random() < chances[good]) for good in people]
             if picked:
                 runs.sort(key=lambda run: run[1])
-                runs = [runs[at] for pair in zip(range(size), reversed(range(size)), strict=True) for at in pair][:size]
+                runs = [
+                    runs[at]
+                    for pair in zip(range(size), reversed(range(size)), strict=True)
+                    for at in pair
+                ][:size]
             cells: Counter[tuple[float, ...]] = Counter()
             for at, (good, passed) in enumerate(runs):
                 cell = 2 * (not passed) + (not good)
-                cells[1, passed, *(float(at < labels and each == cell) for each in range(len(CELLS)))] += 1
+                cells[
+                    1, passed, *(float(at < labels and each == cell) for each in range(len(CELLS)))
+                ] += 1
             return ends_of(rate, cells, 2 + len(CELLS))
 
-        yield f"{size}, {labels} labels{' by verdict' * picked}, {share}, {sensitivity}, {specificity}", share, draw
+        yield (
+            (
+                f"{size}, {labels} labels{' by verdict' * picked}, {share}, {sensitivity}, "
+                f"{specificity}"
+            ),
+            share,
+            draw,
+        )
 
 
-NEAR, RARE, UNEVEN = "pass^k and 1 - pass@k near 0", "macro-F1, a class of 2 to 10 %", "tokens, seconds, dollars"
+NEAR, RARE, UNEVEN = (
+    "pass^k and 1 - pass@k near 0",
+    "macro-F1, a class of 2 to 10 %",
+    "tokens, seconds, dollars",
+)
 WIDE = {NEAR, RARE, UNEVEN}
 """Whose average may be above 97.5 %: few tasks decide."""
 SETS: dict[str, Callable[[], Iterator[Scenario]]] = {
@@ -258,7 +343,9 @@ SETS: dict[str, Callable[[], Iterator[Scenario]]] = {
 
 
 def covered(scenario: Scenario, repetitions: int) -> tuple[float, float]:
-    """Return the share of intervals that hold the true figure, and that of data sets without an interval."""
+    """Return the share of intervals that hold the true figure, and that of data sets without an
+    interval.
+    """
     name, true, draw = scenario
     rng = random.Random(f"{SEED} {name} {repetitions}")
     held = none = 0
@@ -271,7 +358,9 @@ def covered(scenario: Scenario, repetitions: int) -> tuple[float, float]:
 
 def main() -> int:
     """Print the table; return 1 where what is asked does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--set", dest="sets", action="append", choices=SETS)
     given = parser.parse_args()
@@ -292,7 +381,15 @@ def main() -> int:
         if average < MEAN_LEAST or (average > MEAN_MOST and name not in WIDE):
             problems.append(f"{name}: {average:.3f} on average")
         below, above = sum(each < LEAST for each in shares), sum(each > 0.97 for each in shares)
-        row = (name, len(shares), f"{min(shares):.3f}", f"{average:.3f}", len(shares) - below - above, below, above)
+        row = (
+            name,
+            len(shares),
+            f"{min(shares):.3f}",
+            f"{average:.3f}",
+            len(shares) - below - above,
+            below,
+            above,
+        )
         print(f"| {' | '.join(map(str, (*row, f'{without:.2f}')))} |", flush=True)
     for problem in problems:
         print(f"not held: {problem}")

@@ -1,16 +1,17 @@
 """How much faster than the per-sample way of working are the DeepFabric components?
 
-The baseline works as DeepFabric 4.3 does, written from its behaviour: every sample's record is validated twice, its
-tool schemas are converted to validated definition objects twice, the reply is parsed, the call graded, and a validated
-result record built. Its models are attrs classes with validators; that makes it no slower than the original (measured
-side by side when this was written: original 269, baseline 205 microseconds per sample).
+The baseline works as DeepFabric 4.3 does, written from its behaviour: every sample's record is
+validated twice, its tool schemas are converted to validated definition objects twice, the reply is
+parsed, the call graded, and a validated result record built. Its models are attrs classes with
+validators; that makes it no slower than the original (measured side by side when this was written:
+original 269, baseline 205 microseconds per sample).
 
     python benchmarks/deepfabric_baseline.py --samples 20000 --repeats 5
 
-Both sides run in one process on the same seeded data, in turns, with the garbage collector on; the table shows the
-median CPU time per sample over the repeats, and the ratio to the baseline that starts from the same place. The verdicts
-of both sides are compared before anything is timed. The exit code is 1 when grading misses the target or a verdict
-differs.
+Both sides run in one process on the same seeded data, in turns, with the garbage collector on; the
+table shows the median CPU time per sample over the repeats, and the ratio to the baseline that
+starts from the same place. The verdicts of both sides are compared before anything is timed. The
+exit code is 1 when grading misses the target or a verdict differs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry
 
 TARGET = 15
-TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
+TYPES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+}
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -43,7 +51,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------- the baseline
+# --------------------------------------------------------------------------------------------------
 
 
 Validator = Callable[[Any, "attrs.Attribute[Any]", Any], Any]
@@ -168,7 +176,9 @@ def definition(raw: dict[str, Any]) -> Tool:
         default = declared.get("default")
         text = str(default) if default is not None else ""
         kind = TYPES.get(declared.get("type", "string"), "str")
-        parameters.append(Parameter(name, kind, declared.get("description", ""), name in required, text))
+        parameters.append(
+            Parameter(name, kind, declared.get("description", ""), name in required, text)
+        )
     return Tool(function.get("name", ""), function.get("description", ""), parameters)
 
 
@@ -176,18 +186,25 @@ def accepted(arguments: dict[str, Any], tool: Tool) -> bool:
     known = {parameter.name: parameter for parameter in tool.parameters}
     if any(parameter.required and name not in arguments for name, parameter in known.items()):
         return False
-    return all(CHECKS[known[name].kind](value) for name, value in arguments.items() if name in known)
+    return all(
+        CHECKS[known[name].kind](value) for name, value in arguments.items() if name in known
+    )
 
 
 def baseline(row: int, raw: dict[str, Any], reply: dict[str, Any]) -> tuple[bool, bool, bool]:
-    """Grade one sample the per-sample way; samples with an expected call and a snapshot only, as the data has."""
+    """Grade one sample the per-sample way.
+
+    Samples with an expected call and a snapshot only, as the data has.
+    """
     record = Record(**raw)
     query = next(said.content or "" for said in record.messages if said.role == "user")
     expected = record.tool_context.executions[0]
     wanted = json.loads(expected.arguments)
     truth = [definition(tool) for tool in record.tools or ()]
     next((tool for tool in truth if tool.name == expected.function_name), None)
-    answer = record.final_answer or next(said.content for said in reversed(record.messages) if said.role == "assistant")
+    answer = record.final_answer or next(
+        said.content for said in reversed(record.messages) if said.role == "assistant"
+    )
     for message in raw["messages"]:
         if message["role"] == "assistant":
             break
@@ -217,11 +234,14 @@ def baseline(row: int, raw: dict[str, Any], reply: dict[str, Any]) -> tuple[bool
     return result.tool_selection_correct, result.parameters_correct, result.execution_valid
 
 
-# -------------------------------------------------------------------------------------------------------- the data
+# --------------------------------------------------------------------------------------------------
 
 
 def synthetic(samples: int, seed: int, toolsets: int) -> Iterator[bytes]:
-    """Yield joined lines: 9 tools of 2 to 5 parameters each, about a third of the replies wrong in some way."""
+    """Yield joined lines.
+
+    9 tools of 2 to 5 parameters each, about a third of the replies wrong in some way.
+    """
     source = random.Random(seed)
     make: dict[str, Callable[[], Any]] = {
         "string": lambda: f"value {source.randrange(100)}",
@@ -235,7 +255,10 @@ def synthetic(samples: int, seed: int, toolsets: int) -> Iterator[bytes]:
     for number in range(samples):
         tools = source.choice(snapshots)
         function = source.choice(tools)["function"]
-        right = {name: make[declared["type"]]() for name, declared in function["parameters"]["properties"].items()}
+        right = {
+            name: make[declared["type"]]()
+            for name, declared in function["parameters"]["properties"].items()
+        }
         made, name = dict(right), function["name"]
         luck = source.random()
         if luck < 0.15:
@@ -251,7 +274,10 @@ def synthetic(samples: int, seed: int, toolsets: int) -> Iterator[bytes]:
 
 def _tool(source: random.Random, at: int, number: int) -> dict[str, Any]:
     properties = {
-        f"parameter_{name}": {"type": source.choice(list(TYPES)), "description": "What this parameter is about"}
+        f"parameter_{name}": {
+            "type": source.choice(list(TYPES)),
+            "description": "What this parameter is about",
+        }
         for name in range(source.randrange(2, 6))
     }
     return {
@@ -277,13 +303,20 @@ def _sample(number: int, tools: list[dict[str, Any]], name: str, arguments: str)
         ],
         "tools": tools,
         "tool_context": {
-            "executions": [{"function_name": name, "arguments": arguments, "reasoning": "needed", "result": "done"}]
+            "executions": [
+                {
+                    "function_name": name,
+                    "arguments": arguments,
+                    "reasoning": "needed",
+                    "result": "done",
+                }
+            ]
         },
         "metadata": {"conversation_type": "basic"},
     }
 
 
-# --------------------------------------------------------------------------------------------------------- the runs
+# --------------------------------------------------------------------------------------------------
 
 Work = Callable[[], Any]
 
@@ -294,7 +327,10 @@ def verdicts(decoded: list[dict[str, Any]], grader: DeepFabric) -> tuple[int, li
     for row, line in enumerate(decoded):
         sample = build(split_entry(line), row=row, source=_source(row), profile="upstream")
         parts = grader.grade(sample).parts
-        ours = tuple(parts[name] == 1.0 for name in ("tool_selection", "parameter_accuracy", "execution_success"))
+        ours = tuple(
+            parts[name] == 1.0
+            for name in ("tool_selection", "parameter_accuracy", "execution_success")
+        )
         differing += ours != baseline(row, line["sample"], line["recorded"])
         made.append(sample)
     return differing, made
@@ -325,17 +361,29 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
             grader.grade(made[row % distinct])
 
     def grade_and_count() -> None:
-        rows = ((made[row % distinct].id, row, None, grader.grade(made[row % distinct])) for row in range(samples))
+        rows = (
+            (made[row % distinct].id, row, None, grader.grade(made[row % distinct]))
+            for row in range(samples)
+        )
         figures({"deepfabric": {}}, rows, profile="upstream")
 
     def from_records() -> None:
         for row in range(samples):
-            grader.grade(build(split_entry(plain[row % distinct]), row=row, source=_source(row), profile="upstream"))
+            grader.grade(
+                build(
+                    split_entry(plain[row % distinct]),
+                    row=row,
+                    source=_source(row),
+                    profile="upstream",
+                )
+            )
 
     def from_lines() -> None:
         for row in range(samples):
             record = loads(lines[row % distinct])
-            grader.grade(build(split_entry(record), row=row, source=_source(row), profile="upstream"))
+            grader.grade(
+                build(split_entry(record), row=row, source=_source(row), profile="upstream")
+            )
 
     return differing, {
         "baseline: record -> verdicts": per_sample,
@@ -365,13 +413,16 @@ def main() -> int:
             times[name].append((time.process_time() - started) / chosen.samples * 1e6)
     median = {name: statistics.median(taken) for name, taken in times.items()}
     print(
-        f"{chosen.samples} samples ({len(lines)} distinct), {chosen.toolsets} snapshots of 9 tools, seed {chosen.seed}"
+        f"{chosen.samples} samples ({len(lines)} distinct), {chosen.toolsets} snapshots of 9 "
+        f"tools, seed {chosen.seed}"
     )
     print(f"verdicts that differ from the baseline's: {differing}")
     print(f"{'work':32}{'us/sample':>12}{'min':>9}{'max':>9}{'ratio':>9}")
     for name, taken in times.items():
         base = median[f"baseline: {'line' if 'line' in name else 'record'} -> verdicts"]
-        print(f"{name:32}{median[name]:12.2f}{min(taken):9.2f}{max(taken):9.2f}{base / median[name]:9.1f}")
+        print(
+            f"{name:32}{median[name]:12.2f}{min(taken):9.2f}{max(taken):9.2f}{base / median[name]:9.1f}"
+        )
     ratio = median["baseline: record -> verdicts"] / median["sample -> grade"]
     print(f"grading is {ratio:.1f} times as fast as the full per-sample path (target {TARGET})")
     return 0 if ratio >= TARGET and not differing else 1

@@ -2,10 +2,11 @@
 
     python benchmarks/dispatch.py [--records N] [--rounds N]
 
-The kernel's own way of grading samples (in blocks, with statuses, exceptions, checked numbers, and time per grader)
-against a plain list of the six bound ``grade`` methods, over the same samples in memory, in turns in one process on one
-core.
-First with built-in graders, then with six that return a constant, where nothing but the kernel's part is left.
+The kernel's own way of grading samples (in blocks, with statuses, exceptions, checked numbers, and
+time per grader) against a plain list of the six bound ``grade`` methods, over the same samples in
+memory, in turns in one process on one core.
+First with built-in graders, then with six that return a constant, where nothing but the kernel's
+part is left.
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ from typing import Any
 
 import attrs
 import jobs
-from frame import Options, Runs, Table, cell, child, failures, main, one_core, ratio, reached, take_turns
+from frame import (
+    Options,
+    Runs,
+    Table,
+    cell,
+    child,
+    failures,
+    main,
+    one_core,
+    ratio,
+    reached,
+    take_turns,
+)
 
 from gradestack import Grade, Grader, Sample
 from gradestack.grading.graders import Graders
@@ -62,14 +75,19 @@ def samples_of(path: Path, number: int) -> list[Sample]:
     reader = JsonLines()
     with path.open("rb") as file:
         lines = list(itertools.islice(file, number))
-    found = (reader.record(json.loads(line), file=path.name, ordinal=at) for at, line in enumerate(lines))
+    found = (
+        reader.record(json.loads(line), file=path.name, ordinal=at) for at, line in enumerate(lines)
+    )
     return [sample for sample in found if isinstance(sample, Sample)]
 
 
 def ways(graders: Sequence[Grader], samples: list[Sample]) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
     methods = [grader.grade for grader in graders]
-    stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
+    stages = tuple(
+        made_stage("grader", f"grader {at}", grader, "documented")
+        for at, grader in enumerate(graders)
+    )
     block = Graders(stages, (), {stage.key: () for stage in stages}, watched=0, strict=False)
 
     def plain() -> None:
@@ -110,20 +128,33 @@ def measure(options: Options) -> Table:
     shared = {"path": path, "samples": number, "rounds": options.rounds, "cores": one_core()}
     kinds = {"six built-in graders": False, "six graders returning a constant": True}
     found = take_turns(
-        {name: partial(child, {**shared, "constant": kind}, script="dispatch.py") for name, kind in kinds.items()}, 1
+        {
+            name: partial(child, {**shared, "constant": kind}, script="dispatch.py")
+            for name, kind in kinds.items()
+        },
+        1,
     )
     rows, reach = [], []
     for name, runs in found.items():
         pairs = runs.rounds[0]["rounds"] if runs.rounds else []
-        plain, kernel = (Runs([{"us": pair[side]} for pair in pairs], runs.failed) for side in (0, 1))
+        plain, kernel = (
+            Runs([{"us": pair[side]} for pair in pairs], runs.failed) for side in (0, 1)
+        )
         times = ratio(kernel, plain, "us")
         rows.append([name, cell(plain.median("us")), cell(kernel.median("us")), cell(times)])
-        reach.append(reached(f"{name} against a list of six bound methods", 1.5, 1.1, times, runs, lower=True))
+        reach.append(
+            reached(
+                f"{name} against a list of six bound methods", 1.5, 1.1, times, runs, lower=True
+            )
+        )
     return Table(
         title="Six graders through the kernel",
         columns=["graders", "list, us", "kernel, us", "ratio"],
         rows=rows,
-        notes=[f"{number} samples, {options.rounds} rounds of {REPEATS} passes; CPU time a sample.", *failures(found)],
+        notes=[
+            f"{number} samples, {options.rounds} rounds of {REPEATS} passes; CPU time a sample.",
+            *failures(found),
+        ],
         reach=reach,
     )
 

@@ -2,8 +2,9 @@
 
     python benchmarks/engines.py [--records N] [--rounds N]
 
-The same suite with every engine, in turns, each run in a fresh process that may use all cores. Results of all engines
-must be equal to the last byte; the table says so. dask is measured when the extra is installed.
+The same suite with every engine, in turns, each run in a fresh process that may use all cores.
+Results of all engines must be equal to the last byte; the table says so. dask is measured when the
+extra is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,20 @@ import sys
 from functools import partial
 from typing import Any
 
-from frame import Item, Options, Runs, Table, cell, cores, failures, main, ours, ratio, reached, take_turns
+from frame import (
+    Item,
+    Options,
+    Runs,
+    Table,
+    cell,
+    cores,
+    failures,
+    main,
+    ours,
+    ratio,
+    reached,
+    take_turns,
+)
 
 WORKERS = 2
 
@@ -51,12 +65,27 @@ def measure(options: Options) -> Table:
     two = {said: found[f"processes, {WORKERS} workers, {said}"] for said in first}
     return Table(
         title="Engines",
-        columns=["engine", "wall s", "CPU s", "1000 records/s", "speed-up", "peak MB", "worker MB", "same bytes"],
+        columns=[
+            "engine",
+            "wall s",
+            "CPU s",
+            "1000 records/s",
+            "speed-up",
+            "peak MB",
+            "worker MB",
+            "same bytes",
+        ],
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, {len(cores())} cores.",
-            "Speed-up: wall seconds of serial over those of the row, in the same round; the median.",
-            "Worker MB: peak of the largest worker process. Starting workers (and dask's cluster) is part of the time.",
+            (
+                "Speed-up: wall seconds of serial over those of the row, in the same round; the "
+                "median."
+            ),
+            (
+                "Worker MB: peak of the largest worker process. Starting workers (and dask's cluster) "
+                "is part of the time."
+            ),
             *failures(found),
         ],
         reach=[
@@ -83,7 +112,11 @@ def _row(name: str, runs: Runs, serial: Runs) -> list[str]:
         cell(ratio(serial, runs)),
         cell(runs.median("peak"), ".0f"),
         cell(None if name.startswith("serial") else runs.median("children"), ".0f"),
-        "–" if runs.failed else "yes" if digest is not None and digest == serial.same("digest") else "NO",
+        "–"
+        if runs.failed
+        else "yes"
+        if digest is not None and digest == serial.same("digest")
+        else "NO",
     ]
 
 

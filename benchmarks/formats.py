@@ -1,8 +1,11 @@
-"""Seeded files of other formats, made from the recordings of ``workload.py``: the same tasks, tools and mistakes.
+"""Seeded files of other formats, made from the recordings of ``workload.py``.
+
+The same tasks, tools and mistakes.
 
     python benchmarks/formats.py tau_bench DIRECTORY --records 5000
 
-Each follows the format's own keys and nesting; texts are invented. What they are read with is in ``readers.py``.
+Each follows the format's own keys and nesting; texts are invented. What they are read with is in
+``readers.py``.
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ import workload
 
 Record = dict[str, Any]
 POLICY = " ".join(
-    f"Rule {number}: look the customer up before anything is changed, repeat the change in your own words and wait for "
-    f"a yes; what costs more than {number * 20} is never given away, and what was sent is not called back."
+    f"Rule {number}: look the customer up before anything is changed, repeat the change in your "
+    "own words and wait for "
+    f"a yes; what costs more than {number * 20} is never given away, and what was sent is not "
+    "called back."
     for number in range(1, 13)
 )
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
@@ -59,7 +64,7 @@ def lines(path: Path, records: Iterable[Any]) -> Path:
     return path
 
 
-# ----------------------------------------------------------------------------------------------------------- formats
+# --------------------------------------------------------------------------------------------------
 
 
 def tau_bench(folder: Path, number: int, seed: int) -> Files:
@@ -74,18 +79,27 @@ def tau_bench(folder: Path, number: int, seed: int) -> Files:
 
 
 def _result(at: int, task: Record, rng: random.Random) -> Record:
-    actions = [{"name": call["name"], "kwargs": call["arguments"]} for call in task["expected"]["calls"]]
+    actions = [
+        {"name": call["name"], "kwargs": call["arguments"]} for call in task["expected"]["calls"]
+    ]
     traj = [{"role": "system", "content": POLICY}, {"role": "user", "content": task["input"]}]
     for step in range(rng.randrange(3, 8)):
         looked = {"name": "look_up", "arguments": json.dumps({"customer": f"c-{at}", "page": step})}
         traj += answered(looked, f"call_{at}_{step}", rng)
-        traj += [{"role": "assistant", "content": "Is that right?"}, {"role": "user", "content": "Yes, it is."}]
+        traj += [
+            {"role": "assistant", "content": "Is that right?"},
+            {"role": "user", "content": "Yes, it is."},
+        ]
     for call in task["predicted"]["calls"]:
         traj += answered(call["function"], call["id"], rng)
     answer = {"role": "assistant", "content": task["predicted"]["text"]}
     traj += [answer, {"role": "user", "content": "Thank you. ###STOP###"}]
     reward = float(rng.random() < 0.6)
-    checked = {"reward": reward, "info": {"r_actions": reward, "gt_data_hash": "0" * 64}, "actions": actions}
+    checked = {
+        "reward": reward,
+        "info": {"r_actions": reward, "gt_data_hash": "0" * 64},
+        "actions": actions,
+    }
     asked = {"user_id": f"c-{at}", "actions": actions, "instruction": task["input"], "outputs": []}
     return {
         "task_id": at % workload.TASKS,
@@ -98,17 +112,27 @@ def _result(at: int, task: Record, rng: random.Random) -> Record:
 
 def answered(function: Mapping[str, Any], identifier: str, rng: random.Random) -> list[Record]:
     """Return a call as a chat has it, and the tool's answer."""
-    found = {"done": function["name"], "entries": [{"reference": rng.randrange(10**6), "price": 12.5}] * 3}
+    found = {
+        "done": function["name"],
+        "entries": [{"reference": rng.randrange(10**6), "price": 12.5}] * 3,
+    }
     asked = {"id": identifier, "type": "function", "function": function}
     return [
         {"role": "assistant", "content": None, "tool_calls": [asked]},
-        {"role": "tool", "tool_call_id": identifier, "name": function["name"], "content": json.dumps(found)},
+        {
+            "role": "tool",
+            "tool_call_id": identifier,
+            "name": function["name"],
+            "content": json.dumps(found),
+        },
     ]
 
 
 def deepfabric(folder: Path, number: int, seed: int) -> Files:
     """Write DeepFabric dataset records, each with the reply recorded to it."""
-    return Files(lines(folder / "evaluated.jsonl", (_evaluated(task) for task, _ in tasks(number, seed))))
+    return Files(
+        lines(folder / "evaluated.jsonl", (_evaluated(task) for task, _ in tasks(number, seed)))
+    )
 
 
 def _evaluated(task: Record) -> Record:
@@ -131,7 +155,9 @@ def _evaluated(task: Record) -> Record:
 
 def when2call(folder: Path, number: int, seed: int) -> Files:
     """Write a When2Call dataset, and a judge's decision about one reply to each question."""
-    dataset = lines(folder / "dataset.jsonl", (_question(task, rng) for task, rng in tasks(number, seed)))
+    dataset = lines(
+        folder / "dataset.jsonl", (_question(task, rng) for task, rng in tasks(number, seed))
+    )
     decisions = (_decision(task, rng) for task, rng in tasks(number, seed))
     return Files(lines(folder / "judge_decisions.jsonl", decisions), dataset)
 
@@ -184,8 +210,15 @@ def orchestrationbench(folder: Path, number: int, seed: int) -> Files:
         history[f"run #{at % TRIALS + 1}"] = _trial(task)
         if len(history) == TRIALS or at + 1 == number:
             scenario = f"{at // TRIALS:06d}"
-            output = {"scenario_id": scenario, "generated_at": "0.0", "usage": {}, "history": history}
-            (place / f"{scenario}_out.json").write_text(json.dumps(output, indent=1), encoding="utf-8")
+            output = {
+                "scenario_id": scenario,
+                "generated_at": "0.0",
+                "usage": {},
+                "history": history,
+            }
+            (place / f"{scenario}_out.json").write_text(
+                json.dumps(output, indent=1), encoding="utf-8"
+            )
             history = {}
     return Files(place)
 
@@ -195,7 +228,9 @@ def _trial(task: Record) -> Record:
     expected, made = task["expected"]["calls"], task["predicted"]["calls"]
     agents = [f"{call['name'].partition('_')[2]}_agent" for call in expected]
     head = "  status: pending\n  type: independent\n  steps:\n  - status: pending\n"
-    plan = "".join(f"workflow_{number}:\n{head}    name: {agent}\n" for number, agent in enumerate(agents, 1))
+    plan = "".join(
+        f"workflow_{number}:\n{head}    name: {agent}\n" for number, agent in enumerate(agents, 1)
+    )
     label: dict[str, Any] = {
         "1": {"role": "system", "content": "Today's date: 2031-03-05"},
         "2": {"role": "user", "content": task["input"]},
@@ -204,10 +239,19 @@ def _trial(task: Record) -> Record:
     steps = []
     for at, (call, agent) in enumerate(zip(expected, agents, strict=True)):
         step, name, who = str(4 + at), call["name"], {"role": "assistant", "agent_id": agent}
-        gold = {"type": "function", "id": "c", "function": {"name": name, "arguments": json.dumps(call["arguments"])}}
+        gold = {
+            "type": "function",
+            "id": "c",
+            "function": {"name": name, "arguments": json.dumps(call["arguments"])},
+        }
         label[step] = {**who, "content": f"tool: {name}"}
         label[f"{step}-1"] = {**who, "content": "", "tool_calls": [gold]}
-        label[f"{step}-2"] = {"role": "tool", "agent_id": agent, "name": name, "content": {"status": "success"}}
+        label[f"{step}-2"] = {
+            "role": "tool",
+            "agent_id": agent,
+            "name": name,
+            "content": {"status": "success"},
+        }
         steps.append({"step_id": step, **who, "content": None, "tool_calls": made[at : at + 1]})
     label[str(4 + len(expected))] = {"role": "assistant", "content": task["predicted"]["text"]}
     planned = {
@@ -222,7 +266,10 @@ def letta(folder: Path, number: int, seed: int) -> Files:
     """Write the results of a letta-evals run: messages by their type, two recorded grades."""
     place = folder / "recorded"
     place.mkdir()
-    results = ({"type": "result", "result": _agent(at, *task)} for at, task in enumerate(tasks(number, seed)))
+    results = (
+        {"type": "result", "result": _agent(at, *task)}
+        for at, task in enumerate(tasks(number, seed))
+    )
     lines(place / "results.jsonl", results)
     return Files(place)
 
@@ -231,7 +278,12 @@ def _agent(at: int, task: Record, rng: random.Random) -> Record:
     turn: list[Record] = []
     for call in task["predicted"]["calls"]:
         identifier = {"tool_call_id": call["id"]}
-        back = {"name": call["function"]["name"], "tool_return": "arranged", "status": "success", **identifier}
+        back = {
+            "name": call["function"]["name"],
+            "tool_return": "arranged",
+            "status": "success",
+            **identifier,
+        }
         turn += [
             {"message_type": "reasoning_message", "reasoning": "The request asks for it."},
             {"message_type": "tool_call_message", "tool_call": {**call["function"], **identifier}},
@@ -239,9 +291,19 @@ def _agent(at: int, task: Record, rng: random.Random) -> Record:
         ]
     answer = task["predicted"]["text"]
     turn.append({"message_type": "assistant_message", "content": answer})
-    grade = {"score": round(rng.random(), 2), "rationale": "right, but short", "metadata": {"model": "judge"}}
+    grade = {
+        "score": round(rng.random(), 2),
+        "rationale": "right, but short",
+        "metadata": {"model": "judge"},
+    }
     return {
-        "sample": {"id": at, "input": task["input"], "ground_truth": answer, "agent_args": None, "rubric_vars": None},
+        "sample": {
+            "id": at,
+            "input": task["input"],
+            "ground_truth": answer,
+            "agent_args": None,
+            "rubric_vars": None,
+        },
         "submission": answer,
         "submissions": {"exact": answer, "quality": answer},
         "trajectory": [turn],
@@ -254,8 +316,13 @@ def _agent(at: int, task: Record, rng: random.Random) -> Record:
 
 
 def openai(folder: Path, number: int, seed: int) -> Files:
-    """Write chat completion requests with their answers: a short conversation, three tools, usage."""
-    return Files(lines(folder / "log.jsonl", (_chat_log(task, rng) for task, rng in tasks(number, seed))))
+    """Write chat completion requests with their answers.
+
+    A short conversation, three tools, usage.
+    """
+    return Files(
+        lines(folder / "log.jsonl", (_chat_log(task, rng) for task, rng in tasks(number, seed)))
+    )
 
 
 def _chat_log(task: Record, rng: random.Random) -> Record:
@@ -277,23 +344,52 @@ def _chat_log(task: Record, rng: random.Random) -> Record:
 
 
 def anthropic(folder: Path, number: int, seed: int) -> Files:
-    """Write Messages requests that hold the whole conversation: blocks of tool use and their results, three tools."""
-    return Files(lines(folder / "log.jsonl", (_message_log(task, rng) for task, rng in tasks(number, seed))))
+    """Write Messages requests that hold the whole conversation.
+
+    Blocks of tool use and their results, three tools.
+    """
+    return Files(
+        lines(folder / "log.jsonl", (_message_log(task, rng) for task, rng in tasks(number, seed)))
+    )
 
 
 def _message_log(task: Record, rng: random.Random) -> Record:
     talk: list[Record] = [{"role": "user", "content": task["input"]}]
     for asked, answer in zip(task["expected"]["calls"], task["predicted"]["calls"], strict=False):
-        use = {"type": "tool_use", "id": answer["id"], "name": asked["name"], "input": asked["arguments"]}
+        use = {
+            "type": "tool_use",
+            "id": answer["id"],
+            "name": asked["name"],
+            "input": asked["arguments"],
+        }
         result = answered(answer["function"], answer["id"], rng)[1]["content"]
         talk += [
-            {"role": "assistant", "content": [{"type": "thinking", "thinking": "It is asked for."}, use]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": answer["id"], "content": result}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": "It is asked for."}, use],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": answer["id"], "content": result}
+                ],
+            },
         ]
-    talk.append({"role": "assistant", "content": [{"type": "text", "text": task["predicted"]["text"]}]})
+    talk.append(
+        {"role": "assistant", "content": [{"type": "text", "text": task["predicted"]["text"]}]}
+    )
     functions = [tool["function"] for tool in task["tools"]]
-    tools = [{**{k: v for k, v in f.items() if k != "parameters"}, "input_schema": f["parameters"]} for f in functions]
-    return {"id": own_id(task), "model": task["model"], "system": POLICY[:200], "tools": tools, "messages": talk}
+    tools = [
+        {**{k: v for k, v in f.items() if k != "parameters"}, "input_schema": f["parameters"]}
+        for f in functions
+    ]
+    return {
+        "id": own_id(task),
+        "model": task["model"],
+        "system": POLICY[:200],
+        "tools": tools,
+        "messages": talk,
+    }
 
 
 def bfcl(folder: Path, number: int, seed: int) -> Files:
@@ -313,10 +409,22 @@ def bfcl(folder: Path, number: int, seed: int) -> Files:
         answers.append({"id": name, "ground_truth": truth})
         called = (call["function"] for call in task["predicted"]["calls"])
         made = [{call["name"]: call["arguments"]} for call in called]
-        results.append({"id": name, "result": made, "input_token_count": 900, "output_token_count": 90, "latency": 1.5})
+        results.append(
+            {
+                "id": name,
+                "result": made,
+                "input_token_count": 900,
+                "output_token_count": 90,
+                "latency": 1.5,
+            }
+        )
     result = "result/model-1-FC/non_live/BFCL_v4_parallel_result.json"
     answer = "possible_answer/BFCL_v4_parallel.json"
-    for place, entries in (("BFCL_v4_parallel.json", questions), (answer, answers), (result, results)):
+    for place, entries in (
+        ("BFCL_v4_parallel.json", questions),
+        (answer, answers),
+        (result, results),
+    ):
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         lines(path, entries)
@@ -326,7 +434,12 @@ def bfcl(folder: Path, number: int, seed: int) -> Files:
 def records(folder: Path, number: int, seed: int) -> Files:
     """Write rows whose columns have the names of fields."""
     rows = (
-        {"id": own_id(task), "input": task["input"], "calls": task["predicted"]["calls"], "tools": task["tools"]}
+        {
+            "id": own_id(task),
+            "input": task["input"],
+            "calls": task["predicted"]["calls"],
+            "tools": task["tools"],
+        }
         for task, _ in tasks(number, seed)
     )
     return Files(lines(folder / "rows.jsonl", rows))
@@ -334,13 +447,24 @@ def records(folder: Path, number: int, seed: int) -> Files:
 
 def letta_dataset(folder: Path, number: int, seed: int) -> Files:
     """Write a dataset of letta-evals."""
-    rows = ({"id": own_id(task), "input": task["input"], "ground_truth": "yes"} for task, _ in tasks(number, seed))
+    rows = (
+        {"id": own_id(task), "input": task["input"], "ground_truth": "yes"}
+        for task, _ in tasks(number, seed)
+    )
     return Files(lines(folder / "dataset.jsonl", rows))
 
 
 def otel(folder: Path, number: int, seed: int) -> Files:
-    """Write traces of OpenTelemetry's GenAI conventions, a batch a line: two answers that repeat what was said."""
-    return Files(lines(folder / "traces.jsonl", (_traced(at, *task) for at, task in enumerate(tasks(number, seed)))))
+    """Write traces of OpenTelemetry's GenAI conventions, a batch a line.
+
+    Two answers that repeat what was said.
+    """
+    return Files(
+        lines(
+            folder / "traces.jsonl",
+            (_traced(at, *task) for at, task in enumerate(tasks(number, seed))),
+        )
+    )
 
 
 def _traced(at: int, task: Record, rng: random.Random) -> Record:
@@ -353,18 +477,28 @@ def _traced(at: int, task: Record, rng: random.Random) -> Record:
         {"type": "tool_call_response", "id": each["id"], "response": result}
         for each, result in zip(made, results, strict=True)
     ]
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": task["predicted"]["text"]}]}]
+    said = [
+        {"role": "assistant", "parts": [{"type": "text", "content": task["predicted"]["text"]}]}
+    ]
     history = [*asked, *called, {"role": "tool", "parts": told}]
     spans = [_span(at, 0, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"})]
     for place, (before, after) in enumerate(((asked, called), (history, said))):
-        content = {"gen_ai.input.messages": json.dumps(before), "gen_ai.output.messages": json.dumps(after)}
+        content = {
+            "gen_ai.input.messages": json.dumps(before),
+            "gen_ai.output.messages": json.dumps(after),
+        }
         known = {"gen_ai.operation.name": "chat", "gen_ai.request.model": task["model"], **content}
         tools = json.dumps([tool["function"] for tool in task["tools"]])
         usage = {"gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 20}
-        spans.append(_span(at, 1 + 20 * place, {**known, "gen_ai.tool.definitions": tools, **usage}))
+        spans.append(
+            _span(at, 1 + 20 * place, {**known, "gen_ai.tool.definitions": tools, **usage})
+        )
     for place, (each, result) in enumerate(zip(made, results, strict=True)):
         known = {"gen_ai.tool.name": each["function"]["name"], "gen_ai.tool.call.id": each["id"]}
-        known |= {"gen_ai.tool.call.arguments": each["function"]["arguments"], "gen_ai.tool.call.result": result}
+        known |= {
+            "gen_ai.tool.call.arguments": each["function"]["arguments"],
+            "gen_ai.tool.call.result": result,
+        }
         spans.append(_span(at, 2 + place, {"gen_ai.operation.name": "execute_tool", **known}))
     scoped = {"scope": {"name": "desk"}, "spans": spans}
     service = {"attributes": [{"key": "service.name", "value": {"stringValue": "desk"}}]}
@@ -374,7 +508,12 @@ def _traced(at: int, task: Record, rng: random.Random) -> Record:
 def _span(at: int, place: int, known: Record) -> Record:
     start = 10**18 + at * 10**10 + place * 10**6
     kinds = {int: "intValue", str: "stringValue"}
-    found = {"traceId": f"{at + 1:032x}", "spanId": f"{at * 32 + place + 1:016x}", "name": "span", "kind": 1}
+    found = {
+        "traceId": f"{at + 1:032x}",
+        "spanId": f"{at * 32 + place + 1:016x}",
+        "name": "span",
+        "kind": 1,
+    }
     found |= {"parentSpanId": f"{at * 32 + 1:016x}"} if place else {}
     times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 10**5), "status": {}}
     values = (
@@ -385,13 +524,24 @@ def _span(at: int, place: int, known: Record) -> Record:
 
 
 def mlflow(folder: Path, number: int, seed: int) -> Files:
-    """Write traces of MLflow, one a line: an agent's, with two answers of OpenAI's API and the tools between them."""
-    return Files(lines(folder / "traces.jsonl", (_mlflow(at, *task) for at, task in enumerate(tasks(number, seed)))))
+    """Write traces of MLflow, one a line.
+
+    An agent's, with two answers of OpenAI's API and the tools between them.
+    """
+    return Files(
+        lines(
+            folder / "traces.jsonl",
+            (_mlflow(at, *task) for at, task in enumerate(tasks(number, seed))),
+        )
+    )
 
 
 def _mlflow(at: int, task: Record, rng: random.Random) -> Record:
     made = task["predicted"]["calls"]
-    talk: list[Record] = [{"role": "system", "content": POLICY[:200]}, {"role": "user", "content": task["input"]}]
+    talk: list[Record] = [
+        {"role": "system", "content": POLICY[:200]},
+        {"role": "user", "content": task["input"]},
+    ]
     answers = [answered(each["function"], each["id"], rng)[1] for each in made]
     called = {"role": "assistant", "content": None, "tool_calls": made}
     said = {"role": "assistant", "content": task["predicted"]["text"]}
@@ -399,20 +549,34 @@ def _mlflow(at: int, task: Record, rng: random.Random) -> Record:
     spans = [_of_mlflow(at, 0, "AGENT", task["input"], task["predicted"]["text"], {})]
     for place, (before, after) in enumerate(((talk, called), ([*talk, called, *answers], said))):
         asked = {"model": task["model"], "messages": before, "tools": task["tools"]}
-        told = {"model": task["model"], "choices": [{"index": 0, "message": after, "finish_reason": "stop"}]}
+        told = {
+            "model": task["model"],
+            "choices": [{"index": 0, "message": after, "finish_reason": "stop"}],
+        }
         more = {"mlflow.chat.tokenUsage": usage, "mlflow.chat.tools": task["tools"]}
         spans.append(_of_mlflow(at, 1 + 20 * place, "CHAT_MODEL", asked, told, more))
     for place, (each, answer) in enumerate(zip(made, answers, strict=True)):
         given = _arguments(each["function"])
         name = {"mlflow.spanFunctionName": each["function"]["name"]}
         spans.append(_of_mlflow(at, 2 + place, "TOOL", given, answer["content"], name))
-    info = {"trace_id": f"tr-{at}", "state": "OK", "trace_metadata": {}, "tags": {}, "assessments": []}
+    info = {
+        "trace_id": f"tr-{at}",
+        "state": "OK",
+        "trace_metadata": {},
+        "tags": {},
+        "assessments": [],
+    }
     return {"info": info, "data": {"spans": spans}}
 
 
 def _of_mlflow(at: int, place: int, kind: str, inputs: Any, outputs: Any, more: Record) -> Record:
     start = 10**18 + at * 10**10 + place * 10**6
-    known = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs, **more}
+    known = {
+        "mlflow.spanType": kind,
+        "mlflow.spanInputs": inputs,
+        "mlflow.spanOutputs": outputs,
+        **more,
+    }
     return {
         "trace_id": f"{at + 1:032x}",
         "span_id": f"{at * 32 + place + 1:016x}",
@@ -438,16 +602,28 @@ def deepeval(folder: Path, number: int, seed: int) -> Files:
     """Write a test run of deepeval."""
     cases = [_test_case(task) for task, _ in tasks(number, seed)]
     path = folder / "run.json"
-    path.write_text(json.dumps({"testFile": "test_desk.py", "testCases": cases, "testPassed": 1}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"testFile": "test_desk.py", "testCases": cases, "testPassed": 1}),
+        encoding="utf-8",
+    )
     return Files(path)
 
 
 def _test_case(task: Record) -> Record:
     def used(calls: Iterable[Record]) -> list[Record]:
-        return [{"name": each["name"], "inputParameters": each["arguments"], "output": "arranged"} for each in calls]
+        return [
+            {"name": each["name"], "inputParameters": each["arguments"], "output": "arranged"}
+            for each in calls
+        ]
 
     made = (call["function"] for call in task["predicted"]["calls"])
-    metric = {"name": "Tool Correctness", "score": 0.5, "threshold": 0.5, "success": True, "reason": "as expected"}
+    metric = {
+        "name": "Tool Correctness",
+        "score": 0.5,
+        "threshold": 0.5,
+        "success": True,
+        "reason": "as expected",
+    }
     return {
         "name": own_id(task),
         "input": task["input"],
@@ -461,7 +637,12 @@ def _test_case(task: Record) -> Record:
 
 def atif(folder: Path, number: int, seed: int) -> Files:
     """Write trajectories of ATIF, one a line."""
-    return Files(lines(folder / "trajectories.jsonl", (_trajectory(task, rng) for task, rng in tasks(number, seed))))
+    return Files(
+        lines(
+            folder / "trajectories.jsonl",
+            (_trajectory(task, rng) for task, rng in tasks(number, seed)),
+        )
+    )
 
 
 def _trajectory(task: Record, rng: random.Random) -> Record:
@@ -475,26 +656,46 @@ def _trajectory(task: Record, rng: random.Random) -> Record:
         done = {"tool_calls": [asked], "observation": {"results": results}, "metrics": metrics}
         steps.append({"source": "agent", "message": "", **done})
     steps.append({"source": "agent", "message": task["predicted"]["text"]})
-    agent = {"name": "desk", "version": "1", "model_name": task["model"], "tool_definitions": task["tools"]}
+    agent = {
+        "name": "desk",
+        "version": "1",
+        "model_name": task["model"],
+        "tool_definitions": task["tools"],
+    }
     numbered = [{"step_id": number, **step} for number, step in enumerate(steps, 1)]
-    return {"schema_version": "ATIF-v1.7", "session_id": own_id(task), "agent": agent, "steps": numbered}
+    return {
+        "schema_version": "ATIF-v1.7",
+        "session_id": own_id(task),
+        "agent": agent,
+        "steps": numbered,
+    }
 
 
 def inspect(folder: Path, number: int, seed: int) -> Files:
     """Write a log of inspect_ai as JSON."""
     path = folder / "log.json"
     samples = [_inspected(task, rng) for task, rng in tasks(number, seed)]
-    head = {"version": 2, "status": "success", "eval": {"task": "desk", "model": "model-a"}, "plan": {}}
+    head = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "desk", "model": "model-a"},
+        "plan": {},
+    }
     path.write_text(json.dumps({**head, "samples": samples}), encoding="utf-8")
     return Files(path)
 
 
 def _inspected(task: Record, rng: random.Random) -> Record:
-    talk: list[Record] = [{"role": "system", "content": POLICY[:200]}, {"role": "user", "content": task["input"]}]
+    talk: list[Record] = [
+        {"role": "system", "content": POLICY[:200]},
+        {"role": "user", "content": task["input"]},
+    ]
     for call in task["predicted"]["calls"]:
         asked, result = answered(call["function"], call["id"], rng)
         function, arguments = call["function"]["name"], _arguments(call["function"])
-        made = [{"id": call["id"], "function": function, "arguments": arguments, "type": "function"}]
+        made = [
+            {"id": call["id"], "function": function, "arguments": arguments, "type": "function"}
+        ]
         talk += [{**asked, "content": "", "tool_calls": made}, {**result, "function": function}]
     talk.append({"role": "assistant", "content": task["predicted"]["text"], "source": "generate"})
     tools = [tool["function"] for tool in task["tools"]]
@@ -527,7 +728,10 @@ def _row(at: int, task: Record) -> Record:
         "provider": {"id": task["model"]},
         "prompt": {"raw": task["input"], "label": "first"},
         "vars": {"question": task["input"]},
-        "response": {"output": task["predicted"]["calls"], "tokenUsage": {"prompt": 900, "completion": 20}},
+        "response": {
+            "output": task["predicted"]["calls"],
+            "tokenUsage": {"prompt": 900, "completion": 20},
+        },
         "success": True,
         "score": 1,
         "namedScores": {"calls": 1},

@@ -1,4 +1,7 @@
-"""What the benchmark scripts share: their options, tables, fresh processes, and rounds that take turns."""
+"""What the benchmark scripts share.
+
+Their options, tables, fresh processes, and rounds that take turns.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +69,14 @@ class Table:
         """Return the table in aligned columns, figures to the right."""
         lines = [list(self.columns), *map(list, self.rows)]
         widths = [max(_width(line[at]) for line in lines) for at in range(len(self.columns))]
-        left = [at == 0 or any(line[at][:1].isalpha() for line in lines[1:]) for at in range(len(self.columns))]
-        shown = ["  ".join(_padded(text, widths[at], left=left[at]) for at, text in enumerate(line)) for line in lines]
+        left = [
+            at == 0 or any(line[at][:1].isalpha() for line in lines[1:])
+            for at in range(len(self.columns))
+        ]
+        shown = [
+            "  ".join(_padded(text, widths[at], left=left[at]) for at, text in enumerate(line))
+            for line in lines
+        ]
         rule = "  ".join("-" * width for width in widths)
         found = [f"{each.what}: {cell(each.measured)} ({each.verdict})" for each in self.reach]
         return "\n".join([self.title, "", shown[0], rule, *shown[1:], "", *self.notes, *found])
@@ -75,7 +84,10 @@ class Table:
     def markdown(self) -> str:
         """Return the table as Markdown, without its title."""
         head = f"| {' | '.join(self.columns)} |\n|{' --- |' * len(self.columns)}"
-        rows = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in self.rows]
+        rows = [
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+            for row in self.rows
+        ]
         return "\n".join([head, *rows, "", *self.notes])
 
     def json(self) -> dict[str, Any]:
@@ -96,7 +108,7 @@ def _padded(text: str, width: int, *, left: bool) -> str:
     return text + " " * (width - _width(text)) if left else " " * (width - _width(text)) + text
 
 
-# ------------------------------------------------------------------------------------------------------- scripts
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,11 +162,19 @@ def main(measure: Measure, about: str | None, *, records: int = RECORDS, rounds:
     """
     parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
     parser.add_argument("--records", type=int, default=None, help=f"default: {records}")
-    parser.add_argument("--rounds", type=int, default=rounds, help="every item is measured so often, in turns")
+    parser.add_argument(
+        "--rounds", type=int, default=rounds, help="every item is measured so often, in turns"
+    )
     parser.add_argument("--seed", type=int, default=workload.SEED)
-    parser.add_argument("--place", type=Path, help="directory for recordings and outputs; default: a temporary one")
-    parser.add_argument("--cache", type=Path, help="directory that keeps the virtual environments of peers")
-    parser.add_argument("--json", type=Path, help="write the table to this file instead of printing it")
+    parser.add_argument(
+        "--place", type=Path, help="directory for recordings and outputs; default: a temporary one"
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="directory that keeps the virtual environments of peers"
+    )
+    parser.add_argument(
+        "--json", type=Path, help="write the table to this file instead of printing it"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gradestack-bench-") as temporary:
         place = given.place or Path(temporary)
@@ -175,7 +195,7 @@ def main(measure: Measure, about: str | None, *, records: int = RECORDS, rounds:
     return 0
 
 
-# -------------------------------------------------------------------------------------------- processes and rounds
+# -------------------------------------------------------------------------------------------- proce
 
 
 class ChildFailed(Exception):
@@ -184,11 +204,18 @@ class ChildFailed(Exception):
 
 def cores() -> list[int]:
     """Return the cores this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    return (
+        sorted(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else list(range(os.cpu_count() or 1))
+    )
 
 
 def one_core() -> list[int]:
-    """Return the core that work of one core is pinned to: the last, the first has most interrupts."""
+    """Return the core that work of one core is pinned to.
+
+    The last, the first has most interrupts.
+    """
     return cores()[-1:]
 
 
@@ -197,7 +224,9 @@ def without_places(text: str) -> str:
     return re.sub(r"\w+://\S+|(?<![\w.])(?:/[\w.+@-]+){2,}/?", "…", text)
 
 
-def child(job: Mapping[str, Any], *, script: str = "jobs.py", python: str | Path = sys.executable) -> dict[str, Any]:
+def child(
+    job: Mapping[str, Any], *, script: str = "jobs.py", python: str | Path = sys.executable
+) -> dict[str, Any]:
     """Do a job in a fresh process and return what it measured.
 
     Raises:
@@ -234,13 +263,18 @@ class Runs:
         return None if self.failed else float(max(each[key] for each in self.rounds))
 
     def same(self, key: str) -> Any:
-        """Return what is the same in every round, None when it is not, or for an item that failed."""
+        """Return what is the same in every round, None when it is not, or for an item
+        that failed.
+        """
         values = [] if self.failed else [each[key] for each in self.rounds]
         return values[0] if values and all(value == values[0] for value in values) else None
 
 
 def take_turns(items: Mapping[str, Item], rounds: int) -> dict[str, Runs]:
-    """Measure every item once a round, every other round in reverse order; one that failed is not asked again."""
+    """Measure every item once a round, every other round in reverse order.
+
+    One that failed is not asked again.
+    """
     found = {name: Runs() for name in items}
     for number in range(rounds):
         names = list(items) if number % 2 == 0 else list(items)[::-1]
@@ -272,8 +306,13 @@ def failures(found: Mapping[str, Runs]) -> list[str]:
     return [f"{name}: no figure, {runs.failed}." for name, runs in found.items() if runs.failed]
 
 
-def reached(what: str, must: float, aim: float, measured: float | None, *sides: Runs, lower: bool = False) -> Reach:
-    """Return a line for the table of what is to be reached; without figure it says which side failed."""
+def reached(
+    what: str, must: float, aim: float, measured: float | None, *sides: Runs, lower: bool = False
+) -> Reach:
+    """Return a line for the table of what is to be reached.
+
+    Without figure it says which side failed.
+    """
     why = next((side.failed for side in sides if side.failed), "")
     return Reach(what=what, must=must, aim=aim, measured=measured, lower=lower, why=why)
 
@@ -313,4 +352,6 @@ def by_hand(path: Path, place: Path, *, rows: bool, **job: Any) -> dict[str, Any
         ChildFailed: It failed.
     """
     with scratch(place) as out:
-        return child({"job": "script", "path": path, "rows": out / "rows.jsonl" if rows else None, **job})
+        return child(
+            {"job": "script", "path": path, "rows": out / "rows.jsonl" if rows else None, **job}
+        )

@@ -1,10 +1,13 @@
-"""The work that is measured, done in a fresh process: ``python benchmarks/jobs.py '{"job": "orjson", "path": ...}'``.
+"""The work that is measured, done in a fresh process.
 
-The last line printed is a JSON object: ``n`` (records), ``wall`` and ``cpu`` (seconds of the work, without the start of
-the interpreter and without imports), ``peak`` and ``children`` (peak resident memory in MB of this process and of the
-largest of its children).
+``python benchmarks/jobs.py '{"job": "orjson", "path": ...}'``.
 
-Before the work is timed, the same work is done on a small recording of another seed, so that everything is imported.
+The last line printed is a JSON object: ``n`` (records), ``wall`` and ``cpu`` (seconds of the work,
+without the start of the interpreter and without imports), ``peak`` and ``children`` (peak resident
+memory in MB of this process and of the largest of its children).
+
+Before the work is timed, the same work is done on a small recording of another seed, so that
+everything is imported.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def pin(cores: list[int] | None) -> None:
 def peak() -> float:
     """Return this process's peak resident memory in MB.
 
-    On Linux that of the program itself; what ``getrusage`` tells would include its parent's before the start.
+    On Linux that of the program itself; what ``getrusage`` tells would include its parent's before
+    the start.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -91,7 +95,13 @@ def suite(path: str | Path, job: Job) -> dict[str, Any]:
     pages = {} if reports is None else {"reports": reports}
     if "stack" in job:
         target = {"paths": [str(path)]}
-        return {"name": "benchmark", "target": target, "stack": job["stack"], "engine": job["engine"], "reports": []}
+        return {
+            "name": "benchmark",
+            "target": target,
+            "stack": job["stack"],
+            "engine": job["engine"],
+            "reports": [],
+        }
     return {
         "name": "benchmark",
         "target": {"paths": [str(path)], "reader": "jsonl"},
@@ -118,7 +128,9 @@ def without_metrics() -> None:
     run, replace = api.run_suite, importlib.import_module("msgspec.structs").replace
 
     def run_suite(suite: Any, options: Any) -> Any:
-        return run(replace(suite, metrics=(), headline=replace(suite.headline, figures=())), options)
+        return run(
+            replace(suite, metrics=(), headline=replace(suite.headline, figures=())), options
+        )
 
     api.run_suite = run_suite
 
@@ -126,9 +138,10 @@ def without_metrics() -> None:
 def gradestack(job: Job) -> dict[str, Any]:
     """Run a suite through the Python API: read, grade, aggregate, write.
 
-    Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``, or a
-    ``stack`` by its name; ``aggregate`` false: without metrics. With ``digest`` and ``figures`` it also returns a
-    digest of the results, and the figures the script by hand has.
+    Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages),
+    ``allow_code``, or a ``stack`` by its name; ``aggregate`` false: without metrics. With
+    ``digest`` and ``figures`` it also returns a digest of the results, and the figures the script
+    by hand has.
     """
     api = importlib.import_module("gradestack")
     if not job.get("aggregate", True):
@@ -163,7 +176,10 @@ def size_of(run: Path) -> float:
 
 
 def report(job: Job) -> dict[str, Any]:
-    """Write the pages of a run that was made without any: the command line, from its start to its end."""
+    """Write the pages of a run that was made without any.
+
+    The command line, from its start to its end.
+    """
     output = Path(job["output"])
     importlib.import_module("gradestack").run(suite(job["path"], job), output=output)
     before = size_of(output)
@@ -177,7 +193,10 @@ def report(job: Job) -> dict[str, Any]:
 
 
 def page(job: Job) -> dict[str, Any]:
-    """Write ``report.html`` of a finished run, from its rows: all that a reporter which does nothing would not do."""
+    """Write ``report.html`` of a finished run, from its rows.
+
+    All that a reporter which does nothing would not do.
+    """
     api = importlib.import_module("gradestack")
     html = importlib.import_module("gradestack_plugins.pages.html").HtmlReporter()
     with tempfile.TemporaryDirectory() as temporary:

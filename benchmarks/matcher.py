@@ -2,9 +2,10 @@
 
     python benchmarks/matcher.py [--records N] [--rounds N]
 
-Whole runs with one grader each, ``tool_calls`` and ``tau_partial``: without rows, with results.jsonl, and with pages,
-too. In turns, each in a fresh process pinned to one core, on the usual recording. And one sample whose calls all have
-one name, none of them equal: the matching at its worst.
+Whole runs with one grader each, ``tool_calls`` and ``tau_partial``: without rows, with
+results.jsonl, and with pages, too. In turns, each in a fresh process pinned to one core, on the
+usual recording. And one sample whose calls all have one name, none of them equal: the matching at
+its worst.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ import time
 from functools import partial
 from typing import Any
 
-from frame import Item, Options, Reach, Table, cell, failures, main, one_core, ours, ratio, take_turns
+from frame import (
+    Item,
+    Options,
+    Reach,
+    Table,
+    cell,
+    failures,
+    main,
+    one_core,
+    ours,
+    ratio,
+    take_turns,
+)
 
 from gradestack import Expectation, ExpectedCall, Sample, ToolCall
 from gradestack_plugins.tool_calls.grader import ToolCalls
@@ -33,11 +46,16 @@ LEAVES = 10
 
 
 def crowd(size: int) -> Sample:
-    """Return a sample of so many expected calls, and as many made, of one name and with other arguments."""
+    """Return a sample of so many expected calls, and as many made, of one name and with other
+    arguments.
+    """
     draw = random.Random(size)
 
     def arguments(side: int) -> dict[str, int]:
-        return {"side": side, **{f"key {number}": draw.randrange(4) for number in range(LEAVES - 1)}}
+        return {
+            "side": side,
+            **{f"key {number}": draw.randrange(4) for number in range(LEAVES - 1)},
+        }
 
     wanted = tuple(ExpectedCall(name="find", arguments=arguments(0)) for _ in range(size))
     made = tuple(ToolCall(name="find", arguments=arguments(1)) for _ in range(size))
@@ -65,7 +83,9 @@ def measure(options: Options) -> Table:
     for kind in RUNS:
         credit, calls = (found[f"{name}, {kind}"] for name in GRADERS)
         times = ratio(calls, credit, "cpu")
-        rows.append([kind, *(cell(runs.median("cpu"), ".3f") for runs in (credit, calls)), cell(times)])
+        rows.append(
+            [kind, *(cell(runs.median("cpu"), ".3f") for runs in (credit, calls)), cell(times)]
+        )
     for size, (must, aim) in CROWDS.items():
         taken = statistics.median(milliseconds(crowd(size)) for _ in range(options.rounds))
         rows.append([f"{size} x {size} calls of one name", "–", f"{taken / 1_000:.3f}", "–"])
@@ -77,8 +97,14 @@ def measure(options: Options) -> Table:
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, one core, whole runs.",
-            "Times: CPU time with tool_calls over that with tau_partial, in the same round; the median.",
-            f"Calls of one name: one sample, {LEAVES} arguments each, graded in the script's own process.",
+            (
+                "Times: CPU time with tool_calls over that with tau_partial, in the same round; the "
+                "median."
+            ),
+            (
+                f"Calls of one name: one sample, {LEAVES} arguments each, graded in the script's own "
+                "process."
+            ),
             *failures(found),
         ],
         reach=reach,

@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py [--records N] [--rounds N]
 
-Peak resident memory of a run in a fresh process: of a tenth of the records and of all, with runs of a fixed number of
-tasks and with every record a task of its own, without and with rows.
+Peak resident memory of a run in a fresh process: of a tenth of the records and of all, with runs of
+a fixed number of tasks and with every record a task of its own, without and with rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from frame import Options, Runs, Table, cell, failures, main, ours, ratio, reach
 
 TASKS = {workload.TASKS: f"{workload.TASKS} tasks", 0: "every record a task"}
 BOUNDS = {workload.TASKS: (1.3, 1.1), 0: (1.6, 1.2)}
-"""How much more is allowed at ten times the records, and aimed at: error bars by task keep something per task."""
+"""How much more is allowed at ten times the records, and aimed at.
+
+Error bars by task keep something per task.
+"""
 
 
 def measure(options: Options) -> Table:
@@ -34,9 +37,13 @@ def measure(options: Options) -> Table:
     rows, reach = [], []
     for tasks, said in TASKS.items():
         for shown in ("no rows", "results.jsonl"):
-            small, large = (found[f"{size} records, {said}, {shown}"] for size in (few, options.records))
+            small, large = (
+                found[f"{size} records, {said}, {shown}"] for size in (few, options.records)
+            )
             growth = ratio(large, small, "peak")
-            rows.append([f"{said}, {shown}", *(_peak(runs) for runs in (small, large)), cell(growth)])
+            rows.append(
+                [f"{said}, {shown}", *(_peak(runs) for runs in (small, large)), cell(growth)]
+            )
             what = f"peak memory at {options.records:,} against {few:,} records, {said}, {shown}"
             reach.append(reached(what, *BOUNDS[tasks], growth, small, large, lower=True))
     return Table(

@@ -1,10 +1,12 @@
-"""One million records: time, memory and size of what is written; metrics, and a million distinct tasks.
+"""One million records: time, memory and size of what is written.
+
+Metrics, and a million distinct tasks.
 
     python benchmarks/million.py [--records N]
 
-Every way runs once (``--rounds`` for more) in a fresh process that may use all cores. The last rows are the default
-stack of tau-bench over a recording whose records are all tasks of their own. Without metrics a run has the table of
-grades, states and averages, and no figure of an aggregator.
+Every way runs once (``--rounds`` for more) in a fresh process that may use all cores. The last rows
+are the default stack of tau-bench over a recording whose records are all tasks of their own.
+Without metrics a run has the table of grades, states and averages, and no figure of an aggregator.
 Recordings are deleted afterwards, unless ``--place`` keeps them.
 """
 
@@ -15,7 +17,19 @@ from functools import partial
 from pathlib import Path
 
 import workload
-from frame import Options, Runs, Table, cell, cores, failures, main, ours, ratio, reached, take_turns
+from frame import (
+    Options,
+    Runs,
+    Table,
+    cell,
+    cores,
+    failures,
+    main,
+    ours,
+    ratio,
+    reached,
+    take_turns,
+)
 
 SERIAL, PROCESSES = {"kind": "serial"}, {"kind": "processes", "workers": 2}
 WAYS = {"serial": SERIAL, "processes, 2 workers": PROCESSES}

@@ -2,13 +2,15 @@
 
     python benchmarks/orchestration.py --pairs 8 --seed 1
 
-Both sides get the same seeded pairs of directed graphs without self-loops (with them networkx is not exact), sizes 2 to
-7: plan-like ones (acyclic, edges at most nodes, labelled with agents and statuses) and dense ones (half of all edges,
-unlabelled). They run in turns, pair by pair, in one process; the table shows CPU time. Distances are compared before a
-time counts. Then plan-like pairs of twelve nodes, which networkx does not finish, are timed alone.
+Both sides get the same seeded pairs of directed graphs without self-loops (with them networkx is
+not exact), sizes 2 to 7: plan-like ones (acyclic, edges at most nodes, labelled with agents and
+statuses) and dense ones (half of all edges, unlabelled). They run in turns, pair by pair, in one
+process; the table shows CPU time. Distances are compared before a time counts. Then plan-like pairs
+of twelve nodes, which networkx does not finish, are timed alone.
 
-The exit code is 1 when a distance differs, when the total is less than 30 times faster, or when a pair of twelve nodes
-takes a second or is not exact. Needs networkx and scipy (``pip install networkx scipy``).
+The exit code is 1 when a distance differs, when the total is less than 30 times faster, or when a
+pair of twelve nodes takes a second or is not exact. Needs networkx and scipy
+(``pip install networkx scipy``).
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ def timed(solve: Callable[..., Distance], left: Graph, right: Graph) -> tuple[fl
 
 
 def compare(pairs: int, rng: random.Random) -> tuple[float, float, int]:
-    """Print a row per kind and size; return total seconds of both sides and the number of differing distances."""
+    """Print a row per kind and size.
+
+    Return total seconds of both sides and the number of differing distances.
+    """
     print("kind       nodes pairs  networkx ms  gradestack ms  per second   ratio")
     totals, wrong = [0.0, 0.0], 0
     for name, make in (("plan-like", plan_like), ("dense", dense)):
@@ -76,14 +81,18 @@ def compare(pairs: int, rng: random.Random) -> tuple[float, float, int]:
             totals[0] += theirs
             totals[1] += ours
             print(
-                f"{name:10} {n:5} {pairs:5} {1e3 * theirs / pairs:12.3f} {1e3 * ours / pairs:14.3f} "
+                f"{name:10} {n:5} {pairs:5} {1e3 * theirs / pairs:12.3f} "
+                f"{1e3 * ours / pairs:14.3f} "
                 f"{pairs / ours:11.0f} {theirs / ours:7.1f}"
             )
     return totals[0], totals[1], wrong
 
 
 def twelve(pairs: int, rng: random.Random) -> tuple[float, bool]:
-    """Print times of plan-like pairs of twelve nodes, labelled and not; return the worst and whether all were exact."""
+    """Print times of plan-like pairs of twelve nodes, labelled and not.
+
+    Return the worst and whether all were exact.
+    """
     worst, exact = 0.0, True
     for name in ("component", "structural"):
         spent = []
@@ -96,7 +105,8 @@ def twelve(pairs: int, rng: random.Random) -> tuple[float, bool]:
             spent.append(time.process_time() - started)
         worst = max(worst, *spent)
         print(
-            f"plan-like, {LARGE} nodes, {name}: mean {1e3 * sum(spent) / pairs:.1f} ms, worst {1e3 * max(spent):.1f} ms"
+            f"plan-like, {LARGE} nodes, {name}: mean {1e3 * sum(spent) / pairs:.1f} ms, worst "
+            f"{1e3 * max(spent):.1f} ms"
         )
     return worst, exact
 
@@ -112,7 +122,8 @@ def main() -> int:
     rng = random.Random(options.seed)
     theirs, ours, wrong = compare(options.pairs, rng)
     print(
-        f"total: networkx {theirs:.2f} s, gradestack {ours:.3f} s, {theirs / ours:.0f} times faster (target {TARGET})"
+        f"total: networkx {theirs:.2f} s, gradestack {ours:.3f} s, {theirs / ours:.0f} times "
+        f"faster (target {TARGET})"
     )
     print(f"distances that differ: {wrong}")
     worst, exact = twelve(4 * options.pairs, rng)

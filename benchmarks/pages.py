@@ -2,9 +2,10 @@
 
     python benchmarks/pages.py [--records N] [--rounds N]
 
-Two recordings: trials of 2,000 tasks, and every record a task of its own. Making: CPU time of ``report.html`` from the
-rows of a finished run, above a reporter that does nothing, in a fresh process on one core. Opening: a headless Chromium
-reads the page from ``file://``; where there is none, there are no figures of that.
+Two recordings: trials of 2,000 tasks, and every record a task of its own. Making: CPU time of
+``report.html`` from the rows of a finished run, above a reporter that does nothing, in a fresh
+process on one core. Opening: a headless Chromium reads the page from ``file://``; where there is
+none, there are no figures of that.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ _CLICK = """new Promise((done, failed) => {
 Found = dict[str, float | None]
 
 
-# ------------------------------------------------------------------------------------------------------- opening
+# --------------------------------------------------------------------------------------------------
 
 
 def _change(tab: Tab, element: str, act: str) -> float:
@@ -100,7 +101,9 @@ def _search(tab: Tab, text: str) -> float:
 
 
 def _heap(tab: Tab) -> float:
-    metrics = {each["name"]: each["value"] for each in tab.send("Performance.getMetrics")["metrics"]}
+    metrics = {
+        each["name"]: each["value"] for each in tab.send("Performance.getMetrics")["metrics"]
+    }
     return float(metrics["JSHeapUsedSize"]) / 1e6
 
 
@@ -111,7 +114,11 @@ def _success(run: Path) -> tuple[int, str, int]:
     for position in range(int(BEYOND * len(rows)), len(rows)):
         name, passed = rows[position]
         if passed:
-            return position, name, sum(other == name for other, _ in itertools.islice(rows, position))
+            return (
+                position,
+                name,
+                sum(other == name for other, _ in itertools.islice(rows, position)),
+            )
     raise ChildFailed("no success there")
 
 
@@ -152,16 +159,22 @@ def opened(tab: Tab, run: Path) -> Found:
     }
 
 
-# -------------------------------------------------------------------------------------------------------- making
+# --------------------------------------------------------------------------------------------------
 
 
 def made(path: Path, run: Path, rounds: int, records: int) -> Found:
-    """Grade a recording, write its page as often as asked for, and return what it costs and how large it is."""
+    """Grade a recording, write its page as often as asked for, and return what it costs and how
+    large it is.
+    """
     child({"job": "gradestack", "path": path, "output": run})
     job = {"job": "page", "run": run, "cores": one_core()}
     cpu = statistics.median(child(job)["cpu"] for _ in range(rounds))
     beside = sum(each.stat().st_size for each in run.glob("report_data/*")) / 1e6
-    return {"build": cpu / records * 1e6, "size": (run / "report.html").stat().st_size / 1e6, "beside": beside}
+    return {
+        "build": cpu / records * 1e6,
+        "size": (run / "report.html").stat().st_size / 1e6,
+        "beside": beside,
+    }
 
 
 def _reach(what: str, found: Mapping[str, Found], why: str) -> list[Reach]:
@@ -177,7 +190,10 @@ def _reach(what: str, found: Mapping[str, Found], why: str) -> list[Reach]:
 def measure(options: Options) -> Table:
     """Return the table."""
     program, found = browser(), dict[str, Found]()
-    recordings = {"trials of 2,000 tasks": options.recording(), "distinct ids": options.recording(tasks=0)}
+    recordings = {
+        "trials of 2,000 tasks": options.recording(),
+        "distinct ids": options.recording(tasks=0),
+    }
     for name, path in recordings.items():
         with scratch(options.place) as out:
             run = out / "run"
@@ -191,9 +207,15 @@ def measure(options: Options) -> Table:
     return Table(
         title="Pages of large runs",
         columns=["samples", *FIGURES.values()],
-        rows=[[name, *(_shown(key, figures.get(key)) for key in FIGURES)] for name, figures in found.items()],
+        rows=[
+            [name, *(_shown(key, figures.get(key)) for key in FIGURES)]
+            for name, figures in found.items()
+        ],
         notes=[
-            f"{options.records} records, medians of {options.rounds} rounds; filter and sort: the slowest of several.",
+            (
+                f"{options.records} records, medians of {options.rounds} rounds; filter and sort: the "
+                "slowest of several."
+            ),
             "The browser is at work already: a first visit is not counted.",
             "Text search waits for the next letter first, which is part of its time.",
         ],

@@ -2,14 +2,16 @@
 
     python benchmarks/peers.py [--records N] [--rounds N] [--cache DIRECTORY]
 
-Peers are installed from the package index, each into a virtual environment of its own under the cache. Everyone gets
-the same recording, in turns, each in a fresh process pinned to one core. End to end: reading, decoding, building the
-objects and grading; imports are left out, and so is a first go over a few records. A peer that cannot be installed or
-does not run has no figure, but the reason.
+Peers are installed from the package index, each into a virtual environment of its own under the
+cache. Everyone gets the same recording, in turns, each in a fresh process pinned to one core. End
+to end: reading, decoding, building the objects and grading; imports are left out, and so is a first
+go over a few records. A peer that cannot be installed or does not run has no figure, but the
+reason.
 
-gradestack grades with ``tau_partial``, which also tells how much of a call is right and why it is not more; its figure
-"right" is the share of full scores. It forgives calls and arguments beyond the expected ones, so the recording leaves
-out these two kinds of mistakes, and all sides must agree on every figure.
+gradestack grades with ``tau_partial``, which also tells how much of a call is right and why it is
+not more; its figure "right" is the share of full scores. It forgives calls and arguments beyond the
+expected ones, so the recording leaves out these two kinds of mistakes, and all sides must agree on
+every figure.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def _quietly(command: list[str]) -> None:
         ChildFailed: It failed.
     """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)  # noqa: S603 - our own
+        done = subprocess.run(  # noqa: S603 - our own
+            command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise ChildFailed(f"not installed after {INSTALL_TIMEOUT} s") from error
     if done.returncode != 0:
@@ -79,7 +83,8 @@ def _quietly(command: list[str]) -> None:
 
 
 def installed(requirement: str, cache: Path) -> Path:
-    """Return the interpreter of a virtual environment that has the requirement, made when it is first asked for.
+    """Return the interpreter of a virtual environment that has the requirement, made when it is
+    first asked for.
 
     Raises:
         ChildFailed: It cannot be installed.
@@ -88,7 +93,18 @@ def installed(requirement: str, cache: Path) -> Path:
     python, done = place / "bin" / "python", place / "installed"
     if not done.exists():
         _quietly([sys.executable, "-m", "venv", "--clear", str(place)])
-        _quietly([str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "orjson", requirement])
+        _quietly(
+            [
+                str(python),
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "install",
+                "--quiet",
+                "orjson",
+                requirement,
+            ]
+        )
         done.touch()
     return python
 
@@ -96,14 +112,20 @@ def installed(requirement: str, cache: Path) -> Path:
 def item(peer: Peer, path: Path, options: Options) -> Item:
     """Return how a peer is measured."""
     job = {"path": path, "records": options.records, "cores": one_core(), **peer.job}
-    return lambda: child(job, script=f"peer_side/{peer.script}", python=installed(peer.requirement, options.cache))
+    return lambda: child(
+        job, script=f"peer_side/{peer.script}", python=installed(peer.requirement, options.cache)
+    )
 
 
 def row(name: str, runs: Runs, bare: Runs, full: Runs) -> list[str]:
     """Return a row of the table."""
     wall = runs.median("wall")
     first = runs.rounds[0] if runs.rounds else {}
-    right = first.get("mean", first.get("passed", 0) / max(1, first.get("n", 1))) if not runs.failed else None
+    right = (
+        first.get("mean", first.get("passed", 0) / max(1, first.get("n", 1)))
+        if not runs.failed
+        else None
+    )
     own = runs is bare or runs is full
     return [
         name,
@@ -125,24 +147,60 @@ def measure(options: Options) -> Table:
         name: partial(ours, path, options.place, rows=rows, graders=graders, cores=one_core())
         for name, rows in ((NO_ROWS, False), (ROWS, True))
     }
-    found = take_turns(items | {name: item(peer, path, options) for name, peer in PEERS.items()}, options.rounds)
+    found = take_turns(
+        items | {name: item(peer, path, options) for name, peer in PEERS.items()}, options.rounds
+    )
     bare, full = found[NO_ROWS], found[ROWS]
     score, measured, streamed = (found[name] for name in PEERS if "copy" not in name)
     return Table(
         title="Peers: are the calls made the calls expected?",
-        columns=["who", "version", "wall s", "records/s", "no rows faster by", "rows faster by", "peak MB", "right"],
+        columns=[
+            "who",
+            "version",
+            "wall s",
+            "records/s",
+            "no rows faster by",
+            "rows faster by",
+            "peak MB",
+            "right",
+        ],
         rows=[row(name, runs, bare, full) for name, runs in found.items()],
         notes=[
-            f"{options.records} records, {options.rounds} rounds in turns, one core, end to end without imports.",
-            "Faster by: wall seconds of the row over those of gradestack, in the same round; the median.",
+            (
+                f"{options.records} records, {options.rounds} rounds in turns, one core, end to end "
+                "without imports."
+            ),
+            (
+                "Faster by: wall seconds of the row over those of gradestack, in the same round; the "
+                "median."
+            ),
             *failures(found),
         ],
         reach=[
             reached(
-                f"end to end against inspect_ai score() on {options.records:,}", 40, 70, ratio(score, full), score, full
+                f"end to end against inspect_ai score() on {options.records:,}",
+                40,
+                70,
+                ratio(score, full),
+                score,
+                full,
             ),
-            reached("against deepeval ToolCorrectness.measure, streamed", 5, 8, ratio(measured, bare), measured, bare),
-            reached("against the bare letta-evals grader, streamed", 1.2, 2, ratio(streamed, bare), streamed, bare),
+            reached(
+                "against deepeval ToolCorrectness.measure, streamed",
+                5,
+                8,
+                ratio(measured, bare),
+                measured,
+                bare,
+            ),
+            reached(
+                "against the bare letta-evals grader, streamed",
+                1.2,
+                2,
+                ratio(streamed, bare),
+                streamed,
+                bare,
+            ),
         ],
     )
 

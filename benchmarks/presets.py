@@ -4,10 +4,10 @@
 
 `make peers` does so with agentevals and bfcl-eval.
 
-PEERS is a virtual environment with the packages (any of google-adk, azure-ai-evaluation, agentevals, ragas, deepeval,
-mlflow, pydantic-evals, bfcl-eval), PEERS/promptfoo the unpacked package of that name, whose rules Node runs; either may
-be left out. Prints how many answers agree, by preset, and the first that do not; exit code 1 if any does not, or if no
-package was there.
+PEERS is a virtual environment with the packages (any of google-adk, azure-ai-evaluation,
+agentevals, ragas, deepeval, mlflow, pydantic-evals, bfcl-eval), PEERS/promptfoo the unpacked
+package of that name, whose rules Node runs; either may be left out. Prints how many answers agree,
+by preset, and the first that do not; exit code 1 if any does not, or if no package was there.
 """
 
 from __future__ import annotations
@@ -28,19 +28,103 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 SIDES = Path(__file__).parent / "peer_side"
 NAMES = ("search", "book", "pay", " search", "Search")
 ODD_NAMES = (
-    *("*", "s?arch", "SE*", "boo*k", "", " ", "a.b", "p\u00e2y", "P\u00c2Y", "\u00df", "\u1e9e", "\u0130", "i", "key"),
-    *("\U0001f600", "?", "??", "\ufeffpay", "pay\x1c", "pay\n", "shell", "\u017fearch", "\u212aey", "(5)"),
+    *(
+        "*",
+        "s?arch",
+        "SE*",
+        "boo*k",
+        "",
+        " ",
+        "a.b",
+        "p\u00e2y",
+        "P\u00c2Y",
+        "\u00df",
+        "\u1e9e",
+        "\u0130",
+        "i",
+        "key",
+    ),
+    *(
+        "\U0001f600",
+        "?",
+        "??",
+        "\ufeffpay",
+        "pay\x1c",
+        "pay\n",
+        "shell",
+        "\u017fearch",
+        "\u212aey",
+        "(5)",
+    ),
 )
 ODD_KEYS = ("a/b", "a~b", "q.x", "", "\u00e9", "command", "name", "arguments", "0")
 TEXTS = (
-    *("not json", "[1]", "null", "5", '"x"', "{}", '{"q": 1}', ' {"q": 1} ', '{"q": 1, "q": 2}', "", " ", "[", "true"),
+    *(
+        "not json",
+        "[1]",
+        "null",
+        "5",
+        '"x"',
+        "{}",
+        '{"q": 1}',
+        ' {"q": 1} ',
+        '{"q": 1, "q": 2}',
+        "",
+        " ",
+        "[",
+        "true",
+    ),
     *('{"q": 1.0}', "{'q': 1}", '{"q": 1e400}', "{}x"),
 )
 """Arguments as text: what a run recorded that could not be decoded, or could."""
 VALUES: tuple[Any, ...] = (
-    *(0, 1, 2, 1.0, 1.5, -0.0, True, False, None, "1", "1.0", "true", "True", "", "a", "A", "é", 9007199254740993),
-    *([], {}, [1, 2], [2, 1], ["1", "2"], {"x": 1}, {"x": True}, {"x": 1, "y": "b"}, [{"x": 1}], {"x": {"y": [1, {}]}}),
-    *(9007199254740992.0, 1e22, 10**22, 1e-7, 0.1, 0.30000000000000004, 0.3, 2**70, -1, "None", "null", "[1, 2]", "{}"),
+    *(
+        0,
+        1,
+        2,
+        1.0,
+        1.5,
+        -0.0,
+        True,
+        False,
+        None,
+        "1",
+        "1.0",
+        "true",
+        "True",
+        "",
+        "a",
+        "A",
+        "é",
+        9007199254740993,
+    ),
+    *(
+        [],
+        {},
+        [1, 2],
+        [2, 1],
+        ["1", "2"],
+        {"x": 1},
+        {"x": True},
+        {"x": 1, "y": "b"},
+        [{"x": 1}],
+        {"x": {"y": [1, {}]}},
+    ),
+    *(
+        9007199254740992.0,
+        1e22,
+        10**22,
+        1e-7,
+        0.1,
+        0.30000000000000004,
+        0.3,
+        2**70,
+        -1,
+        "None",
+        "null",
+        "[1, 2]",
+        "{}",
+    ),
     *(
         [True],
         [1.0],
@@ -97,7 +181,8 @@ def changed(call: dict[str, Any], pick: random.Random) -> dict[str, Any]:
 def case(number: int, pick: random.Random) -> dict[str, Any]:
     """Return a case: expected calls, and made ones that are mostly theirs."""
     expected: list[dict[str, Any]] = [
-        {"name": name_of(pick), "arguments": arguments(pick)} for _ in range(pick.choice((0, 1, 1, 2, 3, 4)))
+        {"name": name_of(pick), "arguments": arguments(pick)}
+        for _ in range(pick.choice((0, 1, 1, 2, 3, 4)))
     ]
     if expected and pick.random() < 0.3:
         expected.append(pick.choice(expected))
@@ -113,22 +198,35 @@ def typed_case(number: int, pick: random.Random) -> dict[str, Any]:
     """Return a case with tools, for BFCL."""
     tools: list[dict[str, Any]] = []
     for name in pick.sample(("get_weather", "math.add", "send"), pick.choice((1, 2, 3))):
-        words = {key: pick.choice(tuple(TYPED)) for key in pick.sample("abc", pick.choice((1, 2, 3)))}
+        words = {
+            key: pick.choice(tuple(TYPED)) for key in pick.sample("abc", pick.choice((1, 2, 3)))
+        }
         properties = {
             key: {"type": word, "items": {"type": pick.choice(("string", "integer", "dict"))}}
             for key, word in words.items()
         }
         required = [key for key in words if pick.random() < 0.5]
-        tools.append({"name": name, "parameters": {"type": "dict", "properties": properties, "required": required}})
+        tools.append(
+            {
+                "name": name,
+                "parameters": {"type": "dict", "properties": properties, "required": required},
+            }
+        )
     expected = []
     for _ in range(pick.choice((1, 1, 1, 2, 3))):
         tool = pick.choice(tools)
         chosen = tool["parameters"]["properties"]
-        given = {key: pick.choice(TYPED[about["type"]][:3]) for key, about in chosen.items() if pick.random() < 0.9}
+        given = {
+            key: pick.choice(TYPED[about["type"]][:3])
+            for key, about in chosen.items()
+            if pick.random() < 0.9
+        }
         expected.append({"name": tool["name"], "arguments": given})
     made = []
     for call in expected:
-        kinds = next(tool for tool in tools if tool["name"] == call["name"])["parameters"]["properties"]
+        kinds = next(tool for tool in tools if tool["name"] == call["name"])["parameters"][
+            "properties"
+        ]
         given = dict(call["arguments"])
         if given and pick.random() < 0.5:
             key = pick.choice(list(given))
@@ -170,7 +268,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--python", help="interpreter of the environment with the packages")
-    parser.add_argument("--promptfoo", type=Path, help="directory of the unpacked package promptfoo")
+    parser.add_argument(
+        "--promptfoo", type=Path, help="directory of the unpacked package promptfoo"
+    )
     options = parser.parse_args()
     pick = random.Random(options.seed)
     cases = [make(number, pick) for make in (case, typed_case) for number in range(options.cases)]
@@ -181,7 +281,15 @@ def main() -> int:
         if options.python:
             sides.append([options.python, str(SIDES / "side_presets.py"), str(given), str(answers)])
         if options.promptfoo:
-            sides.append(["node", str(SIDES / "side_promptfoo.mjs"), str(options.promptfoo), str(given), str(answers)])
+            sides.append(
+                [
+                    "node",
+                    str(SIDES / "side_promptfoo.mjs"),
+                    str(options.promptfoo),
+                    str(given),
+                    str(answers),
+                ]
+            )
         found = []
         for side in sides:
             subprocess.run(side, check=True)  # noqa: S603 - ours
@@ -198,7 +306,10 @@ def main() -> int:
             compared += 1
             if not agree(own, theirs):
                 wrong.append((record, own, theirs))
-        print(f"{answer['preset']:48} {answer['version']:16} {compared - len(wrong):6} of {compared:6} agree")
+        print(
+            f"{answer['preset']:48} {answer['version']:16} {compared - len(wrong):6} of "
+            f"{compared:6} agree"
+        )
         for record, own, theirs in wrong[:3]:
             print(f"    {json.dumps(record)}: ours {own}, theirs {theirs}")
         differ = differ or bool(wrong)

@@ -2,9 +2,9 @@
 
     python benchmarks/profile_run.py [--records N]
 
-A statistical profile: the signal of a CPU timer notes the Python function at work, up to a thousand times a second.
-What a function spends in C code it calls counts as its own. In contrast to a tracing profile, functions that are called
-often are not made slower than others.
+A statistical profile: the signal of a CPU timer notes the Python function at work, up to a thousand
+times a second. What a function spends in C code it calls counts as its own. In contrast to a
+tracing profile, functions that are called often are not made slower than others.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Sampler:
         self.wait()
 
     def wait(self) -> None:
-        """Set the timer for the next moment: only once this one is noted, so that noting it is not measured."""
+        """Set the timer for the next moment.
+
+        Only once this one is noted, so that noting it is not measured.
+        """
         signal.setitimer(signal.ITIMER_PROF, INTERVAL)
 
     def __enter__(self) -> Self:
@@ -92,7 +95,13 @@ def measure(options: Options) -> Table:
 
     def run(rows: bool) -> dict[str, Any]:
         with scratch(options.place) as out:
-            job = {"path": path, "output": out / "run", "rows": rows, "metrics": jobs.RELIABLE, "cores": one_core()}
+            job = {
+                "path": path,
+                "output": out / "run",
+                "rows": rows,
+                "metrics": jobs.RELIABLE,
+                "cores": one_core(),
+            }
             return child(job, script="profile_run.py")
 
     name = {False: "no rows", True: "results.jsonl"}
@@ -100,7 +109,9 @@ def measure(options: Options) -> Table:
     rows = []
     for said, runs in found.items():
         total = 0.0
-        for place, (function, own, within) in enumerate(runs.rounds[0]["own"] if runs.rounds else (), 1):
+        for place, (function, own, within) in enumerate(
+            runs.rounds[0]["own"] if runs.rounds else (), 1
+        ):
             samples = runs.rounds[0]["samples"]
             total += own / samples
             cells = [cell(own / samples, ".1%"), cell(total, ".1%"), cell(within / samples, ".1%")]
@@ -110,7 +121,10 @@ def measure(options: Options) -> Table:
         columns=["run", "own", "so far", "with callees", "function"],
         rows=rows,
         notes=[
-            f"{options.records} records, engine serial, one core; the {TOP} functions with most own CPU time.",
+            (
+                f"{options.records} records, engine serial, one core; the {TOP} functions with most "
+                "own CPU time."
+            ),
             "Own: the function's and that of the C code it calls.",
             *failures(found),
         ],

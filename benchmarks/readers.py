@@ -2,9 +2,10 @@
 
     python benchmarks/readers.py [--records N] [--rounds N]
 
-Reading only: the reader plans its files, every shard is read, and samples are dropped. The reference is the standard
-library's ``json.loads``, of every line of a JSON Lines file, else of the whole file. In turns, each in a fresh process
-pinned to one core, on the files of ``formats.py``. ``jsonl``, gradestack's own form, is there to be compared with.
+Reading only: the reader plans its files, every shard is read, and samples are dropped. The
+reference is the standard library's ``json.loads``, of every line of a JSON Lines file, else of the
+whole file. In turns, each in a fresh process pinned to one core, on the files of ``formats.py``.
+``jsonl``, gradestack's own form, is there to be compared with.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def read(reader: Any, files: Files) -> int:
     dataset = files.dataset
     inputs = Inputs(
         data=(Input(path=files.data, name=files.data.stem, shown=files.data.name),),
-        dataset=None if dataset is None else Input(path=dataset, name=dataset.stem, shown=dataset.name),
+        dataset=None
+        if dataset is None
+        else Input(path=dataset, name=dataset.stem, shown=dataset.name),
     )
     number, index = 0, reader.index(inputs)
     for shard in reader.plan(inputs, index):
@@ -96,7 +99,9 @@ def measure(options: Options) -> Table:
         written[name] = write(folder, options.records, options.seed)
         for reading in (False, True):
             job = {"format": name, "files": written[name], "read": reading, "cores": one_core()}
-            items[f"{name}, {'read' if reading else 'parsed'}"] = partial(child, job, script="readers.py")
+            items[f"{name}, {'read' if reading else 'parsed'}"] = partial(
+                child, job, script="readers.py"
+            )
     found = take_turns(items, options.rounds)
     head = ["reader", "bytes a record", "json.loads, s", "reader, s", "us a record", "MB/s"]
     rows, reach = [], []
@@ -125,8 +130,14 @@ def measure(options: Options) -> Table:
         columns=[*head, "ratio", "in CPU time", "peak MB"],
         rows=rows,
         notes=[
-            f"{options.records} records each, {options.rounds} rounds in turns, one core; samples are dropped.",
-            "Ratio: seconds of json.loads over those of the reader, in a round; the median. To reach: in CPU time.",
+            (
+                f"{options.records} records each, {options.rounds} rounds in turns, one core; samples "
+                "are dropped."
+            ),
+            (
+                "Ratio: seconds of json.loads over those of the reader, in a round; the median. To "
+                "reach: in CPU time."
+            ),
             *failures(found),
         ],
         reach=reach,

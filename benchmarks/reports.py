@@ -2,8 +2,9 @@
 
     python benchmarks/reports.py [--records N] [--rounds N]
 
-A whole run without and with its default pages, and ``gradestack report``, which writes the pages of a finished run
-(its start is part of its time). In turns, each in a fresh process pinned to one core.
+A whole run without and with its default pages, and ``gradestack report``, which writes the pages of
+a finished run (its start is part of its time). In turns, each in a fresh process pinned to one
+core.
 """
 
 from __future__ import annotations
@@ -11,7 +12,20 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from frame import Item, Options, Runs, Table, cell, failures, main, one_core, ours, ratio, reached, take_turns
+from frame import (
+    Item,
+    Options,
+    Runs,
+    Table,
+    cell,
+    failures,
+    main,
+    one_core,
+    ours,
+    ratio,
+    reached,
+    take_turns,
+)
 
 RECORDS = 60_000
 WITHOUT, WITH = "run without pages", "run with its default pages"
@@ -50,16 +64,43 @@ def measure(options: Options) -> Table:
     alone, times = each(again, options.records), ratio(full, bare)
     return Table(
         title="Report pages",
-        columns=["work", "wall s", "CPU s", "CPU us a sample", "wall ratio", "CPU ratio", "peak MB", "written MB"],
+        columns=[
+            "work",
+            "wall s",
+            "CPU s",
+            "CPU us a sample",
+            "wall ratio",
+            "CPU ratio",
+            "peak MB",
+            "written MB",
+        ],
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, one core.",
-            "Ratio: wall seconds of the row over those of the run without pages, in the same round; the median.",
+            (
+                "Ratio: wall seconds of the row over those of the run without pages, in the same "
+                "round; the median."
+            ),
             *failures(found),
         ],
         reach=[
-            reached(f"report of {options.records:,} samples, CPU microseconds each", 40, 20, alone, again, lower=True),
-            reached("a run with default pages against one without", 1.8, 1.3, times, full, bare, lower=True),
+            reached(
+                f"report of {options.records:,} samples, CPU microseconds each",
+                40,
+                20,
+                alone,
+                again,
+                lower=True,
+            ),
+            reached(
+                "a run with default pages against one without",
+                1.8,
+                1.3,
+                times,
+                full,
+                bare,
+                lower=True,
+            ),
         ],
     )
 

@@ -2,9 +2,10 @@
 
     python benchmarks/startup.py [--rounds N]
 
-CPU time of fresh processes in turns, the least of all rounds: bytecode is compiled, files are in the page cache.
-A run of two records with a named reader and grader and no page, and one with pages, against the same of another
-version, if ``GRADESTACK_BENCH_BEFORE`` names the directory of its programs; without it they have no bound.
+CPU time of fresh processes in turns, the least of all rounds: bytecode is compiled, files are in
+the page cache. A run of two records with a named reader and grader and no page, and one with pages,
+against the same of another version, if ``GRADESTACK_BENCH_BEFORE`` names the directory of its
+programs; without it they have no bound.
 """
 
 from __future__ import annotations
@@ -17,13 +18,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from frame import ChildFailed, Options, Runs, Table, cell, failures, main, reached, scratch, take_turns
+from frame import (
+    ChildFailed,
+    Options,
+    Runs,
+    Table,
+    cell,
+    failures,
+    main,
+    reached,
+    scratch,
+    take_turns,
+)
 
 HERE = Path(sys.executable).parent
 BEFORE = os.environ.get("GRADESTACK_BENCH_BEFORE")
 """Directory of the programs of the version that start-up is compared with."""
 RUN, PAGES = "gradestack run, two records, no pages", "gradestack grade, two records, with pages"
-SUITE = "name: two\ntarget: {paths: [two.jsonl], reader: jsonl}\ngraders: {partial: tau_partial}\nreports: []\n"
+SUITE = (
+    "name: two\ntarget: {paths: [two.jsonl], reader: jsonl}\ngraders: {partial: "
+    "tau_partial}\nreports: []\n"
+)
 
 
 def commands(programs: Path) -> dict[str, list[str]]:
@@ -46,7 +61,9 @@ def start(command: list[str], options: Options) -> dict[str, Any]:
     Raises:
         ChildFailed: It failed.
     """
-    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    settings = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     with scratch(options.place) as folder:
         lines = options.recording(40).read_bytes().splitlines(keepends=True)
         (folder / "two.jsonl").write_bytes(b"".join(lines[:2]))
@@ -74,7 +91,11 @@ def over(above: Runs | None, below: Runs | None) -> float | None:
 def measure(options: Options) -> Table:
     """Return the table."""
     now = {name: partial(start, command, options) for name, command in commands(HERE).items()}
-    old = {name: partial(start, command, options) for name, command in commands(Path(BEFORE)).items()} if BEFORE else {}
+    old = (
+        {name: partial(start, command, options) for name, command in commands(Path(BEFORE)).items()}
+        if BEFORE
+        else {}
+    )
     items = {**now, **{f"before: {name}": item for name, item in old.items()}}
     take_turns(items, 1)  # compiled and in the page cache
     found = take_turns(items, options.rounds)
@@ -87,17 +108,32 @@ def measure(options: Options) -> Table:
         rows.append([name, shown, cell(over(found[name], click)), against])
     version = found["gradestack --version"]
     reach = [
-        reached("`gradestack --version` against python importing click", 1.6, 1.3, over(version, click), lower=True)
+        reached(
+            "`gradestack --version` against python importing click",
+            1.6,
+            1.3,
+            over(version, click),
+            lower=True,
+        )
     ]
     for name, must, aim in ((RUN, 0.45, 0.3), (PAGES, 0.6, 0.4)) if BEFORE else ():
         reach.append(
-            reached(f"{name}, against before", must, aim, over(found[name], found[f"before: {name}"]), lower=True)
+            reached(
+                f"{name}, against before",
+                must,
+                aim,
+                over(found[name], found[f"before: {name}"]),
+                lower=True,
+            )
         )
     return Table(
         title="Start of the command line",
         columns=["command", "CPU ms", "against click", "against before"],
         rows=rows,
-        notes=[f"{options.rounds} rounds in turns, CPU time of a fresh process; the least.", *failures(found)],
+        notes=[
+            f"{options.rounds} rounds in turns, CPU time of a fresh process; the least.",
+            *failures(found),
+        ],
         reach=reach,
     )
 

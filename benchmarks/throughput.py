@@ -2,12 +2,14 @@
 
     python benchmarks/throughput.py [--records N] [--rounds N]
 
-Every item runs in a fresh process pinned to one core, in turns. The references decode every line of the file and drop
-what they got. The script (``by_hand.py``) does what the suite asks for: two graders, their means with error bars, and
-pass^k; its figures must equal gradestack's, else there is no table. gradestack reads, grades, aggregates, and writes a
-run directory without pages, with and without results.jsonl; the script writes rows of its own. So also with 80 % wrong
-samples, the recording of a weak model, and, without the script, with tasks of one run each. Ratios are seconds of the
-reference over those of the row, within a round; the table has their median. What is to be reached is CPU time.
+Every item runs in a fresh process pinned to one core, in turns. The references decode every line of
+the file and drop what they got. The script (``by_hand.py``) does what the suite asks for: two
+graders, their means with error bars, and pass^k; its figures must equal gradestack's, else there is
+no table. gradestack reads, grades, aggregates, and writes a run directory without pages, with and
+without results.jsonl; the script writes rows of its own. So also with 80 % wrong samples, the
+recording of a weak model, and, without the script, with tasks of one run each. Ratios are seconds
+of the reference over those of the row, within a round; the table has their median. What is to be
+reached is CPU time.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def items(path: Path, place: Path, said: str = "", *, script: bool = True) -> di
     """Return what is measured on a recording, by name."""
     pinned = {"cores": one_core()}
     suite = {"metrics": jobs.RELIABLE, "figures": True, **pinned}
-    found: dict[str, Item] = {FLOOR + said: lambda: child({"job": "orjson", "path": path, **pinned})}
+    found: dict[str, Item] = {
+        FLOOR + said: lambda: child({"job": "orjson", "path": path, **pinned})
+    }
     if script:
         found[SCRIPT + said] = partial(by_hand, path, place, rows=False, **pinned)
         found[SCRIPT_ROWS + said] = partial(by_hand, path, place, rows=True, **pinned)
@@ -89,7 +93,9 @@ def row(name: str, found: Mapping[str, Runs], sizes: Mapping[str, int]) -> list[
     wall, size = runs.median("wall"), sizes[said]
     graded = name.startswith((SCRIPT, SCRIPT_ROWS, NO_ROWS, ROWS))
     script = found.get((SCRIPT_ROWS if name.startswith((ROWS, SCRIPT_ROWS)) else SCRIPT) + said)
-    against = {key: ratio(script, runs, key) if graded and script else None for key in ("wall", "cpu")}
+    against = {
+        key: ratio(script, runs, key) if graded and script else None for key in ("wall", "cpu")
+    }
     return [
         name,
         cell(wall, ".3f"),
@@ -109,14 +115,33 @@ def bounds(found: Mapping[str, Runs]) -> list[Reach]:
 
     def against(reference: str, ours: str, must: float, aim: float, what: str) -> Reach:
         one, other = found[reference], found[ours]
-        return reached(f"two graders and aggregates, one core, {what}", must, aim, ratio(one, other, "cpu"), one, other)
+        return reached(
+            f"two graders and aggregates, one core, {what}",
+            must,
+            aim,
+            ratio(one, other, "cpu"),
+            one,
+            other,
+        )
 
     return [
         against(SCRIPT, NO_ROWS, 0.65, 0.8, "no rows, against the script by hand"),
-        against(SCRIPT_ROWS, ROWS, 0.42, 0.5, "results.jsonl written, against the script by hand with its rows"),
+        against(
+            SCRIPT_ROWS,
+            ROWS,
+            0.42,
+            0.5,
+            "results.jsonl written, against the script by hand with its rows",
+        ),
         against(FLOOR, NO_ROWS, 0.40, 0.5, "no rows, against orjson"),
         against(FLOOR, ROWS, 0.23, 0.3, "results.jsonl written, against orjson"),
-        against(SCRIPT + WRONG, NO_ROWS + WRONG, 0.5, 0.65, f"no rows{WRONG}, against the script by hand"),
+        against(
+            SCRIPT + WRONG,
+            NO_ROWS + WRONG,
+            0.5,
+            0.65,
+            f"no rows{WRONG}, against the script by hand",
+        ),
         against(
             SCRIPT_ROWS + WRONG,
             ROWS + WRONG,
@@ -129,7 +154,11 @@ def bounds(found: Mapping[str, Runs]) -> list[Reach]:
 
 def measure(options: Options) -> Table:
     """Return the table."""
-    many, weak, alone = options.recording(), options.recording(wrong=WEAK), options.recording(tasks=0)
+    many, weak, alone = (
+        options.recording(),
+        options.recording(wrong=WEAK),
+        options.recording(tasks=0),
+    )
     sizes = {"": many.stat().st_size, WRONG: weak.stat().st_size, ALONE: alone.stat().st_size}
     found = take_turns(
         items(many, options.place)
@@ -140,15 +169,33 @@ def measure(options: Options) -> Table:
     )
     require_same_figures(found)
     require_same_figures(found, WRONG)
-    head = ["work", "wall s", "CPU s", "1000 records/s", "MB/s", "against orjson", "in CPU time", "against the script"]
+    head = [
+        "work",
+        "wall s",
+        "CPU s",
+        "1000 records/s",
+        "MB/s",
+        "against orjson",
+        "in CPU time",
+        "against the script",
+    ]
     return Table(
         title="One core against a script and the parse floor",
         columns=[*head, "in CPU time", "peak MB"],
         rows=[row(name, found, sizes) for name in found],
         notes=[
-            f"{options.records} records of {sizes[''] / options.records:.0f} B, {options.rounds} rounds, one core.",
-            "Against: seconds of the reference on the same file over those of the row, in the same round; the median.",
-            "The script, with and without rows of its own, and gradestack gave the same figures on the same file.",
+            (
+                f"{options.records} records of {sizes[''] / options.records:.0f} B, {options.rounds} "
+                "rounds, one core."
+            ),
+            (
+                "Against: seconds of the reference on the same file over those of the row, in the "
+                "same round; the median."
+            ),
+            (
+                "The script, with and without rows of its own, and gradestack gave the same figures "
+                "on the same file."
+            ),
             *failures(found),
         ],
         reach=bounds(found),

@@ -2,16 +2,19 @@
 
     python benchmarks/workload.py --records 200000 --seed 7 recording.jsonl
 
-A record is one run of a task: about 1.5 KB, three tools in OpenAI's form out of a pool of several hundred, one to
-three expected calls with their arguments as objects, and the calls made with their arguments as JSON text. About 65 %
-of the runs are right; the others are wrong in one of the ways of ``WRONG``. ``--wrong 80`` gives the recording of a
-weak model: 80 % are wrong, in the same ways and proportions.
+A record is one run of a task: about 1.5 KB, three tools in OpenAI's form out of a pool of several
+hundred, one to three expected calls with their arguments as objects, and the calls made with their
+arguments as JSON text. About 65 % of the runs are right; the others are wrong in one of the ways of
+``WRONG``. ``--wrong 80`` gives the recording of a weak model: 80 % are wrong, in the same ways and
+proportions.
 
-All runs of a task share its request, its expected calls (of different tools) and these tools. The other tools, and the
-order of all three, are drawn for every record anew: nothing is gained by remembering whole lists of tools, while each
-single tool comes back often, as in a recording of a real tool set.
+All runs of a task share its request, its expected calls (of different tools) and these tools. The
+other tools, and the order of all three, are drawn for every record anew: nothing is gained by
+remembering whole lists of tools, while each single tool comes back often, as in a recording of a
+real tool set.
 
-The first n records of a longer recording are the recording of n records, with the same seed and number of tasks.
+The first n records of a longer recording are the recording of n records, with the same seed and
+number of tasks.
 """
 
 from __future__ import annotations
@@ -48,9 +51,11 @@ Schema = dict[str, Any]
 Call = tuple[str, dict[str, Any]]
 
 _LEXICON = {
-    "verbs": "find book cancel update list compare reserve create archive share price track refund rate export assign "
+    "verbs": "find book cancel update list compare reserve create archive share price track "
+    "refund rate export assign "
     "merge verify schedule notify",
-    "nouns": "flight hotel ferry invoice ticket parcel recipe garden concert museum lesson report contact meeting "
+    "nouns": "flight hotel ferry invoice ticket parcel recipe garden concert museum lesson report "
+    "contact meeting "
     "playlist route rental account order permit survey deposit journal workshop gallery",
     "places": "Bergen Lisboa Kraków Osaka Quito Tartu Ghent Hobart Oulu Malmö Turin Split",
     "words": "blue early quiet window north spare winter second family open short round",
@@ -77,18 +82,24 @@ _LISTS = {"tags": "Labels to attach", "participants": "Names of all who take par
 _OBJECTS = {"address": "Where it is delivered", "period": "When it starts and ends"}
 
 
-# --------------------------------------------------------------------------------------------------- tool schemas
+# --------------------------------------------------------------------------------------------------
 
 
 def _property(rng: random.Random) -> tuple[str, Schema]:
     """Return the name and the JSON Schema of one parameter."""
-    kind = rng.choices(("text", "enum", "count", "number", "flag", "list", "object"), (30, 20, 18, 10, 10, 7, 5))[0]
+    kind = rng.choices(
+        ("text", "enum", "count", "number", "flag", "list", "object"), (30, 20, 18, 10, 10, 7, 5)
+    )[0]
     if kind == "text":
         name = rng.choice(list(_TEXTS))
         return name, {"type": "string", "description": _TEXTS[name]}
     if kind == "enum":
         name = rng.choice(list(_ENUMS))
-        return name, {"type": "string", "enum": list(_ENUMS[name]), "description": f"The {name.replace('_', ' ')}"}
+        return name, {
+            "type": "string",
+            "enum": list(_ENUMS[name]),
+            "description": f"The {name.replace('_', ' ')}",
+        }
     if kind == "count":
         name = rng.choice(list(_COUNTS))
         return name, {"type": "integer", "minimum": 1, "description": _COUNTS[name]}
@@ -105,11 +116,18 @@ def _property(rng: random.Random) -> tuple[str, Schema]:
     inner = {"street": {"type": "string"}, "number": {"type": "integer"}}
     if name == "period":
         inner = {"start": {"type": "string"}, "end": {"type": "string"}}
-    return name, {"type": "object", "properties": inner, "required": list(inner), "description": _OBJECTS[name]}
+    return name, {
+        "type": "object",
+        "properties": inner,
+        "required": list(inner),
+        "description": _OBJECTS[name],
+    }
 
 
 def _tool(verb: str, noun: str, rng: random.Random) -> Schema:
-    """Return a tool in OpenAI's form, with one to four parameters of which at least one is required."""
+    """Return a tool in OpenAI's form, with one to four parameters of which at least one is
+    required.
+    """
     properties: dict[str, Schema] = {}
     wanted = rng.choices((1, 2, 3, 4), (30, 45, 20, 5))[0]
     while len(properties) < wanted:
@@ -150,7 +168,7 @@ def _value(schema: Schema, rng: random.Random) -> Any:
             return {name: _value(inner, rng) for name, inner in schema["properties"].items()}
 
 
-# ---------------------------------------------------------------------------------------------------------- tasks
+# --------------------------------------------------------------------------------------------------
 
 
 class Task:
@@ -164,14 +182,17 @@ class Task:
         self.calls = [_call(pool[at], rng) for at in self.tools]
         wishes = " and then ".join(name.replace("_", " ") for name, _ in self.calls)
         request = (
-            f"Please {wishes} near {rng.choice(_PLACES)}, the {rng.choice(_WORDS)} one, for {rng.randrange(2, 9)}."
+            f"Please {wishes} near {rng.choice(_PLACES)}, the {rng.choice(_WORDS)} one, for "
+            f"{rng.randrange(2, 9)}."
         )
         expected = [{"name": name, "arguments": arguments} for name, arguments in self.calls]
         facets = {"domain": rng.choice(_DOMAINS), "calls": count}
         identifier = _dumps(f"task-{number:06d}")
         self.head = f'{{"id":{identifier},"input":{_dumps(request)},"facets":{_dumps(facets)},'
         self.expected = f'"expected":{{"calls":{_dumps(expected)}}},'
-        self.texts = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in self.calls]
+        self.texts = [
+            (name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in self.calls
+        ]
         """The calls as a model writes them: the arguments are text."""
 
 
@@ -191,7 +212,7 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# ----------------------------------------------------------------------------------------------------- predictions
+# --------------------------------------------------------------------------------------------------
 
 
 def _other_value(value: Any) -> Any:
@@ -214,7 +235,9 @@ def _other_type(value: Any) -> Any:
     return json.dumps(value)
 
 
-def _spoil(kind: str, calls: list[Call], tools: Sequence[Schema], rng: random.Random) -> list[tuple[str, str]]:
+def _spoil(
+    kind: str, calls: list[Call], tools: Sequence[Schema], rng: random.Random
+) -> list[tuple[str, str]]:
     """Return the calls of a task made wrong in one way, with their arguments as text."""
     place = rng.randrange(len(calls))
     name, arguments = calls[place][0], dict(calls[place][1])
@@ -231,7 +254,9 @@ def _spoil(kind: str, calls: list[Call], tools: Sequence[Schema], rng: random.Ra
             made[place] = (name, made[place][1][:-1])
             return made
         case "wrong_tool":
-            name = rng.choice([n for each in tools if (n := each["function"]["name"]) != name] + ["do_it"])
+            name = rng.choice(
+                [n for each in tools if (n := each["function"]["name"]) != name] + ["do_it"]
+            )
         case "missing_argument":
             del arguments[argument]
         case "extra_argument":
@@ -255,7 +280,12 @@ def _predicted(number: int, made: Sequence[tuple[str, str]]) -> str:
 
 
 def records(
-    number: int, seed: int = SEED, *, tasks: int = TASKS, leave_out: Sequence[str] = (), wrong: int = USUALLY_WRONG
+    number: int,
+    seed: int = SEED,
+    *,
+    tasks: int = TASKS,
+    leave_out: Sequence[str] = (),
+    wrong: int = USUALLY_WRONG,
 ) -> Iterator[tuple[str, str]]:
     """Yield (line, kind) of each record; kind is "right" or a key of ``WRONG``.
 
@@ -280,18 +310,26 @@ def records(
             if tasks:
                 made.append(task)
         run = at // tasks if tasks else 0
-        others = [each for each in rng.sample(range(len(pool)), TOOLS + 1) if each not in task.tools]
+        others = [
+            each for each in rng.sample(range(len(pool)), TOOLS + 1) if each not in task.tools
+        ]
         tools = [*task.tools, *others[: TOOLS - len(task.tools)]]
         rng.shuffle(tools)
         kind = rng.choices(kinds, weights)[0]
         kind = RIGHT if kind in leave_out else kind
-        calls = task.texts if kind == RIGHT else _spoil(kind, task.calls, [pool[each] for each in tools], rng)
+        calls = (
+            task.texts
+            if kind == RIGHT
+            else _spoil(kind, task.calls, [pool[each] for each in tools], rng)
+        )
         whose = f'"model":"{MODELS[run % 2]}","run":{run // 2},"tools":[{",".join(texts[each] for each in tools)}],'
         yield task.head + whose + task.expected + _predicted(at, calls), kind
 
 
 def write(path: Path, number: int, seed: int = SEED, **options: Any) -> dict[str, int]:
-    """Write a recording, with the options of ``records``, and return how many records of each kind it has."""
+    """Write a recording, with the options of ``records``, and return how many records of each kind
+    it has.
+    """
     kinds = dict.fromkeys((RIGHT, *WRONG), 0)
     with path.open("w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
         for line, kind in records(number, seed, **options):
@@ -309,12 +347,24 @@ def write_trials(path: Path, number: int) -> None:
             made = _dumps({"seat": task % 5, "bags": [task % 3]})
             talk = [
                 {"role": "user", "content": f"Seat {task % 7}, please."},
-                {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "book", "arguments": made}}]},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "c", "function": {"name": "book", "arguments": made}}],
+                },
                 {"role": "tool", "tool_call_id": "c", "name": "book", "content": "booked"},
             ]
             judged = {"reward_info": {"info": {"r_actions": task % 3 == 0}, "actions": [call]}}
-            info = {"task": {"user_id": "u", "actions": [call], "instruction": "Book a seat."}, **judged}
-            trial = {"task_id": task, "trial": 0, "reward": float(task % 3 == 0), "info": info, "traj": talk}
+            info = {
+                "task": {"user_id": "u", "actions": [call], "instruction": "Book a seat."},
+                **judged,
+            }
+            trial = {
+                "task_id": task,
+                "trial": 0,
+                "reward": float(task % 3 == 0),
+                "info": info,
+                "traj": talk,
+            }
             file.write(f"{',' if task else ''}\n{_dumps(trial)}")
         file.write("\n]\n")
 
@@ -324,11 +374,19 @@ def main() -> int:
     parser.add_argument("path", type=Path, metavar="OUT.jsonl")
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--tasks", type=int, default=TASKS, help="0: every record is a task of its own")
     parser.add_argument(
-        "--leave-out", action="append", default=[], choices=list(WRONG), help="kind of mistake to avoid"
+        "--tasks", type=int, default=TASKS, help="0: every record is a task of its own"
     )
-    parser.add_argument("--wrong", type=int, default=USUALLY_WRONG, help="percent of the records that are wrong")
+    parser.add_argument(
+        "--leave-out",
+        action="append",
+        default=[],
+        choices=list(WRONG),
+        help="kind of mistake to avoid",
+    )
+    parser.add_argument(
+        "--wrong", type=int, default=USUALLY_WRONG, help="percent of the records that are wrong"
+    )
     chosen = parser.parse_args()
     started = time.perf_counter()
     options = {"tasks": chosen.tasks, "leave_out": chosen.leave_out, "wrong": chosen.wrong}

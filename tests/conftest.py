@@ -1,4 +1,7 @@
-"""What every test may rely on; runs that stand still at a record, so that what happens meanwhile needs no clock."""
+"""What every test may rely on.
+
+Runs that stand still at a record, so that what happens meanwhile needs no clock.
+"""
 
 import contextlib
 import json
@@ -23,13 +26,18 @@ def examples(number):
     return number if THOROUGH else max(number // 8, 10)
 
 
-steady = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # the machine may have much to do
+steady = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+}  # the machine may have much to do
 settings.register_profile("steady", max_examples=examples(100), **steady)
 settings.load_profile("steady")
 
 
 def pytest_configure():
-    """Ctrl-C interrupts, also where the tests were started in the background of a shell, which has it ignored."""
+    """Ctrl-C interrupts, also where the tests were started in the background of a shell, which has
+    it ignored.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -62,7 +70,8 @@ main()
 
 
 class Held:
-    """Files of records, each a range of its own, and a suite that stands still at those of the last files.
+    """Files of records, each a range of its own, and a suite that stands still at those of the last
+    files.
 
     Attributes:
         free: Records before the first that is held.
@@ -76,10 +85,17 @@ class Held:
         for file in range(files):
             numbers = range(file * records, (file + 1) * records)
             facets = {"held": file >= free}
-            rows = [{"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": facets} for n in numbers]
+            rows = [
+                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": facets} for n in numbers
+            ]
             (place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         grader = {"kind": "python_function", "file": "grader.py", "name": "grade"}
-        suite = {"name": "held", "target": {"paths": ["*.jsonl"]}, "graders": {"g": grader}, "reports": []}
+        suite = {
+            "name": "held",
+            "target": {"paths": ["*.jsonl"]},
+            "graders": {"g": grader},
+            "reports": [],
+        }
         (place / "suite.yaml").write_text(yaml.safe_dump(suite))
 
     def open(self):
@@ -91,7 +107,15 @@ class Held:
             path.unlink(missing_ok=True)
 
     def start(self, *options, program=("-m", "gradestack.cli")):
-        command = [sys.executable, *program, "run", "suite.yaml", "--allow-code", "--quiet", *map(str, options)]
+        command = [
+            sys.executable,
+            *program,
+            "run",
+            "suite.yaml",
+            "--allow-code",
+            "--quiet",
+            *map(str, options),
+        ]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         run = subprocess.Popen(command, cwd=self.place, start_new_session=True, text=True, **pipes)
         self._running.append(run)
@@ -102,7 +126,9 @@ class Held:
 
         def true():
             still = len(list(self.place.glob("held-*"))) >= workers
-            return run.poll() is not None or (still and rows.read_bytes().count(b"\n") >= (least or self.free))
+            return run.poll() is not None or (
+                still and rows.read_bytes().count(b"\n") >= (least or self.free)
+            )
 
         until(true)
         assert run.poll() is None, run.communicate()
@@ -140,15 +166,24 @@ SECONDS, MEGABYTES = 20, 500
 
 @pytest.fixture
 def bounded(tmp_path):
-    """Return a function that runs the command in a directory, and fails where it takes too much time or memory."""
+    """Return a function that runs the command in a directory, and fails where it takes too much
+    time or memory.
+    """
 
     def run(*options):
         before = os.times()
         command = [sys.executable, "-c", MEASURED, *map(str, options)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False
+        )
         after = os.times()
         *lines, most = done.stdout.splitlines()
-        took = after.children_user + after.children_system - before.children_user - before.children_system
+        took = (
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
         assert took < SECONDS, done.stderr
         assert int(most) < MEGABYTES, done.stderr
         done.stdout = "\n".join(lines)

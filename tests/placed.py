@@ -10,7 +10,9 @@ from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.panel import Panels, Placed
 
 
-def panel_of(function, place="overview", *, name="p", title="P", template="", plugin="mine", module=__name__):
+def panel_of(
+    function, place="overview", *, name="p", title="P", template="", plugin="mine", module=__name__
+):
     members = {"place": place, "title": title, "template": template, "__module__": module}
     made = type("Shown", (Panel,), members | {"show": lambda _, about: function(about)})
     return Placed(name, plugin, made())
@@ -31,4 +33,6 @@ def carried(page, name="chunk[0-9]+"):
 
 
 def without_rows(page):
-    return re.sub(r'<script type="application/json" id="(?:rows|chunk[0-9]+)"[^>]*>[^<]*</script>\n', "", page)
+    return re.sub(
+        r'<script type="application/json" id="(?:rows|chunk[0-9]+)"[^>]*>[^<]*</script>\n', "", page
+    )

@@ -1,4 +1,7 @@
-"""Names that are not there: an import root that looks names up at run time must not let checkers believe in all."""
+"""Names that are not there.
+
+An import root that looks names up at run time must not let checkers believe in all.
+"""
 
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=true
 

@@ -18,7 +18,11 @@ class Passed(Aggregator):
 
     def numbers(self, grade: Grade) -> Numbers | None:
         """Return what one grade adds."""
-        return None if grade.score is None else {"graded": 1, "passed": int(grade.score >= self.threshold)}
+        return (
+            None
+            if grade.score is None
+            else {"graded": 1, "passed": int(grade.score >= self.threshold)}
+        )
 
     def estimate(self, graded: float, passed: float) -> Mapping[str, float | None]:
         """Return the share."""

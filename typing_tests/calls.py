@@ -33,11 +33,28 @@ def look(progress: Progress) -> None:
 
 def graded() -> Iterator[Report]:
     """Yield reports of all origins."""
-    yield run("suite.yaml", output=Path("out"), overrides=["max_samples=3"], allow_code=True, progress=look)
+    yield run(
+        "suite.yaml",
+        output=Path("out"),
+        overrides=["max_samples=3"],
+        allow_code=True,
+        progress=look,
+    )
     yield run({"name": "x"}, engine="processes", workers=2, resume=True, rows=False, strict=True)
-    yield grade_files(["results.json", Path("more.json")], reader="tau_bench", profile="upstream", dataset="gold.json")
-    yield grade([Sample(id="a"), {"id": "b"}], graders=["tau_partial"], gate={"op": "gte", "value": 0.5})
-    yield grade([], graders={"calls": {"kind": "tau_partial"}}, metrics={"m": {"kind": "mean", "of": "calls"}})
+    yield grade_files(
+        ["results.json", Path("more.json")],
+        reader="tau_bench",
+        profile="upstream",
+        dataset="gold.json",
+    )
+    yield grade(
+        [Sample(id="a"), {"id": "b"}], graders=["tau_partial"], gate={"op": "gte", "value": 0.5}
+    )
+    yield grade(
+        [],
+        graders={"calls": {"kind": "tau_partial"}},
+        metrics={"m": {"kind": "mean", "of": "calls"}},
+    )
     yield load_report("out")
 
 

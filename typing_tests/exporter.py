@@ -5,7 +5,17 @@ from typing import assert_type
 
 import attrs
 
-from gradestack import JSON, BadRecord, Exporter, ExportSummary, Grade, Grader, GraderSummary, Sample, Shard
+from gradestack import (
+    JSON,
+    BadRecord,
+    Exporter,
+    ExportSummary,
+    Grade,
+    Grader,
+    GraderSummary,
+    Sample,
+    Shard,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -16,7 +26,9 @@ class Scores(Exporter):
     graders = ("tau_partial",)
     separator = "\n"
 
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterable[tuple[str, str]]:
         """Yield the score."""
         if isinstance(record, Sample):
             yield "scores.txt", f"{record.id} {grades['tau_partial'].score}"
@@ -33,4 +45,8 @@ class Scores(Exporter):
             assert_type(each, GraderSummary)
             assert_type(each.grader, Grader)
             assert_type(each.aggregates, Mapping[str, Mapping[str, JSON]])
-        return {"states.txt": "".join(f"{key}: {each.states}\n" for key, each in summary.graders.items())}
+        return {
+            "states.txt": "".join(
+                f"{key}: {each.states}\n" for key, each in summary.graders.items()
+            )
+        }

@@ -15,7 +15,12 @@ class FirstWord(Extractor):
 
     def extract(self, sample: Sample) -> str:
         """Return the word."""
-        messages = [message for turn in sample.turns or () for message in turn if message.role == "assistant"]
+        messages = [
+            message
+            for turn in sample.turns or ()
+            for message in turn
+            if message.role == "assistant"
+        ]
         assert_type(messages, list[Message])
         return ((messages[-1].content or self.empty) if messages else self.empty).partition(" ")[0]
 

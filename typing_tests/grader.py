@@ -1,10 +1,25 @@
-"""A grader: its options are its fields, its class variables are overridden, its grades are built in every way."""
+"""A grader: its options are its fields, its class variables are overridden, its grades are built in
+every way.
+"""
 
 from typing import assert_type
 
 import attrs
 
-from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack import (
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    ToolCall,
+    failed,
+    skipped,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +40,9 @@ class Overlap(Grader):
         assert_type(sample.id, str)
         assert_type(sample.calls, tuple[ToolCall, ...] | None)
         if sample.status is not Status.OK:
-            return failed(sample.error or Fault(category="target", code="broken", message="no word of why"))
+            return failed(
+                sample.error or Fault(category="target", code="broken", message="no word of why")
+            )
         if not sample.expected.calls:
             return skipped("no_reference", "nothing says what was to be called")
         wanted = [call.name for call in sample.expected.calls if call.name not in self.ignored]

@@ -28,7 +28,9 @@ def graders_and_aggregators(grader: Grader, aggregator: Aggregator) -> None:
 def readers(reader: Reader) -> None:
     """Check one of each, and the records of all."""
     check_reader(reader, Path("runs.jsonl"), scratch=Path("scratch"))
-    for check in checks("gradestack-acme", reads={"acme": Path("runs.jsonl")}, known={"grader x: laws": "why"}):
+    for check in checks(
+        "gradestack-acme", reads={"acme": Path("runs.jsonl")}, known={"grader x: laws": "why"}
+    ):
         assert_type(check, Check)
         assert_type(check(), None)
     check_component(Component("grader", "x", "acme:X", "X"))

@@ -15,12 +15,20 @@ class Length(blocks.Panel):
         calls = about["predicted"]["calls"]
         score = about["grade"]["score"] if about["state"] == "graded" else None
         about["predcited"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
-        return [blocks.Figures([blocks.Figure("calls made", len(calls or ())), blocks.Figure("score", score)])]
+        return [
+            blocks.Figures(
+                [blocks.Figure("calls made", len(calls or ())), blocks.Figure("score", score)]
+            )
+        ]
 
 
 def failed(report: Report, key: str) -> list[tuple[str, GradeRow]]:
     """Return ids and grades of what a grader failed at."""
-    return [(str(row["sample"]["id"]), row["grades"][key]) for row in report.rows() if "fault" in row["grades"][key]]
+    return [
+        (str(row["sample"]["id"]), row["grades"][key])
+        for row in report.rows()
+        if "fault" in row["grades"][key]
+    ]
 
 
 blocks.Figure(label=1, value=0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -10,7 +10,9 @@ from gradestack_plugins.pages import blocks
 def gradestack_components() -> tuple[Component, ...]:
     """Return its components."""
     kinds: tuple[Kind, ...] = ("reader", "grader")
-    return tuple(Component(kind=kind, name="mine", target=f"mine:{kind}", summary="Mine") for kind in kinds)
+    return tuple(
+        Component(kind=kind, name="mine", target=f"mine:{kind}", summary="Mine") for kind in kinds
+    )
 
 
 assert_type(gradestack_components(), tuple[Component, ...])
@@ -30,7 +32,11 @@ class Shown(blocks.Panel):
         """Return its blocks."""
         figure = blocks.Figure("mean", 0.5, (0.25, 0.75))
         assert_type(blocks.figure_of("mean", {"mean": 0.5}, "mean"), blocks.Figure)
-        return [blocks.Interval([figure]), blocks.Matrix(["a"], ["b"], [[1]]), blocks.Words(about.name)]
+        return [
+            blocks.Interval([figure]),
+            blocks.Matrix(["a"], ["b"], [[1]]),
+            blocks.Words(about.name),
+        ]
 
 
 class Misplaced(blocks.Panel):

@@ -71,7 +71,9 @@ class Lines(Reader):
             turns=((Message(role="assistant", content="that", tool_calls=(call,)),),),
             calls=(call,),
             tools=(ToolSpec(name="search"),),
-            expected=Expectation(calls=(ExpectedCall(name="search", rules={"q": Rule(any_of=(1, 2))}),)),
+            expected=Expectation(
+                calls=(ExpectedCall(name="search", rules={"q": Rule(any_of=(1, 2))}),)
+            ),
             usage=Usage(requests=1),
             source=source,
             facets={"tag": "x"},

@@ -1,8 +1,8 @@
 """What the measured processes of all peers share: reading the recording, and the clock.
 
-These files run in a peer's own virtual environment, which has orjson besides the peer. Records are decoded with orjson,
-faster than most peers' own readers; the time counts reading, decoding, building the peer's objects and grading, but no
-import.
+These files run in a peer's own virtual environment, which has orjson besides the peer. Records are
+decoded with orjson, faster than most peers' own readers; the time counts reading, decoding,
+building the peer's objects and grading, but no import.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from typing import Any, NamedTuple
 
 
 class Calls(NamedTuple):
-    """A record as the peers get it: calls are (name, arguments), with None for arguments that are not JSON."""
+    """A record as the peers get it.
+
+    Calls are (name, arguments), with None for arguments that are not JSON.
+    """
 
     number: int
     input: str
@@ -53,12 +56,16 @@ def records(path: Path, limit: int) -> Iterator[Calls]:
 def peak() -> float:
     """Return this process's peak resident memory in MB, 0 where the system does not tell."""
     status = Path("/proc/self/status")
-    lines = status.read_text(encoding="ascii", errors="replace").splitlines() if status.exists() else []
+    lines = (
+        status.read_text(encoding="ascii", errors="replace").splitlines() if status.exists() else []
+    )
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
 
 
 def run(distribution: str, grade: Callable[[Path, int, dict[str, Any]], float]) -> int:
-    """Time ``grade(path, limit, job)``, which returns the mean score, after a first go over a few records."""
+    """Time ``grade(path, limit, job)``, which returns the mean score, after a first go over a few
+    records.
+    """
     job = json.loads(sys.argv[1])
     if job.get("cores") and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, job["cores"])
@@ -68,5 +75,16 @@ def run(distribution: str, grade: Callable[[Path, int, dict[str, Any]], float]) 
     mean = grade(path, number, job)
     wall, spent = time.perf_counter() - started, time.process_time() - cpu
     version = importlib.metadata.version(distribution)
-    print(json.dumps({"n": number, "wall": wall, "cpu": spent, "peak": peak(), "mean": mean, "version": version}))
+    print(
+        json.dumps(
+            {
+                "n": number,
+                "wall": wall,
+                "cpu": spent,
+                "peak": peak(),
+                "mean": mean,
+                "version": version,
+            }
+        )
+    )
     return 0

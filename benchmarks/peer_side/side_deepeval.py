@@ -53,7 +53,9 @@ def grade(path: Path, limit: int, _job: dict[str, Any]) -> float:
                 input=record.input,
                 actual_output=record.answer,
                 tools_called=[call(name=name, input_parameters=made) for name, made in record.made],
-                expected_tools=[call(name=name, input_parameters=wanted) for name, wanted in record.expected],
+                expected_tools=[
+                    call(name=name, input_parameters=wanted) for name, wanted in record.expected
+                ],
             ),
             _show_indicator=False,
         )

@@ -1,7 +1,7 @@
 """letta-evals: the bare ToolGrader with exact_match, one sample at a time, none kept.
 
-It compares texts, so expected and made calls are written as JSON with sorted keys; the made ones are the assistant's
-message.
+It compares texts, so expected and made calls are written as JSON with sorted keys; the made ones
+are the assistant's message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ NOON = dt.datetime(2025, 1, 1, 12, tzinfo=dt.UTC)
 async def graded(path: Path, limit: int) -> float:
     """Return the mean score."""
     grader = tools.ToolGrader(function="exact_match", extractor="last_assistant")
-    sample, message, dumps, sort = models.Sample, messages.AssistantMessage, orjson.dumps, orjson.OPT_SORT_KEYS
+    sample, message, dumps, sort = (
+        models.Sample,
+        messages.AssistantMessage,
+        orjson.dumps,
+        orjson.OPT_SORT_KEYS,
+    )
     total = 0.0
     for record in side_common.records(path, limit):
         said = message(
@@ -36,7 +41,9 @@ async def graded(path: Path, limit: int) -> float:
             message_type="assistant_message",
         )
         truth = dumps(record.expected, option=sort).decode()
-        result, _ = await grader.grade(sample(id=record.number, input=record.input, ground_truth=truth), [[said]])
+        result, _ = await grader.grade(
+            sample(id=record.number, input=record.input, ground_truth=truth), [[said]]
+        )
         total += result.score
     return total / limit
 

@@ -1,4 +1,6 @@
-"""What released packages say of tool calls, in their own virtual environment: `presets.py` compares it with ours.
+"""What released packages say of tool calls, in their own virtual environment.
+
+`presets.py` compares it with ours.
 
     python side_presets.py CASES.jsonl ANSWERS.jsonl
 
@@ -19,7 +21,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-os.environ |= {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1", "DO_NOT_TRACK": "1"}
+os.environ |= {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1",
+    "DO_NOT_TRACK": "1",
+}
 Call = tuple[str, Any]
 Answer = Callable[[list[Call], list[Call], Any], Any]
 """Of expected calls, made calls and tools: a score, or score and error type."""
@@ -41,7 +47,8 @@ def adk() -> Iterator[tuple[str, Answer]]:
 
             def answer(expected: list[Call], made: list[Call], _: Any, match: Any = match) -> float:
                 wanted, done = (
-                    [kinds.FunctionCall(name=name, args=given) for name, given in side] for side in (expected, made)
+                    [kinds.FunctionCall(name=name, args=given) for name, given in side]
+                    for side in (expected, made)
                 )
                 return float(match(done, wanted))
 
@@ -66,37 +73,61 @@ def azure() -> Iterator[tuple[str, Answer]]:
             ) -> Any:
                 names = [name for name, _ in expected]
                 truth: Any = (
-                    names if suffix or not names else (names, {name.strip(): given for name, given in expected})
+                    names
+                    if suffix or not names
+                    else (names, {name.strip(): given for name, given in expected})
                 )
                 response = [
-                    {"role": "assistant", "content": [{"type": "tool_call", "name": name, "arguments": given}]}
+                    {
+                        "role": "assistant",
+                        "content": [{"type": "tool_call", "name": name, "arguments": given}],
+                    }
                     for name, given in made
                 ]
-                found = asyncio.run(evaluator._do_eval({"response": response, "ground_truth": truth}))  # noqa: SLF001
+                found = asyncio.run(
+                    evaluator._do_eval({"response": response, "ground_truth": truth})  # noqa: SLF001
+                )
                 name = "task_navigation_efficiency"
-                return found[f"{name}_properties"]["f1_score"] if mode == "f1" else found[f"{name}_score"]
+                return (
+                    found[f"{name}_properties"]["f1_score"]
+                    if mode == "f1"
+                    else found[f"{name}_score"]
+                )
 
             yield f"azure/{mode}{suffix}", answer
 
 
 def agentevals() -> Iterator[tuple[str, Answer]]:
     """Yield the answers of agentevals."""
-    normal = importlib.import_module("agentevals.trajectory.utils")._normalize_to_openai_messages_list  # noqa: SLF001
+    normal = importlib.import_module(  # noqa: SLF001
+        "agentevals.trajectory.utils"
+    )._normalize_to_openai_messages_list
     for mode in ("strict", "unordered", "subset", "superset"):
         scorer = importlib.import_module(f"agentevals.trajectory.{mode}")._scorer  # noqa: SLF001
         for arguments in ("exact", "ignore", "subset", "superset"):
 
             def answer(
-                expected: list[Call], made: list[Call], _: Any, scorer: Any = scorer, arguments: str = arguments
+                expected: list[Call],
+                made: list[Call],
+                _: Any,
+                scorer: Any = scorer,
+                arguments: str = arguments,
             ) -> float:
-                wanted, done = (normal([_message(call) for call in side]) for side in (expected, made))
-                return float(scorer(outputs=done, reference_outputs=wanted, tool_args_match_mode=arguments))
+                wanted, done = (
+                    normal([_message(call) for call in side]) for side in (expected, made)
+                )
+                return float(
+                    scorer(outputs=done, reference_outputs=wanted, tool_args_match_mode=arguments)
+                )
 
             yield f"agentevals/{mode}/{arguments}", answer
 
 
 def _message(call: Call) -> dict[str, Any]:
-    function = {"name": call[0], "arguments": call[1] if isinstance(call[1], str) else json.dumps(call[1])}
+    function = {
+        "name": call[0],
+        "arguments": call[1] if isinstance(call[1], str) else json.dumps(call[1]),
+    }
     return {
         "role": "assistant",
         "content": "",
@@ -107,7 +138,9 @@ def _message(call: Call) -> dict[str, Any]:
 def ragas() -> Iterator[tuple[str, Answer]]:
     """Yield the answers of ragas."""
     for gone in ("langchain_community.chat_models.vertexai", "langchain_community.llms"):
-        sys.modules[gone] = types.ModuleType(gone)  # which newer releases do not have, and these rules do not need
+        sys.modules[gone] = types.ModuleType(
+            gone
+        )  # which newer releases do not have, and these rules do not need
         vars(sys.modules[gone]).update(ChatVertexAI=object, VertexAI=object)
     collections = importlib.import_module("ragas.metrics.collections")
     messages = importlib.import_module("ragas.messages")
@@ -115,15 +148,21 @@ def ragas() -> Iterator[tuple[str, Answer]]:
     def asked(metric: Any) -> Answer:
         def answer(expected: list[Call], made: list[Call], _: Any) -> float:
             wanted, done = (
-                [messages.ToolCall(name=name, args=given) for name, given in side] for side in (expected, made)
+                [messages.ToolCall(name=name, args=given) for name, given in side]
+                for side in (expected, made)
             )
             said = [messages.AIMessage(content="", tool_calls=done)]
-            return float(asyncio.run(metric.ascore(user_input=said, reference_tool_calls=wanted)).value)
+            return float(
+                asyncio.run(metric.ascore(user_input=said, reference_tool_calls=wanted)).value
+            )
 
         return answer
 
     yield "ragas/tool_call_accuracy/strict", asked(collections.ToolCallAccuracy(strict_order=True))
-    yield "ragas/tool_call_accuracy/flexible", asked(collections.ToolCallAccuracy(strict_order=False))
+    yield (
+        "ragas/tool_call_accuracy/flexible",
+        asked(collections.ToolCallAccuracy(strict_order=False)),
+    )
     yield "ragas/tool_call_f1", asked(collections.ToolCallF1())
 
 
@@ -140,10 +179,16 @@ def deepeval() -> Iterator[tuple[str, Answer]]:
         for what in ("names", "arguments"):
             compared = [cases.ToolCallParams.INPUT_PARAMETERS] if what == "arguments" else []
             metric = side.metrics.ToolCorrectnessMetric(
-                model=side.NoModel(), evaluation_params=compared, include_reason=False, async_mode=False, **options
+                model=side.NoModel(),
+                evaluation_params=compared,
+                include_reason=False,
+                async_mode=False,
+                **options,
             )
 
-            def answer(expected: list[Call], made: list[Call], _: Any, metric: Any = metric) -> float:
+            def answer(
+                expected: list[Call], made: list[Call], _: Any, metric: Any = metric
+            ) -> float:
                 wanted, done = (
                     [cases.ToolCall(name=name, input_parameters=given) for name, given in each]
                     for each in (expected, made)
@@ -155,16 +200,25 @@ def deepeval() -> Iterator[tuple[str, Answer]]:
 
 
 def mlflow() -> Iterator[tuple[str, Answer]]:
-    """Yield the answers of MLflow; its scorer wants a trace, so the two functions behind it are asked."""
+    """Yield the answers of MLflow.
+
+    Its scorer wants a trace, so the two functions behind it are asked.
+    """
     scorers = importlib.import_module("mlflow.genai.scorers.builtin_scorers")
     calls = importlib.import_module("mlflow.genai.utils.type")
     scorer = scorers.ToolCallCorrectness(should_exact_match=True)
-    parsed = importlib.import_module("mlflow.genai.scorers.scorer_utils").parse_tool_call_expectations
-    for word, method in (("ordered", scorer._evaluate_exact_ordered), ("unordered", scorer._evaluate_exact_unordered)):  # noqa: SLF001
+    parsed = importlib.import_module(
+        "mlflow.genai.scorers.scorer_utils"
+    ).parse_tool_call_expectations
+    for word, method in (
+        ("ordered", scorer._evaluate_exact_ordered),  # noqa: SLF001
+        ("unordered", scorer._evaluate_exact_unordered),  # noqa: SLF001
+    ):
 
         def answer(expected: list[Call], made: list[Call], _: Any, method: Any = method) -> float:
             wanted, done = (
-                [calls.FunctionCall(name=name, arguments=given) for name, given in side] for side in (expected, made)
+                [calls.FunctionCall(name=name, arguments=given) for name, given in side]
+                for side in (expected, made)
             )
             if parsed({"expected_tool_calls": wanted}) is None:
                 raise ValueError  # as the scorer itself does
@@ -181,14 +235,19 @@ def pydantic_evals() -> Iterator[tuple[str, Answer]]:
 
         def answer(expected: list[Call], made: list[Call], _: Any, mode: str = mode) -> float:
             tree = [types.SimpleNamespace(name=name) for name, _ in made]
-            match = module.TrajectoryMatch(expected_trajectory=[name for name, _ in expected], order=mode)
+            match = module.TrajectoryMatch(
+                expected_trajectory=[name for name, _ in expected], order=mode
+            )
             return float(match.evaluate(types.SimpleNamespace(span_tree=tree)).value)
 
         yield f"pydantic_evals/trajectory_match/{mode}", answer
 
 
 def bfcl() -> Iterator[tuple[str, Answer]]:
-    """Yield the answers of bfcl-eval; what only other languages and other models need is not imported."""
+    """Yield the answers of bfcl-eval.
+
+    What only other languages and other models need is not imported.
+    """
     converters = "bfcl_eval.eval_checker.ast_eval.type_convertor"
     stubs: dict[str, dict[str, Any]] = {
         "bfcl_eval.constants.model_config": {
@@ -213,7 +272,9 @@ def bfcl() -> Iterator[tuple[str, Answer]]:
             }
             for name, given in expected
         ]
-        category = ("simple" if len(tools) == 1 else "multiple") if len(expected) == 1 else "parallel"
+        category = (
+            ("simple" if len(tools) == 1 else "multiple") if len(expected) == 1 else "parallel"
+        )
         done = [{name: given} for name, given in made]
         found = checker.ast_checker(tools, done, truth, languages.Language.PYTHON, category, "none")
         return [float(found["valid"]), None if found["valid"] else found["error_type"]]
@@ -236,7 +297,9 @@ PACKAGES: dict[str, Callable[[], Iterator[tuple[str, Answer]]]] = {
 def main() -> None:
     """Write a line for each preset: its version, and what it says of each case."""
     warnings.simplefilter("ignore")
-    cases = [json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
+    cases = [
+        json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+    ]
     with Path(sys.argv[2]).open("w", encoding="utf-8") as out:
         for package, answers in PACKAGES.items():
             try:
@@ -247,21 +310,29 @@ def main() -> None:
                 continue
             for preset, answer in rules:
                 said = {case["id"]: _said(answer, case, preset) for case in cases}
-                out.write(json.dumps({"preset": preset, "package": package, "version": version, "said": said}) + "\n")
+                out.write(
+                    json.dumps(
+                        {"preset": preset, "package": package, "version": version, "said": said}
+                    )
+                    + "\n"
+                )
 
 
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return importlib.metadata.version(f"{package}-skinny")  # of MLflow, with all that is asked here
+        return importlib.metadata.version(
+            f"{package}-skinny"
+        )  # of MLflow, with all that is asked here
 
 
 def _said(answer: Answer, case: dict[str, Any], preset: str) -> Any:
     if (preset == "bfcl/ast") != ("tools" in case):
         return None
     expected, made = (
-        [(call["name"], _decoded(call["arguments"])) for call in case[side]] for side in ("expected", "predicted")
+        [(call["name"], _decoded(call["arguments"])) for call in case[side]]
+        for side in ("expected", "predicted")
     )
     try:
         return answer(expected, made, case.get("tools"))

@@ -1,6 +1,9 @@
-"""Partial credit for expected calls: a metric in one file, as docs/tutorials/write-a-grader.md shows one.
+"""Partial credit for expected calls.
 
-It does what ``tau_partial`` does for samples of any format, with nothing done for speed; ``authors.py`` measures both.
+A metric in one file, as docs/tutorials/write-a-grader.md shows one.
+
+It does what ``tau_partial`` does for samples of any format, with nothing done for speed;
+``authors.py`` measures both.
 """
 
 from collections.abc import Iterator
@@ -10,7 +13,9 @@ from gradestack import ABSENT, Grade, Grader, Item, Reason, Sample, ToolCall, sk
 
 
 class PartialCredit(Grader):
-    """Credit of 0.4 for an expected tool that was called and of 0.6 for its arguments, averaged over expected calls."""
+    """Credit of 0.4 for an expected tool that was called and of 0.6 for its arguments, averaged
+    over expected calls.
+    """
 
     aggregators = ("mean", "partial_statistics")
 
@@ -24,7 +29,11 @@ class PartialCredit(Grader):
             if place is None:
                 why = [Reason(code="missing_call", subject=wanted.name, expected=wanted.arguments)]
             else:
-                why = list(differences(wanted.arguments or {}, sample.calls[place].arguments or {}, wanted.name))
+                why = list(
+                    differences(
+                        wanted.arguments or {}, sample.calls[place].arguments or {}, wanted.name
+                    )
+                )
                 called += 1
             items.append(
                 Item(
@@ -40,15 +49,23 @@ class PartialCredit(Grader):
             reasons += why
         return Grade(
             score=sum(item.score or 0.0 for item in items) / len(items),
-            counts={"expected_calls": len(items), "called": called, "made_calls": len(sample.calls)},
+            counts={
+                "expected_calls": len(items),
+                "called": called,
+                "made_calls": len(sample.calls),
+            },
             items=tuple(items),
             reasons=tuple(reasons),
-            rationale="; ".join(f"{each.subject} {each.code} {each.pointer}" for each in reasons[:3]),
+            rationale="; ".join(
+                f"{each.subject} {each.code} {each.pointer}" for each in reasons[:3]
+            ),
         )
 
 
 def closest(name: str, arguments: Any, made: tuple[ToolCall, ...]) -> tuple[int | None, float]:
-    """Return the place of the call of that name with the most similar arguments, and how similar they are."""
+    """Return the place of the call of that name with the most similar arguments, and how similar
+    they are.
+    """
     best, place = 0.0, None
     for index, call in enumerate(made):
         if call.name == name:
@@ -65,11 +82,15 @@ def similarity(expected: Any, actual: Any) -> float:
     if isinstance(expected, dict) and isinstance(actual, dict):
         if not expected or not actual:
             return 0.0 if expected else 1.0
-        return sum(similarity(value, actual[key]) for key, value in expected.items() if key in actual) / len(expected)
+        return sum(
+            similarity(value, actual[key]) for key, value in expected.items() if key in actual
+        ) / len(expected)
     if isinstance(expected, list) and isinstance(actual, list):
         if not expected or not actual:
             return 0.0 if expected else 1.0
-        return sum(max(similarity(value, one) for one in actual) for value in expected) / len(expected)
+        return sum(max(similarity(value, one) for one in actual) for value in expected) / len(
+            expected
+        )
     return 0.0
 
 
@@ -82,13 +103,20 @@ def differences(expected: Any, actual: Any, subject: str, pointer: str = "") -> 
             if key in actual:
                 yield from differences(value, actual[key], subject, f"{pointer}/{key}")
             else:
-                yield Reason(code="missing_argument", subject=subject, pointer=f"{pointer}/{key}", expected=value)
+                yield Reason(
+                    code="missing_argument",
+                    subject=subject,
+                    pointer=f"{pointer}/{key}",
+                    expected=value,
+                )
     elif isinstance(expected, list) and isinstance(actual, list):
         for index, value in enumerate(expected):
             if value not in actual:
                 other = actual[index] if index < len(actual) else ABSENT
                 place = f"{pointer}/{index}"
-                yield Reason(code="wrong_item", subject=subject, pointer=place, expected=value, actual=other)
+                yield Reason(
+                    code="wrong_item", subject=subject, pointer=place, expected=value, actual=other
+                )
     else:
         code = "wrong_argument" if type(expected) is type(actual) else "wrong_type"
         yield Reason(code=code, subject=subject, pointer=pointer, expected=expected, actual=actual)

@@ -6,29 +6,36 @@
 >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
 
 The one import root, for users and authors of plugins; beside it ``gradestack.testing`` and
-``gradestack.jsonio``. Names are imported on first use: ``--help`` shall not pay for them. Types: ``__init__.pyi``.
+``gradestack.jsonio``. Names are imported on first use: ``--help`` shall not pay for them. Types:
+``__init__.pyi``.
 """
 
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input "
+    "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
+    "GraderSummary Input "
     "Inputs Profile Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
-    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut error_text first_of guarded "
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut "
+    "error_text first_of guarded "
     "library missing_library reading suggest",
     "gates.verdicts": "gate_texts",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
-    "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked reply_text schema_of visible",
+    "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked "
+    "reply_text schema_of visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at step time_limit_text",
     "grading.loop": "Progress",
-    "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio ratio_interval t_quantile",
-    "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
-    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
+    "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio "
+    "ratio_interval t_quantile",
+    "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE "
+    "Message Outcome Reason "
+    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace "
+    "skipped",
     "output": "csv_line terminal_line",
     "outcome.pages": "publish with_trajectories",
     "comparison.compared": "Comparison",

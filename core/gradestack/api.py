@@ -1,8 +1,9 @@
 """The contracts between the kernel and its plugins.
 
-A component is a frozen attrs class that derives from one of the bases below. **Its fields are its options**: the
-suite's YAML is structured into them strictly, unknown keys are refused. A field named ``profile`` inherits the suite's
-profile (``documented`` or ``upstream``). Class variables say what the kernel needs to know before any data is read.
+A component is a frozen attrs class that derives from one of the bases below. **Its fields are its
+options**: the suite's YAML is structured into them strictly, unknown keys are refused. A field
+named ``profile`` inherits the suite's profile (``documented`` or ``upstream``). Class variables say
+what the kernel needs to know before any data is read.
 """
 
 from __future__ import annotations
@@ -35,18 +36,29 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     name: str
-    """Unique short name (the stem), used for artefacts and default model names when several inputs are given."""
+    """Unique short name (the stem), used for artefacts and default model names when several inputs
+    are given.
+    """
     shown: str
     """The path as the user wrote it, for messages and result rows; never made absolute."""
 
     def below(self, relative: str) -> Input:
-        """Return a file in the directory it is, or beside the file it is; itself for "", an absolute path as it is."""
+        """Return a file in the directory it is, or beside the file it is.
+
+        Itself for "", an absolute path as it is.
+        """
         if not relative:
             return self
         is_folder = self.path.is_dir()
         path = (self.path if is_folder else self.path.parent) / relative
-        shown = f"{self.shown.rstrip('/')}/" if is_folder else self.shown[: self.shown.rfind("/") + 1]
-        return Input(path=path, name=self.name, shown=relative if Path(relative).is_absolute() else shown + relative)
+        shown = (
+            f"{self.shown.rstrip('/')}/" if is_folder else self.shown[: self.shown.rfind("/") + 1]
+        )
+        return Input(
+            path=path,
+            name=self.name,
+            shown=relative if Path(relative).is_absolute() else shown + relative,
+        )
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +84,11 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     first_row: int = 0
     """Ordinal (zero-based) of the first record within its file."""
     position: int = 0
-    """Lower bound for the ordinals of this shard's samples over the whole run: grows by more than the number of records
-    from shard to shard (bytes before this shard will do, a record being at least one byte)."""
+    """Lower bound for the ordinals of this shard's samples over the whole run.
+
+    Grows by more than the number of records from shard to shard (bytes before this shard will do, a
+    record being at least one byte).
+    """
     extra: JSON = None
     """Whatever else the reader wants to know."""
 
@@ -91,7 +106,8 @@ class Contract(abc.ABC):
 
     Attributes:
         contract: The kind of component that keeps it.
-        version: Bumped whenever the same input can give another output; written to header.json and into failures.
+        version: Bumped whenever the same input can give another output; written to header.json and
+            into failures.
     """
 
     contract: ClassVar[Kind]
@@ -105,11 +121,14 @@ class Reader(Contract):
         provides: Fields of ``Sample`` the format fills (beyond ``id``).
         stack: Name of the metric stack used when the user names none.
         duplicates: The format's habit for two records of the same (id, model, run).
-        takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel joins by id.
-        takes_directories: True when it looks for its files in a directory itself: named by the user, it is given the
-            directory whole, whatever is in it.
-        empty_answers: True when an empty answer is graded where a text is expected; otherwise it is a failed grade.
-        simulated_users: True when ``input`` is what a simulated user said, which does not tell tasks apart.
+        takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel
+            joins by id.
+        takes_directories: True when it looks for its files in a directory itself: named by the
+            user, it is given the directory whole, whatever is in it.
+        empty_answers: True when an empty answer is graded where a text is expected; otherwise it is
+            a failed grade.
+        simulated_users: True when ``input`` is what a simulated user said, which does not tell
+            tasks apart.
     """
 
     contract: ClassVar[Kind] = "reader"
@@ -132,12 +151,17 @@ class Reader(Contract):
         return 0.0
 
     def index(self, inputs: Inputs) -> Any:
-        """Read side files once, before sharding; the result is picklable and passed to every ``read``."""
+        """Read side files once, before sharding.
+
+        The result is picklable and passed to every ``read``.
+        """
         return None
 
     @abc.abstractmethod
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        """Cut the inputs into shards, in input order. Formats that cannot be cut safely give one shard per file.
+        """Cut the inputs into shards, in input order.
+
+        Formats that cannot be cut safely give one shard per file.
 
         Raises:
             DataError: A file cannot be used at all.
@@ -145,10 +169,16 @@ class Reader(Contract):
 
     @abc.abstractmethod
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of one shard in file order; a broken record is yielded as ``BadRecord``."""
+        """Yield the samples of one shard in file order.
+
+        A broken record is yielded as ``BadRecord``.
+        """
 
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
-        """Yield what ``read`` yields in lists of any length: a format read faster in blocks overrides this."""
+        """Yield what ``read`` yields in lists of any length.
+
+        A format read faster in blocks overrides this.
+        """
         for record in self.read(shard, index):
             yield [record]
 
@@ -158,25 +188,33 @@ Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]
 
 
 class Grader(Contract):
-    """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
+    """Judges one sample at a time.
+
+    Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
     Attributes:
         needs: Fields of ``Sample`` it reads (``id``, ``status`` and ``error`` are always allowed).
-        requires: Those of them without which it cannot work at all: a reader that does not provide one is refused
-            before any data is read.
-        handles: Sample states it wants to judge itself. For the others the kernel writes a failed or missing grade.
+        requires: Those of them without which it cannot work at all: a reader that does not provide
+            one is refused before any data is read.
+        handles: Sample states it wants to judge itself. For the others the kernel writes a failed
+            or missing grade.
         aggregators: Names of the aggregators that run on its grades by default.
-        submission: True when it judges one text: the suite's ``extractor`` (default ``last_assistant``) takes it out of
-            the trajectory, and it is handed over as ``Sample.text``.
-        alternatives: True when a list of reference texts holds accepted alternatives; otherwise it holds one per turn.
-        runs_code: True when its options name Python code to import; refused without ``--allow-code``.
-        bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those of no share.
+        submission: True when it judges one text: the suite's ``extractor`` (default
+            ``last_assistant``) takes it out of the trajectory, and it is handed over as
+            ``Sample.text``.
+        alternatives: True when a list of reference texts holds accepted alternatives; otherwise it
+            holds one per turn.
+        runs_code: True when its options name Python code to import; refused without
+            ``--allow-code``.
+        bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those
+            of no share.
         label: What its mean score is, in plain words; default: its key.
         better: Whether a higher or a lower score is better, or neither.
         score_unit: Unit of its score.
         words: Of its verdict: a sample that passes, and one that does not.
         sums: Names of the ``Grade.numbers`` its grades have.
-        native: Class of the ``Sample.native`` it reads by ``gradestack.native_of``; rows then hold it.
+        native: Class of the ``Sample.native`` it reads by ``gradestack.native_of``; rows then hold
+            it.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -197,12 +235,18 @@ class Grader(Contract):
 
     @property
     def tool_schemas(self) -> bool:
-        """Whether it reads more of the run's tools than their names: rows then hold their schemas, to grade again."""
+        """Whether it reads more of the run's tools than their names.
+
+        Rows then hold their schemas, to grade again.
+        """
         return False
 
     @property
     def combines(self) -> tuple[str, ...]:
-        """Keys of the suite's graders whose grades it is handed: ``combine`` then grades in place of ``grade``."""
+        """Keys of the suite's graders whose grades it is handed.
+
+        ``combine`` then grades in place of ``grade``.
+        """
         return ()
 
     def combine(self, grades: Mapping[str, Grade]) -> Grade | float:
@@ -211,17 +255,22 @@ class Grader(Contract):
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade | float:
-        """Return the grade of one sample; a number is a score, True and False are 1.0 and 0.0 and the verdict.
+        """Return the grade of one sample.
 
-        Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
+        A number is a score, True and False are 1.0 and 0.0 and the verdict.
+
+        Never raises on odd data of a valid type; if it raises all the same, the kernel records a
+        failed grade.
         """
 
     def explain(self, sample: Sample, grade: Grade) -> Grade:
-        """Return a grade this grader gave the sample with its items, reasons, rationale and metadata.
+        """Return a grade this grader gave the sample with its items, reasons, rationale and
+        metadata.
 
-        Asked only where a row, a native file or a figure shows them, so that ``grade`` may do without; one that
-        gives everything at once needs no such method. Outcome, score, verdict, labels, counts and parts stay as they
-        are; ``Grade.numbers`` is what figures need of the items meanwhile.
+        Asked only where a row, a native file or a figure shows them, so that ``grade`` may do
+        without; one that gives everything at once needs no such method. Outcome, score, verdict,
+        labels, counts and parts stay as they are; ``Grade.numbers`` is what figures need of the
+        items meanwhile.
         """
         return grade
 
@@ -230,10 +279,16 @@ _AMOUNTS = ("count", "seconds", "tokens", "usd")
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
+    """What a figure means, said once.
+
+    Read by console, pages, comparison, gates and tables alike.
+    """
 
     name: str
-    """Its path below the aggregator; ``pass_hat_k.{k}`` (a number) and ``per_class.{class}.f1`` are families."""
+    """Its path below the aggregator.
+
+    ``pass_hat_k.{k}`` (a number) and ``per_class.{class}.f1`` are families.
+    """
     label: str
     """Plain words, sentence case: "Expected calls made"."""
     better: Direction = "higher"
@@ -241,33 +296,48 @@ class Figure(msgspec.Struct, frozen=True):
     about: str = ""
     """The formula, in one line."""
     divisor: str = ""
-    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters. Default: all samples.
-    That of a family may have its ``{k}``."""
+    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters.
+
+    Default: all samples. That of a family may have its ``{k}``.
+    """
     samples: str = ""
     """The number of its samples, where that is not the divisor: the ``n`` of its interval."""
     least: float | None = None
     most: float | None = None
-    """What it cannot be below and above, and no interval is. Default: a share lies between 0 and 1, what is no score
-    is not below 0."""
+    """What it cannot be below and above, and no interval is.
+
+    Default: a share lies between 0 and 1, what is no score is not below 0.
+    """
     undefined: str = "undefined"
     """Why it has no value, where it has none."""
     optional: bool = False
-    """Whether it may be missing: figures of each of several raters or models, say, that are not made of one."""
+    """Whether it may be missing.
+
+    Figures of each of several raters or models, say, that are not made of one.
+    """
 
     @property
     def bounds(self) -> tuple[float, float]:
         """What it cannot be below and above; infinite where nothing is known."""
-        least, most = (-math.inf if self.unit == "score" else 0.0), (1.0 if self.unit == "share" else math.inf)
+        least, most = (
+            (-math.inf if self.unit == "score" else 0.0),
+            (1.0 if self.unit == "share" else math.inf),
+        )
         return least if self.least is None else self.least, most if self.most is None else self.most
 
     @property
     def amount(self) -> bool:
-        """Whether it is an amount, of which a few tasks often have most: tokens, seconds, dollars or a count."""
+        """Whether it is an amount, of which a few tasks often have most.
+
+        Tokens, seconds, dollars or a count.
+        """
         return self.unit in _AMOUNTS and self.bounds[0] >= 0
 
     def covers(self, path: str) -> bool:
         """Return whether it declares the figure at a path."""
-        return path == self.name or ("{" in self.name and re.fullmatch(_pattern(self.name), path) is not None)
+        return path == self.name or (
+            "{" in self.name and re.fullmatch(_pattern(self.name), path) is not None
+        )
 
     def divisor_of(self, path: str) -> str:
         """Return the name of the number that the figure at a path is divided by."""
@@ -275,16 +345,27 @@ class Figure(msgspec.Struct, frozen=True):
         return self.divisor if found is None else self.divisor.format(**found.groupdict())
 
 
-def declared_figure(figures: Iterable[Figure], aggregator: str, path: str, component: str = "") -> Figure | None:
-    """Return which of an aggregator's figures is the one at a path below it; None where it declares none such."""
-    names = (path, *(f"{each}.{path}" if path else each for each in (aggregator, component) if each))
+def declared_figure(
+    figures: Iterable[Figure], aggregator: str, path: str, component: str = ""
+) -> Figure | None:
+    """Return which of an aggregator's figures is the one at a path below it.
+
+    None where it declares none such.
+    """
+    names = (
+        path,
+        *(f"{each}.{path}" if path else each for each in (aggregator, component) if each),
+    )
     return next((each for name in names for each in figures if each.covers(name)), None)
 
 
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
     parts = re.split(r"(\{\w+\})", name)
-    some = {part: f"(?P<{part[1:-1]}>{r'[0-9]+' if part == '{k}' else '(?s:.*)'})" for part in parts[1::2]}
+    some = {
+        part: f"(?P<{part[1:-1]}>{r'[0-9]+' if part == '{k}' else '(?s:.*)'})"
+        for part in parts[1::2]
+    }
     return "".join(some.get(part) or re.escape(part) for part in parts)
 
 
@@ -292,7 +373,8 @@ _PARTS = ("items", "reasons", "fault", "metadata")
 
 
 def valid_confidence(_component: object, _field: object, confidence: float) -> None:
-    """Validate an option ``confidence``, as ``attrs.field(default=0.95, validator=valid_confidence)``.
+    """Validate an option ``confidence``, as
+    ``attrs.field(default=0.95, validator=valid_confidence)``.
 
     Raises:
         ValueError: It does not lie between 0 and 1.
@@ -302,10 +384,16 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
 
 
 def misdeclared(component: Any) -> str | None:
-    """Return what is wrong with the sample fields, or the parts of a grade and the figures, a component declares."""
+    """Return what is wrong with the sample fields, or the parts of a grade and the figures, a
+    component declares.
+    """
     of_grades = component.contract == "aggregator"
     fields: tuple[str, ...] = _PARTS if of_grades else Sample.__struct_fields__
-    there = f"a grade has {', '.join(_PARTS)}, and metadata:NAME" if of_grades else "a sample has no such field"
+    there = (
+        f"a grade has {', '.join(_PARTS)}, and metadata:NAME"
+        if of_grades
+        else "a sample has no such field"
+    )
     for name in ("needs", "keeps") if of_grades else ("needs", "requires", "provides"):
         asked = getattr(component, name, ())
         if not isinstance(asked, frozenset | set | tuple | list | property):
@@ -316,30 +404,40 @@ def misdeclared(component: Any) -> str | None:
     if isinstance(names := getattr(component, "aggregators", ()), str):
         return f"has aggregators = {names!r}, a text; write a tuple of names: ({names!r},)"
     figures = component.figures if of_grades else ()
-    if not isinstance(figures, tuple | list) or not all(isinstance(each, Figure) for each in figures):
+    if not isinstance(figures, tuple | list) or not all(
+        isinstance(each, Figure) for each in figures
+    ):
         return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
     for each in figures:
         if each.better not in get_args(Direction) or each.unit not in get_args(Unit):
             known = ", ".join((*get_args(Direction), *get_args(Unit)))
-            return f"declares {each.name!r} with better={each.better!r}, unit={each.unit!r}; known are {known}"
+            return (
+                f"declares {each.name!r} with better={each.better!r}, unit={each.unit!r}; "
+                f"known are {known}"
+            )
     return None
 
 
 class Aggregator(Contract):
-    """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
+    """Makes figures of one grader's grades.
 
-    A figure with an interval is made by three small pure functions: ``numbers`` says what one grade adds, the
-    kernel sums it by task, ``of_task`` may turn a task's sums into what the task adds, ``estimate`` makes
-    figures of sums over tasks. The kernel calls it for all tasks and for all but each one; the same per model. What is
-    no function of sums (quantiles, lists, agreement) is ``compute``, instead or beside.
+    Knows keys and grades only, so figures follow from results.jsonl alone.
+
+    A figure with an interval is made by three small pure functions: ``numbers`` says what one grade
+    adds, the kernel sums it by task, ``of_task`` may turn a task's sums into what the task adds,
+    ``estimate`` makes figures of sums over tasks. The kernel calls it for all tasks and for all but
+    each one; the same per model. What is no function of sums (quantiles, lists, agreement) is
+    ``compute``, instead or beside.
 
     Attributes:
         figures: What its figures mean; one that is not declared has no direction and no interval.
-        needs: Parts of a grade that ``numbers`` reads beyond outcome, score, verdict, labels, counts and parts:
-            ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
-        sums: Names among ``Grade.numbers`` that ``numbers`` reads in place of items, of graders that have them.
+        needs: Parts of a grade that ``numbers`` reads beyond outcome, score, verdict, labels,
+            counts and parts: ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
+        sums: Names among ``Grade.numbers`` that ``numbers`` reads in place of items, of graders
+            that have them.
         keeps: The same as ``needs`` for ``compute``.
-        reads_labels: Whether it reads ``label`` or ``gold``; both are None where no metric of the run does.
+        reads_labels: Whether it reads ``label`` or ``gold``; both are None where no metric of the
+            run does.
         pooled: Whether estimates are also made over several models, beside those of each.
     """
 
@@ -357,15 +455,23 @@ class Aggregator(Contract):
         return ()
 
     def numbers(self, grade: Grade) -> Numbers | None:
-        """Return what a grade adds to sums, by name; None: it has no part. Asked once for equal grades."""
+        """Return what a grade adds to sums, by name; None: it has no part.
+
+        Asked once for equal grades.
+        """
         return None
 
     def whole(self, grades: Grades) -> Numbers:
-        """Return what ``of_task`` has to know of all grades of a model; it finds it among a task's sums."""
+        """Return what ``of_task`` has to know of all grades of a model.
+
+        It finds it among a task's sums.
+        """
         return {}
 
     def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
-        """Return what a task of a model adds, made of the sums of its samples; None: it has no part.
+        """Return what a task of a model adds, made of the sums of its samples.
+
+        None: it has no part.
 
         Fractions are summed exactly.
         """
@@ -374,8 +480,8 @@ class Aggregator(Contract):
     def estimate(self, *args: Any, **sums: Any) -> Mapping[str, Any]:
         """Return figures of sums over tasks, None where undefined; maps of figures nest.
 
-        Its parameters are names of numbers (``def estimate(self, made, expected)``); one that no task has is 0. With
-        ``**sums`` it is given all there are.
+        Its parameters are names of numbers (``def estimate(self, made, expected)``); one that no
+        task has is 0. With ``**sums`` it is given all there are.
         """
         return {}
 
@@ -387,12 +493,13 @@ class Aggregator(Contract):
 class Exporter(Contract):
     """Writes a family's results in the original tool's own format, under ``native/``.
 
-    Runs once per input, when its reader and all its graders are in use and it comes from the reader's plugin or is
-    named. Graders are named by component (``tau_partial``), not by key; of two of one component the first counts.
+    Runs once per input, when its reader and all its graders are in use and it comes from the
+    reader's plugin or is named. Graders are named by component (``tau_partial``), not by key; of
+    two of one component the first counts.
 
     Attributes:
-        reader: Component name of the reader whose records it understands. "" for the samples of any reader: then the
-            graders are named by key, all of them, in the suite's order.
+        reader: Component name of the reader whose records it understands. "" for the samples of any
+            reader: then the graders are named by key, all of them, in the suite's order.
         graders: Component names of the graders whose grades it writes.
         separator: Text between two chunks of the same artefact.
     """
@@ -402,8 +509,13 @@ class Exporter(Contract):
     graders: ClassVar[tuple[str, ...]] = ()
     separator: ClassVar[str] = ""
 
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
-        """Yield (artefact file name, text) chunks for one record; ``grades`` is empty for a bad record."""
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterable[tuple[str, str]]:
+        """Yield (artefact file name, text) chunks for one record.
+
+        ``grades`` is empty for a bad record.
+        """
         return ()
 
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
@@ -424,7 +536,10 @@ class GraderSummary(msgspec.Struct, frozen=True, kw_only=True):
     states: Mapping[str, int]
     """Outcome -> number of samples."""
     aggregates: Mapping[str, Mapping[str, JSON]]
-    """Aggregator name -> finished metrics, over this input alone. A default aggregator is named as its component."""
+    """Aggregator name -> finished metrics, over this input alone.
+
+    A default aggregator is named as its component.
+    """
 
 
 class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -458,8 +573,9 @@ class Engine(Contract):
     """Maps a function over shards. Knows nothing of samples.
 
     Attributes:
-        trusted_options: Options by which a suite could have code run here, such as the address of a cluster, which
-            sends pickles: refused in a suite without ``--allow-code``, taken from the command line.
+        trusted_options: Options by which a suite could have code run here, such as the address of a
+            cluster, which sends pickles: refused in a suite without ``--allow-code``, taken from
+            the command line.
     """
 
     contract: ClassVar[Kind] = "engine"

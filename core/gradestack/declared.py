@@ -1,4 +1,7 @@
-"""What figures of a finished run mean: what graders and aggregators declared of them, as its header records it."""
+"""What figures of a finished run mean.
+
+What graders and aggregators declared of them, as its header records it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _MEAN = "mean"  # aggregator whose figure means what its grader says of a score
 
 
 class Declarations:
-    """What the components of a run declare of figures, looked up by path; for whatever shows or compares them."""
+    """What the components of a run declare of figures, looked up by path.
+
+    For whatever shows or compares them.
+    """
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         entries = [as_map(each) for each in as_list(header.get("components"))]
@@ -25,7 +31,9 @@ class Declarations:
             if each.get("kind") == "grader" and "better" in each:
                 label = as_text(each.get("label"))
                 least, most = as_list(each.get("bounds")) or (0.0, 1.0)
-                score = _figure({**each, "name": _MEAN, "label": "Mean score" if label == key else label})
+                score = _figure(
+                    {**each, "name": _MEAN, "label": "Mean score" if label == key else label}
+                )
                 self._scores[key] = msgspec.structs.replace(score, least=least, most=most)
         for each in entries:
             of = as_text(each.get("of"))
@@ -39,13 +47,18 @@ class Declarations:
         return self._scores.get(grader)
 
     def figure(self, grader: str, aggregator: str, path: str = "") -> Figure | None:
-        """Return what a figure means, of aggregator "" (averages) or one, by the path below it; None: nobody says."""
+        """Return what a figure means, of aggregator "" (averages) or one, by the path below it.
+
+        None: nobody says.
+        """
         if not aggregator:
             return self._scores.get(grader) if path.startswith("avg_score") else None
         return declared_figure(self._figures.get((grader, aggregator), ()), aggregator, path)
 
     def at(self, path: str) -> Figure | None:
-        """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates write it."""
+        """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates
+        write it.
+        """
         for grader, aggregator in self._figures:
             prefix = f"{grader}.{aggregator}"
             if path == prefix or path.startswith(f"{prefix}."):
@@ -84,7 +97,9 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def which_is_better(better: str) -> str:
-    """Return what has to be said of a figure's direction: nothing where higher is better, or neither.
+    """Return what has to be said of a figure's direction.
+
+    Nothing where higher is better, or neither.
 
     >>> which_is_better("lower")
     'lower is better'

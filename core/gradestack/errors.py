@@ -1,4 +1,7 @@
-"""Errors people may cause, each with the exit code it ends the command with; what a component raises names it."""
+"""Errors people may cause, each with the exit code it ends the command with.
+
+What a component raises names it.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,20 @@ class GradestackError(Exception):
     """Base of every error that is reported without a traceback.
 
     Attributes:
-        exit_code: What the command line exits with: 2 usage or configuration, 3 unusable input, 4 broken plugin.
-        problems: One line each: what is wrong, where, and what to try; of very many, the first and how many more. Empty
-            where the message says everything.
+        exit_code: What the command line exits with: 2 usage or configuration, 3 unusable input, 4
+            broken plugin.
+        problems: One line each: what is wrong, where, and what to try; of very many, the first and
+            how many more. Empty where the message says everything.
     """
 
     exit_code: int = 2
 
     def __init__(self, message: str, *problems: str) -> None:
-        more = (f"and {len(problems) - _MOST} more",) if len(problems) > _MOST + 1 else problems[_MOST:]
+        more = (
+            (f"and {len(problems) - _MOST} more",)
+            if len(problems) > _MOST + 1
+            else problems[_MOST:]
+        )
         self.problems: tuple[str, ...] = (*map(shortened, problems[:_MOST]), *more)
         super().__init__(shortened(message))
 
@@ -52,13 +60,21 @@ class ConfigError(GradestackError):
 
 
 class LostEngineError(ConfigError):
-    """The machines a run is spread over are gone; what they had finished counts, and the run can be continued."""
+    """The machines a run is spread over are gone.
+
+    What they had finished counts, and the run can be continued.
+    """
 
 
 def missing_library(name: str, extra: str = "") -> ConfigError:
-    """Return that a library is not installed, and how it is: one of an extra from a copy of the repository."""
+    """Return that a library is not installed, and how it is.
+
+    One of an extra from a copy of the repository.
+    """
     package = name.partition(".")[0]
-    return ConfigError(f"{package} is not installed: pip install {package}{f' (extra {extra!r})' if extra else ''}")
+    return ConfigError(
+        f"{package} is not installed: pip install {package}{f' (extra {extra!r})' if extra else ''}"
+    )
 
 
 def library(name: str, *, extra: str = "") -> Any:
@@ -88,12 +104,16 @@ def reading(shown: object) -> Iterator[None]:
 
 @contextmanager
 def writing(shown: object) -> Iterator[None]:
-    """Raise DataError where the disk keeps something from being written there, ConfigError where the place does."""
+    """Raise DataError where the disk keeps something from being written there, ConfigError where
+    the place does.
+    """
     try:
         yield
     except OSError as error:
         kind = DataError if storage_failed(error) else ConfigError
-        raise kind(f"{error.filename or shown}: cannot be written: {error.strerror or error}") from error
+        raise kind(
+            f"{error.filename or shown}: cannot be written: {error.strerror or error}"
+        ) from error
 
 
 class PluginError(GradestackError):
@@ -107,7 +127,10 @@ class StepTimedOutError(PluginError):
 
 
 class TimedOut(BaseException):
-    """Raised in a grade that takes longer than it may; no Exception, which a grader might take for one of its own."""
+    """Raised in a grade that takes longer than it may.
+
+    No Exception, which a grader might take for one of its own.
+    """
 
 
 EXIT_OK, EXIT_GATE_FAILED, EXIT_INTERRUPTED = 0, 1, 130
@@ -134,13 +157,21 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 LOCAL = "local 0"  # distribution and version of what a user's own file offers: it has none
 LOCAL_CODE: dict[str, str] = {}
-"""Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
+"""Python files of the user's own, by full path: errors name the line in them.
+
+SHA-256 of those that were loaded.
+"""
 AUTHORED: set[str] = set()
-"""Packages of others whose components or functions are in use: errors name the line in them, too."""
+"""Packages of others whose components or functions are in use.
+
+Errors name the line in them, too.
+"""
 
 
 def place_in_code(error: BaseException) -> str:
-    """Return ``shout.py:7``, the innermost line of an author's code that raised an error or called what did."""
+    """Return ``shout.py:7``, the innermost line of an author's code that raised an error or called
+    what did.
+    """
     from pathlib import Path  # noqa: PLC0415 - not needed to say errors
     from traceback import walk_tb  # noqa: PLC0415
 
@@ -154,13 +185,21 @@ def place_in_code(error: BaseException) -> str:
 def message_of(error: BaseException) -> str:
     """Return an error's text without what differs from run to run: object addresses."""
     text = re.sub(" at 0x[0-9a-fA-F]*", "", str(error))
-    return f"{text}; name each field: Grade(score=1.0)" if text == "Extra positional arguments provided" else text
+    return (
+        f"{text}; name each field: Grade(score=1.0)"
+        if text == "Extra positional arguments provided"
+        else text
+    )
 
 
 def stable_text(error: BaseException) -> str:
-    """Return the same, at most 500 characters, and the line of the user's own code that an error has its place in."""
+    """Return the same, at most 500 characters, and the line of the user's own code that an error
+    has its place in.
+    """
     text = message_of(error)
-    where = "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
+    where = (
+        "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
+    )
     return f"{text[:500]} ({where})".lstrip() if where else text[:500]
 
 
@@ -171,7 +210,10 @@ def error_text(error: BaseException) -> str:
 
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
-    """Turn whatever a component raises into a PluginError; errors of ours and of the file system pass."""
+    """Turn whatever a component raises into a PluginError.
+
+    Errors of ours and of the file system pass.
+    """
     try:
         yield
     except (GradestackError, OSError):

@@ -1,4 +1,7 @@
-"""Figures of sums over tasks: the grades of one grader as a metric sees them, added up by task, and intervals."""
+"""Figures of sums over tasks.
+
+The grades of one grader as a metric sees them, added up by task, and intervals.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,22 @@ Figures = Mapping[str, float | None]
 """Figures by name; None where one is undefined."""
 
 _ROUNDING = 1e-14
-"""Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may seem to differ."""
+"""Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may
+seem to differ.
+"""
 _ROUNDING_OF_ENDS = 1e-9
 """Share of half an interval by which its ends may seem to differ."""
 _METHODS = ("logit_t", "wilson", "t", "skewed_t")
 _SEVERAL = 5
-"""Tasks from which on a share next to 0 or 1 is less sure than logit t says (by simulation, benchmarks/coverage.py)."""
+"""Tasks from which on a share next to 0 or 1 is less sure than logit t says (by simulation,
+benchmarks/coverage.py).
+"""
 _LARGE = 1000
 """Degrees of freedom from which on the expansion about the normal quantile is exact to 1e-11."""
 _SUREST = 1 - 2**-53
 """Probability next to 1."""
-_EXPANSION = (  # Abramowitz and Stegun 26.7.5, and its fifth term: divisor, powers of z and their factors
+# Abramowitz and Stegun 26.7.5, and its fifth term: divisor, powers of z and their factors
+_EXPANSION = (
     (4, ((3, 1), (1, 1))),
     (96, ((5, 5), (3, 16), (1, 3))),
     (384, ((7, 3), (5, 19), (3, 17), (1, -15))),
@@ -45,7 +53,10 @@ _EXPANSION = (  # Abramowitz and Stegun 26.7.5, and its fifth term: divisor, pow
 
 
 class Interval(TypedDict, total=False):
-    """An interval as it stands beside its figure in summary.json; or only ``reason``, why there is none."""
+    """An interval as it stands beside its figure in summary.json.
+
+    Or only ``reason``, why there is none.
+    """
 
     low: float
     high: float
@@ -55,7 +66,10 @@ class Interval(TypedDict, total=False):
     method: str
     reason: str
     stderr: float
-    """Only where the ends of another confidence do not follow from these; the same of ``skewness`` and ``df``."""
+    """Only where the ends of another confidence do not follow from these.
+
+    The same of ``skewness`` and ``df``.
+    """
     skewness: float
     df: int
 
@@ -65,7 +79,9 @@ class Estimate(msgspec.Struct, frozen=True):
 
     value: float | None
     stderr: float | None
-    """None for fewer than two tasks, and where it or the figure without some task is undefined or beyond any float."""
+    """None for fewer than two tasks, and where it or the figure without some task is undefined or
+    beyond any float.
+    """
     clusters: int
     """Number of tasks."""
     skewness: float = 0.0
@@ -74,12 +90,15 @@ class Estimate(msgspec.Struct, frozen=True):
     """Excess kurtosis of the pseudo-values, unbiased (G2); 0 for fewer than four tasks."""
 
 
-def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width: int) -> dict[str, Estimate]:
+def jackknife(
+    figures: Callable[..., Figures], cells: Mapping[Cell, int], width: int
+) -> dict[str, Estimate]:
     """Return figures with their standard errors, leaving out one task at a time.
 
     Args:
-        figures: Returns the figures of sums: called with one number for each of a cell's, over all tasks, and over all
-            but one. A figure that is None without a task is undefined without it, and has no standard error.
+        figures: Returns the figures of sums: called with one number for each of a cell's, over all
+            tasks, and over all but one. A figure that is None without a task is undefined without
+            it, and has no standard error.
         cells: What tasks add to the sums -> how many tasks add that; finite numbers.
         width: How many numbers a cell has.
     """
@@ -97,16 +116,30 @@ def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width:
 
 
 def total(values: Sequence[float], times: Sequence[int]) -> float:
-    """Return the sum of values, each so many times; that of floats is rounded once: order and grouping do not show."""
+    """Return the sum of values, each so many times.
+
+    That of floats is rounded once: order and grouping do not show.
+    """
     if not any(isinstance(value, float) for value in values):
         return sum(value * more for value, more in zip(values, times, strict=True))
     return math.fsum(
-        chain(values, *[repeat(value, more - 1) for value, more in zip(values, times, strict=True) if more > 1])
+        chain(
+            values,
+            *[
+                repeat(value, more - 1)
+                for value, more in zip(values, times, strict=True)
+                if more > 1
+            ],
+        )
     )
 
 
-def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> Estimate:
-    """Return a figure with its standard error: the standard deviation of the pseudo-values over the root of the tasks.
+def estimate(
+    value: float | None, left: Sequence[tuple[float | None, int]], clusters: int
+) -> Estimate:
+    """Return a figure with its standard error.
+
+    The standard deviation of the pseudo-values over the root of the tasks.
 
     Args:
         value: The figure over all tasks.
@@ -129,7 +162,9 @@ def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clus
     if spread <= _ROUNDING * clusters * max(1.0, abs(value)):
         return Estimate(value, 0.0, clusters)
     gaps = [(each - mean) / spread for each in pseudo]
-    cubes, fourths = (total([each**power for each in gaps], times) * clusters / others for power in (3, 4))
+    cubes, fourths = (
+        total([each**power for each in gaps], times) * clusters / others for power in (3, 4)
+    )
     skewness = cubes / (clusters - 2) if clusters > 2 else 0.0
     below = (clusters - 2) * (clusters - 3)
     kurtosis = (fourths * (clusters + 1) - 3 * others**2) / below if clusters > 3 else 0.0
@@ -148,8 +183,8 @@ def interval(
 ) -> Interval:
     """Return the interval of a figure, for ``summary.json``; or the reason why there is none.
 
-    Which form it has, and the formulas, stand in docs/figures.md: "logit_t" and "wilson" of shares, "skewed_t" (Hall's)
-    of amounts, else "t".
+    Which form it has, and the formulas, stand in docs/figures.md: "logit_t" and "wilson" of shares,
+    "skewed_t" (Hall's) of amounts, else "t".
 
     Args:
         of: The figure.
@@ -185,13 +220,24 @@ def interval(
         if method == "logit_t" and _near_an_end(value, clusters):
             more = {"stderr": stderr}
     low, high = max(low, min(least, value)), min(high, max(most, value))
-    return {"low": low, "high": high, "confidence": confidence, "n": n, "clusters": clusters, "method": method, **more}
+    return {
+        "low": low,
+        "high": high,
+        "confidence": confidence,
+        "n": n,
+        "clusters": clusters,
+        "method": method,
+        **more,
+    }
 
 
 def ends(
     value: float, stderr: float, clusters: int, *, confidence: float = 0.95, share: bool = True
 ) -> tuple[float, float, str]:
-    """Return both ends of ``interval`` of what is no amount, and the method; for two tasks and more."""
+    """Return both ends of ``interval`` of what is no amount, and the method.
+
+    For two tasks and more.
+    """
     q = t_quantile((1 + confidence) / 2, clusters - 1)
     if not share or not 0 <= value <= 1:
         return value - q * stderr, value + q * stderr, "t"
@@ -207,7 +253,10 @@ def ends(
 
 
 def _near_an_end(share: float, clusters: int) -> bool:
-    """Return whether all that separates a share from 0 or 1 comes to one task at most; of few, q is large enough."""
+    """Return whether all that separates a share from 0 or 1 comes to one task at most.
+
+    Of few, q is large enough.
+    """
     return clusters >= _SEVERAL and clusters * min(share, 1 - share) <= 1 + _ROUNDING_OF_ENDS
 
 
@@ -224,9 +273,16 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
     if "reason" in of:
         return of
     if of["method"] not in _METHODS:  # an aggregator's own
-        return of if confidence == of["confidence"] else {"reason": f"known at {of['confidence']:g} only"}
+        return (
+            of
+            if confidence == of["confidence"]
+            else {"reason": f"known at {of['confidence']:g} only"}
+        )
     low, high, clusters = of["low"], of["high"], of["clusters"]
-    q, before = t_quantile((1 + confidence) / 2, clusters - 1), t_quantile((1 + of["confidence"]) / 2, clusters - 1)
+    q, before = (
+        t_quantile((1 + confidence) / 2, clusters - 1),
+        t_quantile((1 + of["confidence"]) / 2, clusters - 1),
+    )
     if of["method"] == "skewed_t":
         low, high = _skewed(value, clusters, of, confidence)
         low = max(0.0, low)
@@ -237,7 +293,9 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
         centre, half = (value, high - value) if cut else ((low + high) / 2, (high - low) / 2)
         half *= q / before
         low, high = max(centre - half, low if cut else -math.inf), centre + half
-    elif low > 0 and high < 1:  # an end that is 0 or 1 stays: how far beyond it would be is not known
+    elif (
+        low > 0 and high < 1
+    ):  # an end that is 0 or 1 stays: how far beyond it would be is not known
         left, right = math.log(low / (1 - low)), math.log(high / (1 - high))
         centre, half = (left + right) / 2, (right - left) / 2 * q / before
         low, high = _expit(centre - half), _expit(centre + half)
@@ -252,7 +310,9 @@ def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
     weight = z * z / n
     centre = (share + weight / 2) / (1 + weight)
     half = z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
-    return 0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(1.0, centre + half)
+    return 0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(
+        1.0, centre + half
+    )
 
 
 @lru_cache(maxsize=256)
@@ -267,7 +327,10 @@ def t_quantile(probability: float, df: int) -> float:
         return -t_quantile(1 - probability, df)
     if df >= _LARGE:
         z = NormalDist().inv_cdf(min(probability, _SUREST))
-        terms = [math.fsum(factor * z**power for power, factor in powers) / over for over, powers in _EXPANSION]
+        terms = [
+            math.fsum(factor * z**power for power, factor in powers) / over
+            for over, powers in _EXPANSION
+        ]
         return z + math.fsum(term / df**order for order, term in enumerate(terms, 1))
     low, high = 0.0, 1.0
     while _upper_tail(high, df) > 1 - probability:
@@ -279,7 +342,9 @@ def t_quantile(probability: float, df: int) -> float:
 
 
 def _upper_tail(t: float, df: int) -> float:
-    """Return P(T > t) for t >= 0, from the finite series (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    """Return P(T > t) for t >= 0, from the finite series (Abramowitz and Stegun 26.7.3
+    and 26.7.4).
+    """
     theta = math.atan2(t, math.sqrt(df))
     cosine = math.cos(theta)
     term = total = cosine if df % 2 else 1.0
@@ -297,9 +362,11 @@ TaskNumbers = tuple[tuple[str, float], ...]
 
 
 class Packing:
-    """Numbers of grades side by side in one integer each, so that one addition adds all of them, exactly.
+    """Numbers of grades side by side in one integer each, so that one addition adds all of them,
+    exactly.
 
-    Floats are multiples of the smallest power of two among them. The lowest bits count up to ``most`` additions.
+    Floats are multiples of the smallest power of two among them. The lowest bits count up to
+    ``most`` additions.
     """
 
     def __init__(self, numbers: Sequence[Numbers], most: int) -> None:
@@ -318,14 +385,22 @@ class Packing:
             low = min(0, *values)
             width = (max(0, *values) - low).bit_length() + room
             self._fields[name] = shift, (1 << width) - 1, low, unit
-            self.packed = [have | (value - low) << shift for have, value in zip(self.packed, values, strict=True)]
+            self.packed = [
+                have | (value - low) << shift
+                for have, value in zip(self.packed, values, strict=True)
+            ]
             shift += width
 
     def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
-        """Return what is added at each of so many places, in packed form; what is falsy where nothing is."""
+        """Return what is added at each of so many places, in packed form.
+
+        What is falsy where nothing is.
+        """
         found = [0] * size
         for place, each in zip(places, packed, strict=True):
-            found[place] = found[place] + each if found[place] else each  # shared by all to whom nothing else is added
+            found[place] = (
+                found[place] + each if found[place] else each
+            )  # shared by all to whom nothing else is added
         return found
 
     def total(self, counted: Mapping[Any, int]) -> Any:
@@ -333,7 +408,10 @@ class Packing:
         return sum(each * times for each, times in counted.items())
 
     def rounded(self, name: str, sums: Iterable[Any]) -> list[float]:
-        """Return what a number comes to in packed sums, of floats rounded once; "" is how many were added."""
+        """Return what a number comes to in packed sums, of floats rounded once.
+
+        "" is how many were added.
+        """
         whole, unit = self.whole(name, sums)
         return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
 
@@ -347,22 +425,34 @@ class Packing:
         return [(each >> shift & mask) + low * (each & self._count) for each in sums], unit
 
     def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
-        """Return sums by name, rounded, default of all names; with the number of what was added under the empty one."""
+        """Return sums by name, rounded, default of all names.
+
+        With the number of what was added under the empty one.
+        """
         wanted = ["", *[name for name in self.names if names is None or name in names]]
         columns = [self.rounded(name, sums) for name in wanted]
         return [
-            tuple([pair for pair in zip(wanted, each, strict=True) if pair[1]]) for each in zip(*columns, strict=True)
+            tuple([pair for pair in zip(wanted, each, strict=True) if pair[1]])
+            for each in zip(*columns, strict=True)
         ]
 
 
 MOST_PACKED = 64
-"""Numbers packed side by side at most: of more, those of each of many tools say, a grade has few."""
+"""Numbers packed side by side at most.
+
+Of more, those of each of many tools say, a grade has few.
+"""
 
 
 class Sparse(Packing):
-    """The same of many numbers of which each grade has few: pairs of a number's place among the names and its units."""
+    """The same of many numbers of which each grade has few.
 
-    def __init__(self, numbers: Sequence[Numbers]) -> None:  # no super().__init__: nothing is packed
+    Pairs of a number's place among the names and its units.
+    """
+
+    def __init__(
+        self, numbers: Sequence[Numbers]
+    ) -> None:  # no super().__init__: nothing is packed
         self.names = sorted({name for each in numbers for name in each})
         units: dict[str, int | None] = dict.fromkeys(self.names)
         for name, value in (pair for each in numbers for pair in each.items()):
@@ -370,7 +460,13 @@ class Sparse(Packing):
                 units[name] = max(units[name] or 1, value.as_integer_ratio()[1])
         self._units, self._places = units, {name: at for at, name in enumerate(["", *self.names])}
         self.packed = [
-            ((0, 1), *sorted((self._places[name], self._in_units(name, value)) for name, value in each.items()))
+            (
+                (0, 1),
+                *sorted(
+                    (self._places[name], self._in_units(name, value))
+                    for name, value in each.items()
+                ),
+            )
             for each in numbers
         ]
 
@@ -393,13 +489,17 @@ class Sparse(Packing):
 
     @override
     def total(self, counted: Mapping[Any, int]) -> Any:
-        pairs = [[(at, value * times) for at, value in each or ()] for each, times in counted.items()]
+        pairs = [
+            [(at, value * times) for at, value in each or ()] for each, times in counted.items()
+        ]
         return self.added([0] * len(pairs), pairs, 1)[0]
 
     @override
     def whole(self, name: str, sums: Iterable[Any]) -> tuple[list[int], int | None]:
         at = self._places.get(name)
-        return [next((value for place, value in each or () if place == at), 0) for each in sums], self._units.get(name)
+        return [
+            next((value for place, value in each or () if place == at), 0) for each in sums
+        ], self._units.get(name)
 
     @override
     def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
@@ -425,14 +525,22 @@ def ratio_interval(
 ) -> Interval:
     """Return the interval of a ratio of sums over tasks, for ``summary.json``.
 
-    ``tasks`` are divisor and dividend of a task -> how many tasks have them: the figure is the sum of the dividends
-    over that of the divisors, in which a task that adds nothing to the divisor has no part. ``n`` is the number of
-    samples, by default the divisor; the rest is as for ``interval``.
+    ``tasks`` are divisor and dividend of a task -> how many tasks have them: the figure is the sum
+    of the dividends over that of the divisors, in which a task that adds nothing to the divisor has
+    no part. ``n`` is the number of samples, by default the divisor; the rest is as for
+    ``interval``.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
     estimated = jackknife(lambda below, above: {"ratio": ratio(above, below)}, parts, 2)["ratio"]
-    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least, most=most)
+    return interval(
+        estimated,
+        divisor if n is None else n,
+        confidence=confidence,
+        share=share,
+        least=least,
+        most=most,
+    )
 
 
 def ratio(above: float, below: float) -> float | None:
@@ -443,9 +551,9 @@ def ratio(above: float, below: float) -> float | None:
 class Grades:
     """Grades of one grader, in input order.
 
-    Iterating yields ``(key, grade)``. A grade has outcome, score, passed, labels, counts and parts; ``items``,
-    ``reasons``, ``fault`` and ``metadata`` only where the aggregator's ``keeps`` names them. ``key.facets`` holds the
-    aggregator's ``facets``.
+    Iterating yields ``(key, grade)``. A grade has outcome, score, passed, labels, counts and parts;
+    ``items``, ``reasons``, ``fault`` and ``metadata`` only where the aggregator's ``keeps`` names
+    them. ``key.facets`` holds the aggregator's ``facets``.
     """
 
     def __init__(
@@ -494,7 +602,9 @@ class Grades:
             KeyError: No grader has this key.
         """
         if key not in self.table.verdicts:
-            raise KeyError(f"no grader has the key {key!r}; there are: {', '.join(self.table.verdicts)}")
+            raise KeyError(
+                f"no grader has the key {key!r}; there are: {', '.join(self.table.verdicts)}"
+            )
         return Grades(self.table, key, self._rows)
 
     def within(self, rows: Sequence[int]) -> Grades:
@@ -505,25 +615,33 @@ class Grades:
     def models(self) -> list[str]:
         """Names of the models, empty for none, in the order of their first samples."""
         values = self.table.keys["model"].values
-        return [values[code] or "" for code in dict.fromkeys(self._of(self.table.keys["model"].codes))]
+        return [
+            values[code] or "" for code in dict.fromkeys(self._of(self.table.keys["model"].codes))
+        ]
 
     def of_model(self, name: str) -> Grades:
         """Return the grades of one model."""
         column = self.table.keys["model"]
         wanted = [(value or "") == name for value in column.values]
-        return self.within(array("I", compress(self.rows, map(wanted.__getitem__, self._of(column.codes)))))
+        return self.within(
+            array("I", compress(self.rows, map(wanted.__getitem__, self._of(column.codes))))
+        )
 
     @cached_property
     def by_task(self) -> dict[str, list[tuple[Key, Grade]]]:
         """Task -> its keys and grades."""
         found: dict[str, list[tuple[Key, Grade]]] = {}
         for key, grade in self:
-            found.setdefault(key.id if key.cluster is None else key.cluster, []).append((key, grade))
+            found.setdefault(key.id if key.cluster is None else key.cluster, []).append(
+                (key, grade)
+            )
         return found
 
     @cached_property
     def counted(self) -> list[tuple[Grade, int]]:
-        """The distinct grades, in the order of their first samples, and how many samples have them."""
+        """The distinct grades, in the order of their first samples, and how many
+        samples have them.
+        """
         distinct = self.table.grades(self.key)
         return [(distinct[code], times) for code, times in self._times.items()]
 
@@ -537,23 +655,34 @@ class Grades:
     def columns(self) -> dict[str, list[Any]]:
         """Return the grades as columns of equal length, by name.
 
-        ``id``, ``cluster``, ``model``, ``run``, ``outcome``, ``score`` (None unless graded), ``passed``, ``label``,
-        ``gold``, and ``counts.NAME`` and ``parts.NAME`` (None where a grade has none).
+        ``id``, ``cluster``, ``model``, ``run``, ``outcome``, ``score`` (None unless graded),
+        ``passed``, ``label``, ``gold``, and ``counts.NAME`` and ``parts.NAME`` (None where a grade
+        has none).
         """
         pairs = list(self)
         found: dict[str, list[Any]] = {
-            name: [getattr(key, name) for key, _ in pairs] for name in ("id", "cluster", "model", "run")
+            name: [getattr(key, name) for key, _ in pairs]
+            for name in ("id", "cluster", "model", "run")
         }
         found["outcome"] = [str(grade.outcome) for _, grade in pairs]
-        found |= {name: [getattr(grade, name) for _, grade in pairs] for name in ("score", "passed", "label", "gold")}
+        found |= {
+            name: [getattr(grade, name) for _, grade in pairs]
+            for name in ("score", "passed", "label", "gold")
+        }
         for of in ("counts", "parts"):
             names = sorted({name for grade, _ in self.counted for name in getattr(grade, of)})
-            found |= {f"{of}.{name}": [getattr(grade, of).get(name) for _, grade in pairs] for name in names}
+            found |= {
+                f"{of}.{name}": [getattr(grade, of).get(name) for _, grade in pairs]
+                for name in names
+            }
         return found
 
     @cached_property
     def _packing(self) -> tuple[Packing, list[int]]:
-        """What grades add to sums, side by side in one integer: how, and that of each distinct grade; 0 for no part."""
+        """What grades add to sums, side by side in one integer.
+
+        How, and that of each distinct grade; 0 for no part.
+        """
         values, _ = self._numbers or ((), ())
         added = [value for value in values if value is not None]
         few = len({name for each in added for name in each}) <= MOST_PACKED
@@ -569,7 +698,10 @@ class Grades:
 
     @cached_property
     def _by_cell(self) -> list[int]:
-        """The packed sum of what samples add, of each cell of the table; 0 where none adds anything."""
+        """The packed sum of what samples add, of each cell of the table.
+
+        0 where none adds anything.
+        """
         packed, (_, codes) = self._packing[1], self._numbers or ((), ())
         cells = self.table.cells()
         if not codes:
@@ -585,19 +717,31 @@ class Grades:
 
     @cached_property
     def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
-        """How many tasks have which packed sums: over all models, and of each model that has any."""
+        """How many tasks have which packed sums.
+
+        Over all models, and of each model that has any.
+        """
         cells, sums = self.table.cells(), self._by_cell
         of_model: list[list[int]] = [[] for _ in cells.models]
         for model, added in zip(cells.of_models, sums, strict=True):
             if added:
                 of_model[model].append(added)
-        models = {name: Counter(found) for name, found in zip(cells.models, of_model, strict=True) if found}
+        models = {
+            name: Counter(found)
+            for name, found in zip(cells.models, of_model, strict=True)
+            if found
+        }
         if len(models) == 1:
             return next(iter(models.values())), models
         return Counter(filter(None, self._by_task(sums))), models
 
-    def _counted(self, cells: Callable[[list[int]], Iterable[Any]]) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
-        """Return how many tasks have which cells, made of packed sums: over all models, and of each model's tasks."""
+    def _counted(
+        self, cells: Callable[[list[int]], Iterable[Any]]
+    ) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
+        """Return how many tasks have which cells, made of packed sums.
+
+        Over all models, and of each model's tasks.
+        """
 
         def count(sums: Mapping[int, int]) -> Counter[Any]:
             found: Counter[Any] = Counter()
@@ -609,12 +753,17 @@ class Grades:
         by_model = {model: count(each) for model, each in models.items()}
         return (next(iter(by_model.values())) if len(by_model) == 1 else count(every)), by_model
 
-    def sums(self, *names: str, whole: bool = False) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
-        """Return how many tasks have which sums of some numbers: over all models, and of each model's tasks.
+    def sums(
+        self, *names: str, whole: bool = False
+    ) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
+        """Return how many tasks have which sums of some numbers.
+
+        Over all models, and of each model's tasks.
 
         Args:
             names: Of the numbers; "" is the number of samples.
-            whole: Whether sums are exact, in units of which ``unit(name)`` are 1; default: each is rounded once.
+            whole: Whether sums are exact, in units of which ``unit(name)`` are 1; default: each is
+                rounded once.
         """
         packing = self._packing[0]
         column = (lambda name, sums: packing.whole(name, sums)[0]) if whole else packing.rounded
@@ -647,7 +796,9 @@ class Grades:
     def task_numbers(
         self, names: Container[str] | None = None
     ) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
-        """Return how many tasks have which numbers by name: over all models, and of each model's tasks.
+        """Return how many tasks have which numbers by name.
+
+        Over all models, and of each model's tasks.
 
         The number of samples stands under the empty name.
 
@@ -666,4 +817,7 @@ class Grades:
             counted[packed[code]] += times
         sums = [packing.total(counted)]
         whole = {name: packing.whole(name, sums) for name in packing.names}
-        return {name: value if unit is None else Fraction(value, unit) for name, ((value,), unit) in whole.items()}
+        return {
+            name: value if unit is None else Fraction(value, unit)
+            for name, ((value,), unit) in whole.items()
+        }

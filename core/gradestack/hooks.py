@@ -1,4 +1,7 @@
-"""What a plugin says of itself when it is found; its classes, and what they need, are imported when they are used."""
+"""What a plugin says of itself when it is found.
+
+Its classes, and what they need, are imported when they are used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,16 @@ import pluggy
 NAME = "gradestack"
 """Entry-point group, pluggy project name and hook prefix."""
 Kind = Literal[
-    "reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "panel", "command", "stack"
+    "reader",
+    "grader",
+    "aggregator",
+    "exporter",
+    "extractor",
+    "engine",
+    "reporter",
+    "panel",
+    "command",
+    "stack",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -22,15 +34,27 @@ class Component(NamedTuple):
 
     kind: Kind
     name: str
-    """Lower case, digits and underscores (stacks may use hyphens); unique per kind in its distribution."""
+    """Lower case, digits and underscores (stacks may use hyphens).
+
+    Unique per kind in its distribution.
+    """
     target: str
-    """``package.module:Class``; of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of
-    click."""
+    """``package.module:Class``.
+
+    Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click.
+    """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""
 
     @classmethod
     def table(cls, package: str, text: str) -> tuple[Component, ...]:
-        """Return a package's components from lines of kind, name, target below it, and summary; indented ones go on."""
-        rows: list[Any] = [line.split(" ", 3) for line in text.strip().replace("\n    ", " ").split("\n")]
-        return tuple(cls(kind, name, package + target, summary) for kind, name, target, summary in rows)
+        """Return a package's components from lines of kind, name, target below it, and summary.
+
+        Indented ones go on.
+        """
+        rows: list[Any] = [
+            line.split(" ", 3) for line in text.strip().replace("\n    ", " ").split("\n")
+        ]
+        return tuple(
+            cls(kind, name, package + target, summary) for kind, name, target, summary in rows
+        )

@@ -1,7 +1,10 @@
-"""What is in force while a shard is worked on: room for recursion, a collector that looks less often, limits.
+"""What is in force while a shard is worked on.
 
-What is nested too deeply depends on how deep the stack already is: the limit is moved for a shard, by what it holds.
-Both are settings of the interpreter: what the first of several threads found is set back when the last leaves.
+Room for recursion, a collector that looks less often, limits.
+
+What is nested too deeply depends on how deep the stack already is: the limit is moved for a shard,
+by what it holds. Both are settings of the interpreter: what the first of several threads found is
+set back when the last leaves.
 """
 
 from __future__ import annotations
@@ -22,15 +25,24 @@ from typing import Any, NamedTuple, Self
 from gradestack.errors import PluginError, StepTimedOutError, TimedOut
 
 ROOM = 800
-"""Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
+"""Frames a shard's work may nest.
+
+Fewer than the usual 1000: what it writes is read where the stack is deeper.
+"""
 ALLOCATIONS = 100_000
-"""Objects made and not freed between two looks of the collector: more often, it takes an eighth of a run."""
+"""Objects made and not freed between two looks of the collector.
+
+More often, it takes an eighth of a run.
+"""
 _limits: list[Any] = []
 _thresholds: list[Any] = []
 
 
 def _room(depth: int = 0) -> int:
-    """Return how many frames fit on top of this one: counting those below is off by what is not Python's."""
+    """Return how many frames fit on top of this one.
+
+    Counting those below is off by what is not Python's.
+    """
     try:
         return _room(depth + 1)
     except RecursionError:
@@ -58,7 +70,10 @@ def collected_seldom() -> Iterator[None]:
 
 
 class Limits(NamedTuple):
-    """What a grader may take for a sample, a record, a silent scheduler, and a step; None: anything."""
+    """What a grader may take for a sample, a record, a silent scheduler, and a step.
+
+    None: anything.
+    """
 
     seconds_per_grade: float | None = None
     record_bytes: int | None = None
@@ -67,7 +82,9 @@ class Limits(NamedTuple):
 
 
 class InForce:
-    """The limits in force, how many records were refused for their time, and steps that were ended, with why."""
+    """The limits in force, how many records were refused for their time, and steps that were ended,
+    with why.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.timed_out = limits, 0
@@ -89,7 +106,9 @@ def limited(limits: Limits) -> Iterator[InForce]:
 
 @contextmanager
 def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 - is frozen
-    """Have room for recursion, however deep the code inside is called, limits, and garbage collected less often."""
+    """Have room for recursion, however deep the code inside is called, limits, and garbage
+    collected less often.
+    """
     with (
         collected_seldom(),
         _restored(_limits, now := sys.getrecursionlimit(), sys.setrecursionlimit),
@@ -101,7 +120,10 @@ def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 -
 
 
 UNDER_WAY: dict[int, list[Any]] = {}
-"""Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
+"""Thread -> the grades made so far of the block its grader is at.
+
+Who keeps the time looks whether there are more.
+"""
 LOOKS = 8  # looks in the time a grade may take; so it takes an eighth longer at most
 
 
@@ -117,7 +139,10 @@ def under_way(made: list[Any]) -> Iterator[None]:
 
 
 class Looks:
-    """How often in a row a thread was found at the same grade; not for how long: a machine that slept costs nothing."""
+    """How often in a row a thread was found at the same grade.
+
+    Not for how long: a machine that slept costs nothing.
+    """
 
     def __init__(self, thread: int) -> None:
         self._thread, self.count = thread, 0
@@ -127,7 +152,9 @@ class Looks:
         """Look once more."""
         made, (before, count) = UNDER_WAY.get(self._thread), self._seen
         self._seen = made, len(made or ())
-        self.count = self.count + 1 if made is not None and made is before and len(made) == count else 0
+        self.count = (
+            self.count + 1 if made is not None and made is before and len(made) == count else 0
+        )
         return self.count
 
 
@@ -140,11 +167,16 @@ def time_limit_text(seconds: float) -> str:
 def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
     """Have a function called every so many seconds of the code inside, which it cuts by raising.
 
-    By a timer and its signal, which cuts Python code, waiting, and patterns that try without end. Needs the main
-    thread of a process, a system that has such timers, and nobody who uses this one; else nothing is done.
+    By a timer and its signal, which cuts Python code, waiting, and patterns that try without end.
+    Needs the main thread of a process, a system that has such timers, and nobody who uses this one;
+    else nothing is done.
     """
     main = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
+    if (
+        not main
+        or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+        or signal.getitimer(signal.ITIMER_REAL)[0]
+    ):
         yield
         return
     signal.signal(signal.SIGALRM, tick)
@@ -175,7 +207,10 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 SLOW, _UNHEARD = 10.0, 5.0
-"""Seconds after which a step is named; after which a process is ended in which one goes on that was to end."""
+"""Seconds after which a step is named.
+
+After which a process is ended in which one goes on that was to end.
+"""
 _steps: dict[int, step] = {}
 _watching: list[threading.Thread] = []
 _lock = threading.RLock()
@@ -186,9 +221,12 @@ class _Ended(BaseException):
 
 
 class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
-    """Name what a component does inside, on standard error: after 10 seconds, and where Ctrl-C finds it.
+    """Name what a component does inside, on standard error.
 
-    What takes longer than ``limits.seconds_per_step`` is ended. A name is as ``reader acme (acme 1.0): read``.
+    After 10 seconds, and where Ctrl-C finds it.
+
+    What takes longer than ``limits.seconds_per_step`` is ended. A name is as
+    ``reader acme (acme 1.0): read``.
     """
 
     def __init__(self, name: str) -> None:
@@ -198,7 +236,11 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
         self._thread, self._limit = threading.get_ident(), IN_FORCE.get().limits.seconds_per_step
         self._slow = self._cut = self._handled = False
         main = self._limit is not None and threading.current_thread() is threading.main_thread()
-        if main and hasattr(signal, "pthread_kill") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+        if (
+            main
+            and hasattr(signal, "pthread_kill")
+            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        ):
             signal.signal(signal.SIGALRM, lambda *_: None)
             self._handled = True
         self._outer, self._begun = _steps.get(self._thread), time.monotonic()
@@ -206,7 +248,12 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
         _begin_to_watch()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         try:
             self._leave(kind)
         except _Ended:
@@ -215,7 +262,9 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             error.add_note(self.name)
             note(f"interrupted in {self.name}")
         if kind is _Ended and self._cut:
-            text = IN_FORCE.get().ended[self.name] = f"took longer than {self._limit:g} s (limits.seconds_per_step)"
+            text = IN_FORCE.get().ended[self.name] = (
+                f"took longer than {self._limit:g} s (limits.seconds_per_step)"
+            )
             raise StepTimedOutError(f"{self.name} {text}") from None
 
     def _now_at(self, found: step | None) -> None:
@@ -247,16 +296,23 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
         if not self._cut:
             self._cut = True
             _raise_in(self._thread, _Ended)
-        if self._thread == threading.main_thread().ident and callable(signal.getsignal(signal.SIGALRM)):
+        if self._thread == threading.main_thread().ident and callable(
+            signal.getsignal(signal.SIGALRM)
+        ):
             signal.pthread_kill(self._thread, signal.SIGALRM)  # wakes what waits
         if took >= limit + _UNHEARD:
-            told = f"took longer than {limit:g} s (limits.seconds_per_step), and was ended with its process"
+            told = (
+                f"took longer than {limit:g} s (limits.seconds_per_step), and was ended with "
+                "its process"
+            )
             note(f"error: {self.name} {told}")
             os._exit(PluginError.exit_code)
 
 
 TOLD: dict[int, Callable[[str], object]] = {}
-"""Thread -> what is told the name of its step ("" at its end), to keep it where it outlives the process."""
+"""Thread -> what is told the name of its step ("" at its end), to keep it where it outlives the
+process.
+"""
 
 
 def at_hand() -> str:
@@ -273,7 +329,10 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 
 
 def note(text: str) -> None:
-    """Write a line to standard error, from wherever the program is: even in the middle of writing another."""
+    """Write a line to standard error, from wherever the program is.
+
+    Even in the middle of writing another.
+    """
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode(errors="backslashreplace"))
 
@@ -285,7 +344,9 @@ _looks: list[Callable[[], object]] = []
 
 @contextmanager
 def looked_at(look: Callable[[], object]) -> Iterator[None]:
-    """Have a function called by another thread, at each of its looks, while the code inside goes on."""
+    """Have a function called by another thread, at each of its looks, while the code inside goes
+    on.
+    """
     with _lock:
         _looks.append(look)
         _begin_to_watch()
@@ -323,14 +384,19 @@ if hasattr(os, "register_at_fork"):  # not on every system
 
 
 HELD_BACK: list[Callable[[bool], None]] = []
-"""Called when Ctrl-C is held back until what is at hand is done, which may take; patiently, however often it comes."""
+"""Called when Ctrl-C is held back until what is at hand is done, which may take.
+
+Patiently, however often it comes.
+"""
 
 
 class Interruption:
-    """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
+    """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay
+    together.
 
-    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside ``held``. Does
-    nothing outside the main thread, or where the caller handles the signal itself.
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or
+    inside ``held``. Does nothing outside the main thread, or where the caller handles the signal
+    itself.
     """
 
     def __init__(self, *, patient: bool = False) -> None:
@@ -339,7 +405,10 @@ class Interruption:
         self._installed = self._held = self._late = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        again, self.requested = self.requested, True  # first: the second one may come while the rest is being said
+        again, self.requested = (
+            self.requested,
+            True,
+        )  # first: the second one may come while the rest is being said
         if self._held:
             self._late |= again
         elif again and not self._patient:

@@ -1,7 +1,7 @@
 """What a recorded run looks like to graders, and what graders say about it.
 
-Everything here is plain frozen data. Readers build ``Sample`` objects from result files, graders turn each into a
-``Grade``, aggregators see only ``Key`` and ``Grade``.
+Everything here is plain frozen data. Readers build ``Sample`` objects from result files, graders
+turn each into a ``Grade``, aggregators see only ``Key`` and ``Grade``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A record whose ``native``, which may be anything, takes no part in equality and repr."""
 
     def _shown(self) -> dict[str, Any]:
-        kind = Sample if isinstance(self, Sample) else BadRecord  # whatever else a reader's own class holds
+        kind = (
+            Sample if isinstance(self, Sample) else BadRecord
+        )  # whatever else a reader's own class holds
         return {name: getattr(self, name) for name in kind.__struct_fields__ if name != "native"}
 
     def __eq__(self, other: object) -> bool:
@@ -84,7 +86,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The sample's id, where it was recorded as a whole number; ``Sample.id`` is its text."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line is not None else f"{self.file} record {self.ordinal}"
+        return (
+            f"{self.file}:{self.line}"
+            if self.line is not None
+            else f"{self.file} record {self.ordinal}"
+        )
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -102,11 +108,17 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One call of a tool that was made. What was not recorded is None; ``started`` is in ISO 8601."""
+    """One call of a tool that was made.
+
+    What was not recorded is None; ``started`` is in ISO 8601.
+    """
 
     name: str
     arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
-    """Decoded arguments; None when they could not be decoded to an object (see ``raw_arguments``)."""
+    """Decoded arguments.
+
+    None when they could not be decoded to an object (see ``raw_arguments``).
+    """
     raw_arguments: str | None = None
     """The argument text as recorded; None when the record held an object."""
     id: str | None = None
@@ -149,8 +161,18 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parameters: Mapping[str, JSON] | None = None
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What an argument may be that is not simply compared: ``optional`` may be left out, ``ignore`` takes any value."""
+class Rule(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
+    """What an argument may be that is not simply compared.
+
+    ``optional`` may be left out, ``ignore`` takes any value.
+    """
 
     any_of: tuple[JSON, ...] = ()
     """Values of which one must be met, as ``compare`` says."""
@@ -161,12 +183,22 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
     """Of numbers: the largest difference that is none."""
 
 
-class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+class ExpectedCall(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
     """One call a run should make."""
 
     name: str = ""
     arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
-    """What arguments should equal; None: they are not compared, or (see ``raw_arguments``) could not be decoded."""
+    """What arguments should equal.
+
+    None: they are not compared, or (see ``raw_arguments``) could not be decoded.
+    """
     raw_arguments: str | None = None
     """The argument text, where it is no object."""
     names: tuple[str, ...] = ()
@@ -197,7 +229,8 @@ class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_u
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """The reference of a sample. None everywhere means "no reference of that kind".
 
-    ``calls=()`` is a reference too: calling nothing is right. Calls that were made may be given as expected ones.
+    ``calls=()`` is a reference too: calling nothing is right. Calls that were made may be given as
+    expected ones.
     """
 
     calls: tuple[ExpectedCall, ...] | None = None
@@ -219,8 +252,18 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
             msgspec.structs.force_setattr(self, "calls", tuple(expected))
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a run took: input tokens with cached ones, output tokens with reasoning. None is "not recorded", never 0."""
+class Usage(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
+    """What a run took: input tokens with cached ones, output tokens with reasoning.
+
+    None is "not recorded", never 0.
+    """
 
     requests: int | None = None
     input_tokens: int | None = None
@@ -234,16 +277,24 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_
 
     def __post_init__(self) -> None:
         for name in ("cost_usd", "seconds", "first_token_seconds"):
-            if not _is_finite(getattr(self, name) or 0):  # NaN is what some write where nothing is known
+            if not _is_finite(
+                getattr(self, name) or 0
+            ):  # NaN is what some write where nothing is known
                 msgspec.structs.force_setattr(self, name, None)
 
 
 class Sample(_Record, frozen=True, kw_only=True, eq=False):
-    """One recorded run of one task; the task's k runs share the ``id``, by which errors are clustered."""
+    """One recorded run of one task.
+
+    The task's k runs share the ``id``, by which errors are clustered.
+    """
 
     id: str
     cluster: str | None = None
-    """What samples cut from one recording share, to be left out together by intervals; None: the id."""
+    """What samples cut from one recording share, to be left out together by intervals.
+
+    None: the id.
+    """
     model: str | None = None
     run: int | str | None = None
     """Trial identifier as recorded; None when the format has none."""
@@ -268,7 +319,10 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     state: JSON = None
     """The state the run ended in, as recorded."""
     ended: str | None = None
-    """``completed``, ``error``, ``limit:WHICH`` or ``cancelled``, as recorded; decides no status."""
+    """``completed``, ``error``, ``limit:WHICH`` or ``cancelled``, as recorded.
+
+    Decides no status.
+    """
     trace: Mapping[str, str] = msgspec.field(default_factory=dict)
     """``trace_id``, ``span_id``, ``session_id``, as far as there are any."""
     children: tuple[str, ...] = ()
@@ -283,14 +337,20 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """What its reader left out of the record, or found without its counterpart, by kind."""
     source: Source | None = None
     native: Any = None
-    """The family's own view of the record, for its own grader and exporter; no part of equality or of result rows."""
+    """The family's own view of the record, for its own grader and exporter.
+
+    No part of equality or of result rows.
+    """
 
 
 NativeT = TypeVar("NativeT")
 
 
 def native_of(sample: Sample, kind: type[NativeT]) -> NativeT | None:
-    """Return a sample's native form of a class, also from a row that was read back; None where it has none."""
+    """Return a sample's native form of a class, also from a row that was read back.
+
+    None where it has none.
+    """
     found = sample.native
     if isinstance(found, dict):
         try:
@@ -301,13 +361,19 @@ def native_of(sample: Sample, kind: type[NativeT]) -> NativeT | None:
 
 
 class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
-    """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
+    """A record no sample could be made of.
+
+    Counted and listed; ends the run only under ``--strict``.
+    """
 
     source: Source
     reason: str
     """What is wrong and what was expected."""
     native: Any = None
-    """The record as read, when it could be parsed, so that exporters lose nothing; no part of equality."""
+    """The record as read, when it could be parsed, so that exporters lose nothing.
+
+    No part of equality.
+    """
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -358,7 +424,10 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rationale: str = ""
     metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     numbers: Mapping[str, float] | None = None
-    """Sums over its items that figures need, by name; they follow from the items, and stand in no row."""
+    """Sums over its items that figures need, by name.
+
+    They follow from the items, and stand in no row.
+    """
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -378,7 +447,9 @@ _GRADED = Outcome.GRADED
 
 def skipped(code: str, message: str) -> Grade:
     """Return a grade that says the grader does not apply here, and why."""
-    return Grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
+    return Grade(
+        outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message
+    )
 
 
 def failed(fault: Fault) -> Grade:
@@ -391,21 +462,29 @@ LARGEST_SCORE = 1e100
 
 
 def check_grade(grade: Any) -> str | None:
-    """Return what is wrong with what a grader returned, or None where it is a grade that obeys the contract.
+    """Return what is wrong with what a grader returned, or None where it is a grade that obeys the
+    contract.
 
-    A graded outcome has a finite score of at most ``LARGEST_SCORE`` in magnitude, and a verdict or None; any other
-    has no score. Parts are finite or None, counts finite, labels text or None.
+    A graded outcome has a finite score of at most ``LARGEST_SCORE`` in magnitude, and a verdict or
+    None; any other has no score. Parts are finite or None, counts finite, labels text or None.
     """
     if not isinstance(grade, Grade):
         if isinstance(grade, Coroutine):
             grade.close()  # else it is told that nobody awaited it
             return "returned a coroutine, which is not awaited: write `def` in place of `async def`"
-        return f"returned {grade!r:.60} ({type(grade).__name__}), expected a Grade, a number, or True or False"
+        return (
+            f"returned {grade!r:.60} ({type(grade).__name__}), expected a Grade, a number, or "
+            "True or False"
+        )
     score: Any = grade.score
     if type(grade.outcome) is not Outcome:
         return f"outcome must be one of Outcome, such as Outcome.SKIPPED, got {grade.outcome!r:.80}"
     if grade.outcome is not _GRADED:
-        return _odd_member(grade) if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
+        return (
+            _odd_member(grade)
+            if score is None
+            else f"a {grade.outcome} outcome has no score, got {score!r}"
+        )
     if type(score) is not float and (isinstance(score, bool) or not isinstance(score, int | float)):
         return f"a graded outcome needs a number as score, got {score!r}"
     if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
@@ -429,7 +508,11 @@ def _odd_member(grade: Grade) -> str | None:
             sound = number is None if name == "parts" else isinstance(number, int)
             if not sound and not _is_finite(number):
                 return f"{name[:-1]} {key!r} must be {wanted}, got {number!r:.80}"
-    for name, of_kind, what in (("label", str, "text"), ("gold", str, "text"), ("fault", Fault, "a gradestack.Fault")):
+    for name, of_kind, what in (
+        ("label", str, "text"),
+        ("gold", str, "text"),
+        ("fault", Fault, "a gradestack.Fault"),
+    ):
         value: Any = getattr(grade, name)
         if value is not None and not isinstance(value, of_kind):
             return f"{name} must be {what} or None, got {value!r:.80}"
@@ -438,7 +521,9 @@ def _odd_member(grade: Grade) -> str | None:
         if not isinstance(of, tuple | list) or not all(isinstance(each, kind) for each in of):
             return f"{name} must be a tuple of gradestack.{kind.__name__}, got {of!r:.80}"
     odd = next((each.outcome for each in grade.items if type(each.outcome) is not Outcome), None)
-    return None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
+    return (
+        None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
+    )
 
 
 def _is_finite(number: Any) -> bool:

@@ -1,4 +1,7 @@
-"""The output boundary: texts from data pass one function per medium on their way out; numbers in words and digits."""
+"""The output boundary: texts from data pass one function per medium on their way out.
+
+Numbers in words and digits.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ def distinguishing_decimals(number: float, threshold: float, decimals: int = 2) 
         decimals: The fewest there are; a whole number that needs none has none.
 
     Returns:
-        ``0.8999`` beside 0.9 and ``0.80`` beside 0.75: rounded, it compares to the threshold as it does itself.
+        ``0.8999`` beside 0.9 and ``0.80`` beside 0.75: rounded, it compares to the threshold as it
+        does itself.
     """
     for places in range(0 if isinstance(number, int) else decimals, _MOST_DECIMALS):
         text = f"{number:.{places}f}"
@@ -46,10 +50,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_line(*values: object, delimiter: str = ",") -> str:
-    """Return values as one line of a CSV file, with its line end; what a spreadsheet would calculate becomes a text.
+    """Return values as one line of a CSV file, with its line end.
 
-    A text that begins with ``=``, ``+``, ``-``, ``@``, tab or CR gets a ``'`` before it. Numbers stay, also negative
-    ones; None is an empty cell. The delimiter of TSV is a tab.
+    What a spreadsheet would calculate becomes a text.
+
+    A text that begins with ``=``, ``+``, ``-``, ``@``, tab or CR gets a ``'`` before it. Numbers
+    stay, also negative ones; None is an empty cell. The delimiter of TSV is a tab.
 
     >>> print(csv_line("=1+1", -0.5, None, "a,b"), end="")
     '=1+1,-0.5,,"a,b"
@@ -57,21 +63,32 @@ def csv_line(*values: object, delimiter: str = ",") -> str:
     import csv  # noqa: PLC0415 - not needed for --help
 
     file = io.StringIO(newline="")
-    cells = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
-    csv.writer(file, delimiter=delimiter).writerow(cells)  # with CR LF: it quotes what stands in its line end only
+    cells = [
+        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        for value in values
+    ]
+    csv.writer(file, delimiter=delimiter).writerow(
+        cells
+    )  # with CR LF: it quotes what stands in its line end only
     return file.getvalue().removesuffix("\r\n") + "\n"
 
 
 _COMMAND = re.compile(r"^( *):(?=:)|#(?=#\w*\[)")
-_COLOURS = {"✓|Gate .*: PASSED": "32", "✗|Gate .*: FAILED|error:": "31", "[Ww]arning:": "33", "[A-Z][a-z ]+:$": "1"}
+_COLOURS = {
+    "✓|Gate .*: PASSED": "32",
+    "✗|Gate .*: FAILED|error:": "31",
+    "[Ww]arning:": "33",
+    "[A-Z][a-z ]+:$": "1",
+}
 
 
 def terminal_line(text: object) -> str:
     r"""Return a text as one line that a terminal or CI log shows and does not obey.
 
-    Line ends, control characters (so ANSI sequences), characters that hide or reorder others and lone surrogates are
-    escaped as in a Python string, and so is what a CI system takes for a command: ``::`` at the beginning of the line,
-    ``##[`` and the like (``##vso[``) anywhere. All else stays, so a line that was made safe stays as it is.
+    Line ends, control characters (so ANSI sequences), characters that hide or reorder others and
+    lone surrogates are escaped as in a Python string, and so is what a CI system takes for a
+    command: ``::`` at the beginning of the line, ``##[`` and the like (``##vso[``) anywhere. All
+    else stays, so a line that was made safe stays as it is.
 
     >>> print(terminal_line("m\n::error::x"))
     m\n::error::x
@@ -80,15 +97,27 @@ def terminal_line(text: object) -> str:
     """
     line = str(text)
     if not line.isprintable():
-        line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+        line = "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode() for char in line
+        )
     return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):x}", line)
 
 
 def coloured(line: str, stream: TextIO | None) -> str:
-    """Return a line in its colour where a stream is a terminal that shows colours, and nobody asked for none."""
-    if stream is None or not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    """Return a line in its colour where a stream is a terminal that shows colours, and nobody asked
+    for none.
+    """
+    if (
+        stream is None
+        or not stream.isatty()
+        or os.environ.get("NO_COLOR")
+        or os.environ.get("TERM") == "dumb"
+    ):
         return line
-    return next((f"\x1b[{code}m{line}\x1b[0m" for lines, code in _COLOURS.items() if re.match(lines, line)), line)
+    return next(
+        (f"\x1b[{code}m{line}\x1b[0m" for lines, code in _COLOURS.items() if re.match(lines, line)),
+        line,
+    )
 
 
 def traceback_text(error: BaseException, at: TracebackType | None) -> str:

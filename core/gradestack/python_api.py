@@ -1,4 +1,7 @@
-"""The Python API: run a suite, grade files, grade samples, one by one too. The command line uses nothing else."""
+"""The Python API: run a suite, grade files, grade samples, one by one too.
+
+The command line uses nothing else.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +58,15 @@ def installed(stacklevel: int = 3) -> Registry:
 
 
 class RunArguments(TypedDict, total=False):
-    """Further arguments of ``run``, ``load_suite`` and ``grade_files``, which all have a default."""
+    """Further arguments of ``run``, ``load_suite`` and ``grade_files``, which all have
+    a default.
+    """
 
     output: str | Path | None
-    """Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole."""
+    """Run directory; default ``gradestack-runs/NAME/UTC-TIME``.
+
+    An earlier run there is replaced whole.
+    """
     overrides: Iterable[str]
     """``PATH=VALUE`` assignments, as ``--set`` takes them."""
     allow_code: bool
@@ -68,9 +76,11 @@ class RunArguments(TypedDict, total=False):
     strict: bool
     """Stop at the first bad record or raising grader instead of recording it."""
     rows: Rows | bool | None
-    """What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
-    conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and pages
-    without samples."""
+    """What is kept in results.jsonl, whatever the suite says.
+
+    ``full`` (or True), ``slim``, rows without the conversation, which pages then read again from
+    the input, or ``none`` (or False), figures, native files and pages without samples.
+    """
     exporters: Sequence[str]
     """Exporters by name, besides those the suite names and those of the format's own plugin."""
     engine: str | None
@@ -96,27 +106,40 @@ def run_options(
     rows: Rows | bool | None = None,
     **more: Any,
 ) -> RunOptions:
-    """Return options of what callers may write in more than one way; True for rows is ``full``, False ``none``."""
+    """Return options of what callers may write in more than one way.
+
+    True for rows is ``full``, False ``none``.
+    """
     named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
     try:
-        kept: Any = {True: "full", False: "none"}[rows] if isinstance(rows, bool) else structure(rows, Rows | None)  # type: ignore[arg-type]
+        kept: Any = (
+            {True: "full", False: "none"}[rows]
+            if isinstance(rows, bool)
+            else structure(rows, Rows | None)  # type: ignore[arg-type]
+        )
     except Problems as problems:
         raise ConfigError(f"rows: {problems}") from problems
     known, place = registry or installed(stacklevel=4), None if output is None else Path(output)
-    return RunOptions(registry=known, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more)
+    return RunOptions(
+        registry=known, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more
+    )
 
 
-def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Report:
+def run(
+    suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]
+) -> Report:
     """Run a suite and return its report.
 
     Args:
-        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory);
-            or a report, of which the rows are graded again.
-        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
+        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the
+            working directory); or a report, of which the rows are graded again.
+        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's
+            target.
         **options: Those of ``RunArguments``.
 
     Returns:
-        The report; ``report.passed`` is the gates' verdict, ``report.rows()`` iterates over the samples.
+        The report; ``report.passed`` is the gates' verdict, ``report.rows()`` iterates over the
+        samples.
 
     Raises:
         ConfigError: The suite or the output directory cannot be used.
@@ -132,8 +155,12 @@ def run(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[
     return run_suite(read_suite(suite, chosen, cached), chosen)
 
 
-def load_suite(suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]) -> Suite:
-    """Return a suite, checked and resolved, without running it: ``output``, ``resume`` and ``progress`` change nothing.
+def load_suite(
+    suite: AnySuite, *, cached: str | Path | None = None, **options: Unpack[RunArguments]
+) -> Suite:
+    """Return a suite, checked and resolved, without running it.
+
+    ``output``, ``resume`` and ``progress`` change nothing.
 
     Raises:
         ConfigError: Everything that is wrong, each with file, line and path.
@@ -143,14 +170,28 @@ def load_suite(suite: AnySuite, *, cached: str | Path | None = None, **options: 
     return read_suite(suite, run_options(**options), cached)
 
 
-_OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
+_OF_INPUT = (
+    "dataset",
+    "duplicates",
+    "filter",
+    "max_samples",
+    "reader",
+    "sample_tags",
+    "target",
+    "tasks",
+)
 
 
 def _suite_of(report: Report) -> dict[str, Any]:
-    config = {name: each for name, each in report.summary["config"].items() if name not in _OF_INPUT}
+    config = {
+        name: each for name, each in report.summary["config"].items() if name not in _OF_INPUT
+    }
     figures = {each["label"]: each["figure"] for each in report.summary["headline"]["figures"]}
     outcome = report.summary.get("outcome") or {"grader": "none"}
-    return config | {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
+    return config | {
+        "outcome": outcome["grader"],
+        "headline": {**config.get("headline", {}), "figures": figures},
+    }
 
 
 # Names of files of results, to one of which a suite's place was given.
@@ -158,7 +199,9 @@ _RESULTS = (".jsonl", ".csv", ".tsv", ".txt", ".html", ".parquet", ".gz", ".zst"
 
 
 def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None = None) -> Suite:
-    """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to run."""
+    """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to
+    run.
+    """
     if isinstance(suite, Report):
         cached, suite = suite.path, _suite_of(suite)
     if isinstance(suite, Mapping):
@@ -169,17 +212,31 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
         if origin.suffix in _RESULTS and origin.is_file():
             raise ConfigError(no_suite)
         document = read_yaml(origin)
-        if origin.suffix == ".json" and document.data.keys().isdisjoint(("target", "graders", "stack")):
+        if origin.suffix == ".json" and document.data.keys().isdisjoint(
+            ("target", "graders", "stack")
+        ):
             raise ConfigError(no_suite)
     unused: list[str] = []
     if cached is not None:
         target = document.data.get("target")
-        asked = [key for key in ("model_configs", "model_handles") if isinstance(target, Mapping) and target.get(key)]
-        unused = [f"target.{key} is not used with --cached: every model of the recording is graded" for key in asked]
-        document.data["target"] = {"paths": [str(local_path_of(str(cached)).absolute())], "reader": "letta"}
+        asked = [
+            key
+            for key in ("model_configs", "model_handles")
+            if isinstance(target, Mapping) and target.get(key)
+        ]
+        unused = [
+            f"target.{key} is not used with --cached: every model of the recording is graded"
+            for key in asked
+        ]
+        document.data["target"] = {
+            "paths": [str(local_path_of(str(cached)).absolute())],
+            "reader": "letta",
+        }
     resolved = resolve(document, options, origin.parent if origin is not None else None)
     warnings = (*resolved.warnings, *unused)
-    return msgspec.structs.replace(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+    return msgspec.structs.replace(
+        resolved, same_inputs=cached is not None, origin=origin, warnings=warnings
+    )
 
 
 def grade_files(
@@ -197,22 +254,32 @@ def grade_files(
 ) -> Report:
     """Grade result files without a suite and return the report; what ``gradestack grade`` does.
 
-    ``paths`` are files or directories, all of one format: ``reader``, by default recognised. ``graders`` are names of
-    installed ones or ``FILE.py:NAME``; by default those of ``stack``, and that is by default the format's own.
-    ``columns`` says which column or path each field stands in, for the reader ``records``, which it stands for as well;
-    ``{"id": PLACE}`` alone is for any reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of
-    the first question and the tools. ``records`` is the path to the list of records in one JSON document.
-    ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
-    other options are those of ``run``.
+    ``paths`` are files or directories, all of one format: ``reader``, by default recognised.
+    ``graders`` are names of installed ones or ``FILE.py:NAME``; by default those of ``stack``, and
+    that is by default the format's own. ``columns`` says which column or path each field stands in,
+    for the reader ``records``, which it stands for as well; ``{"id": PLACE}`` alone is for any
+    reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of the first
+    question and the tools. ``records`` is the path to the list of records in one JSON document.
+    ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default)
+    or ``upstream``. All other options are those of ``run``.
 
     Raises:
         ConfigError: Options or output that cannot be honoured.
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """
-    given: dict[str, Any] = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
+    given: dict[str, Any] = {
+        "stack": stack,
+        "reader": reader,
+        "ids": ids,
+        "dataset": dataset,
+        "profile": profile,
+    }
     chosen = run_options(**options)
-    return run_suite(files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given), chosen)
+    return run_suite(
+        files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given),
+        chosen,
+    )
 
 
 def files_suite(
@@ -227,20 +294,30 @@ def files_suite(
     judged: Mapping[str, str | Path | None] | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
+    """Return the suite that grades files with no YAML.
+
+    With ``guess`` columns are recognised beside those mapped.
+    """
     paths = [paths] if isinstance(paths, str | Path) else paths
     columns = _mapping(columns)
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
-    data: dict[str, Any] = {"name": run_name(str(paths[0])), "target": {"paths": [str(path) for path in paths]}}
+    data: dict[str, Any] = {
+        "name": run_name(str(paths[0])),
+        "target": {"paths": [str(path) for path in paths]},
+    }
     ids, reader = given.pop("ids", None), given.get("reader")
-    if ids is None and columns and set(columns) == {"id"} and reader != RECORDS:  # which is for any reader
+    if (
+        ids is None and columns and set(columns) == {"id"} and reader != RECORDS
+    ):  # which is for any reader
         ids, columns = columns["id"], None
     data |= {key: str(value) for key, value in given.items() if value is not None}
     own = columns or records
     if own and reader not in {None, RECORDS}:
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
-        raise ConfigError(f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}")
+        raise ConfigError(
+            f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}"
+        )
     if own or ids is not None or no_merge:
         said: dict[str, Any] = {"kind": RECORDS if own else reader, "records": records, "ids": ids}
         said |= {"columns": dict(columns), "guess": guess} if columns else {}
@@ -257,7 +334,10 @@ def files_suite(
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if judged is not None:
         if graders or "stack" in data:
-            raise ConfigError("a rubric takes the place of graders and stack; add others with --set graders.KEY=NAME")
+            raise ConfigError(
+                "a rubric takes the place of graders and stack; add others with --set "
+                "graders.KEY=NAME"
+            )
         options_of = {key: str(each) for key, each in judged.items() if each is not None}
         name = "judged"
         with suppress(GradestackError):  # the grader says what is wrong with a rubric
@@ -275,7 +355,11 @@ def _mapping(columns: Columns) -> dict[str, str]:
     for each in () if found else columns or ():
         field, equals, place = each.partition("=")
         if not (field and equals and place) or field in found:
-            what = "is mapped twice" if equals and field in found else "expected FIELD=COLUMN, such as --map id=task"
+            what = (
+                "is mapped twice"
+                if equals and field in found
+                else "expected FIELD=COLUMN, such as --map id=task"
+            )
             raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
         found[field] = place
     return found
@@ -301,21 +385,22 @@ def grade(
 
     Args:
         samples: ``Sample`` objects, or mappings in the form of the ``jsonl`` format
-            (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars or pyarrow), which
-            is read as the reader ``records`` reads a table.
-        graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
-            of each is its name. The first is the main one, whose grade stands as the row's own. Default: those that a
-            file of these samples would have; where none of the first 1,000 expects anything, those of the stack
-            ``trajectory``, which need no reference.
-        columns: Field -> column or path, of a data frame or of mappings of any form; without it, columns of a data
-            frame that are named like fields are taken.
+            (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars
+            or pyarrow), which is read as the reader ``records`` reads a table.
+        graders: Names, objects, classes without options, functions of a sample, or
+            ``FILE.py:NAME``; in a list, the key of each is its name. The first is the main one,
+            whose grade stands as the row's own. Default: those that a file of these samples would
+            have; where none of the first 1,000 expects anything, those of the stack ``trajectory``,
+            which need no reference.
+        columns: Field -> column or path, of a data frame or of mappings of any form; without it,
+            columns of a data frame that are named like fields are taken.
         name: Name of the run.
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
         limits: Limits, as in a suite: ``{"seconds_per_grade": 5}``.
-        reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a temporary directory,
-            removed by ``report.close()`` or on leaving ``with report:``.
+        reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a
+            temporary directory, removed by ``report.close()`` or on leaving ``with report:``.
         output: Run directory; default: nothing is written, figures and rows are held by the report.
         allow_code: Import Python files that are named.
         strict: Stop at the first bad record or raising grader.
@@ -334,13 +419,20 @@ def grade(
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
 
     registry = registry or installed()
-    data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
+    data: dict[str, Any] = {
+        "name": name,
+        "profile": profile,
+        "metrics": dict(metrics or {}),
+        "reports": list(reports),
+    }
     if gate is not None:
         data["gate"] = dict(gate)
     if limits is not None:
         data["limits"] = dict(limits)
     options = run_options(registry=registry, output=output, allow_code=allow_code, strict=strict)
-    reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
+    reader = python_inputs.MemoryReader(
+        samples=python_inputs.as_samples(samples, registry, columns)
+    )
     stack: Mapping[str, Any] = {}
     if graders is None:
         stack = stack_for(registry, "auto", samples=lambda: samples_of(reader, Inputs(data=())))
@@ -356,7 +448,10 @@ def grade(
         return run_suite(suite, options)
     folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
     try:
-        return attrs.evolve(run_suite(suite, msgspec.structs.replace(options, output=folder / "run")), temporary=folder)
+        return attrs.evolve(
+            run_suite(suite, msgspec.structs.replace(options, output=folder / "run")),
+            temporary=folder,
+        )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -379,14 +474,16 @@ def stream(
     bad: Callable[[BadRecord], None] | None = None,
     registry: Registry | None = None,
 ) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
-    """Grade samples one after the other and yield each with its grades, keeping nothing: memory stays constant.
+    """Grade samples one after the other and yield each with its grades, keeping nothing.
 
-    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files are closed when
-    the caller leaves the loop.
+    Memory stays constant.
+
+    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files
+    are closed when the caller leaves the loop.
 
     Args:
-        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
-            several of one format.
+        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file
+            or directory, or several of one format.
         graders: As for ``grade``.
         profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
         reader: Name of the files' format; default: recognised.
@@ -394,7 +491,8 @@ def stream(
         records: Path to the list of records in one JSON document.
         ids: Where the ids of tasks stand.
         no_merge: Take model calls logged one by one each by itself.
-        dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
+        dataset: File with expectations, joined by id; its rows that no record answers come last, as
+            missing.
         overrides: ``PATH=VALUE`` assignments for files, as ``--set`` takes them.
         allow_code: Import Python files that are named.
         strict: Raise at the first bad record or raising grader.
@@ -416,15 +514,26 @@ def stream(
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
 
     registry = registry or installed()
-    options = RunOptions(overrides=tuple(overrides), allow_code=allow_code, strict=strict, registry=registry)
+    options = RunOptions(
+        overrides=tuple(overrides), allow_code=allow_code, strict=strict, registry=registry
+    )
     ready = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
-        document = Document(data={"name": "samples", "profile": profile, "graders": ready}, origin="stream()")
-        reading = python_inputs.MemoryReader(samples=python_inputs.as_samples(cast("Samples", data), registry))
+        document = Document(
+            data={"name": "samples", "profile": profile, "graders": ready}, origin="stream()"
+        )
+        reading = python_inputs.MemoryReader(
+            samples=python_inputs.as_samples(cast("Samples", data), registry)
+        )
         suite = resolve(document, options, samples=reading)
     else:
-        given: dict[str, Any] = {"reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
+        given: dict[str, Any] = {
+            "reader": reader,
+            "ids": ids,
+            "dataset": dataset,
+            "profile": profile,
+        }
         given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}
         suite = files_suite(paths, options, graders=ready, **given)
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
@@ -452,11 +561,11 @@ def figures(
     """Return the figures of aggregators over grades at hand.
 
     Args:
-        metrics: Aggregators by key: ``{"mean": {}}``, ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a
-            kind the key is one.
+        metrics: Aggregators by key: ``{"mean": {}}``,
+            ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a kind the key is one.
         rows: Task, run, model and ``Grade`` (or a score) of every sample, as tuples or as mappings
-            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task, and
-            ``facets``; run and model may be None.
+            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not
+            the task, and ``facets``; run and model may be None.
         profile: Inherited by the aggregators.
         registry: Plugins to use; default: all installed ones.
 
@@ -472,28 +581,41 @@ def figures(
         >>> figures({"mean": {}}, rows)["mean"]["mean"]
         0.5
     """
-    data = {key: {"kind": each} if isinstance(each, str) else {"kind": key, **each} for key, each in metrics.items()}
+    data = {
+        key: {"kind": each} if isinstance(each, str) else {"kind": key, **each}
+        for key, each in metrics.items()
+    }
     resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None)
     resolver.profile = profile
-    stages = {key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()}
+    stages = {
+        key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()
+    }
     if resolver.problems:
         resolver.finish()
     graded = [_graded(row, ordinal) for ordinal, row in enumerate(rows)]
     chosen = [Metric(of=_OF, stage=stage) for stage in stages.values() if stage is not None]
-    table = Table.of(wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]})
+    table = Table.of(
+        wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]}
+    )
     return {
-        each.stage.key: figures_of(each.stage.component, grades_of(each.stage.component, table, _OF, each.name))
+        each.stage.key: figures_of(
+            each.stage.component, grades_of(each.stage.component, table, _OF, each.name)
+        )
         for each in chosen
     }
 
 
 def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
-    fields: Mapping[str, Any] = row if isinstance(row, Mapping) else dict(zip(_COLUMNS, row, strict=False))
+    fields: Mapping[str, Any] = (
+        row if isinstance(row, Mapping) else dict(zip(_COLUMNS, row, strict=False))
+    )
     grade = fields.get("grade")
     if isinstance(grade, int | float):
         grade = Grade(score=float(grade))
     if not isinstance(grade, Grade) or fields.get("task") is None:
-        raise ConfigError(f"row {ordinal}: expected task, run, model and a grade or score, got {row!r:.200}")
+        raise ConfigError(
+            f"row {ordinal}: expected task, run, model and a grade or score, got {row!r:.200}"
+        )
     cluster = fields.get("cluster")
     key = Key(
         id=str(fields["task"]),

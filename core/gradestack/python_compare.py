@@ -1,4 +1,7 @@
-"""Comparing from Python: run directories, models of one run, reports at hand, or files that are graded on the way."""
+"""Comparing from Python.
+
+Run directories, models of one run, reports at hand, or files that are graded on the way.
+"""
 
 from __future__ import annotations
 
@@ -45,24 +48,28 @@ def compare(
     """Compare two or more runs task by task; the first is the baseline.
 
     Args:
-        runs: Run directories, ``RUN::MODEL`` for one model of a run, reports at hand, or result files and directories,
-            which are graded first. Of one run its models are compared; where each of several has several models, those
-            of one name are.
+        runs: Run directories, ``RUN::MODEL`` for one model of a run, reports at hand, or result
+            files and directories, which are graded first. Of one run its models are compared; where
+            each of several has several models, those of one name are.
         baseline: Model that the others are compared with; default: the first in input order.
-        match: What makes two samples the same task: ``id`` (or cluster), ``input``, or their ``ordinal`` in the file.
-        failed: What failed and missing trials count as: ``zero``, the worst score, or ``skip``, nothing.
+        match: What makes two samples the same task: ``id`` (or cluster), ``input``, or their
+            ``ordinal`` in the file.
+        failed: What failed and missing trials count as: ``zero``, the worst score, or ``skip``,
+            nothing.
         confidence: Of the intervals, between 0 and 1.
-        headline: Grader whose mean the sentence and the leaderboard are about; default: the outcome's rate, else
-            the first grader's mean.
+        headline: Grader whose mean the sentence and the leaderboard are about; default: the
+            outcome's rate, else the first grader's mean.
         by: Facet; differences are given within each of its values, too.
-        figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
-            beside the graders' means; default: those of the baseline's headline.
+        figures: Paths of figures that are no means of scores, such as
+            ``label.classification.macro_f1``, compared beside the graders' means; default: those of
+            the baseline's headline.
         filter: Only samples of which it is true, on every side: ``facet.domain == "air"``.
         tasks: File with the ids of the only tasks to compare, one a line.
         limit: Only the first tasks of each run.
         force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
-        allow_code: Whether Python files that aggregators of the runs stand in may be imported again.
+        allow_code: Whether Python files that aggregators of the runs stand in may be imported
+            again.
         registry: Plugins to use; default: all installed ones.
 
     Raises:
@@ -72,7 +79,8 @@ def compare(
 
     Examples:
         >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
-        'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4 trials each)'
+        'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4
+        trials each)'
     """
     for holds, rule, said in (
         (0 < confidence < 1, "confidence lies between 0 and 1", confidence),
@@ -93,7 +101,9 @@ def compare(
     for files in (False, True):  # all that can be refused is, before files are graded
         new = {place: run for place, run in enumerate(ready) if files != isinstance(run, Report)}
         for place, run in new.items():
-            reports[place] = (run if isinstance(run, Report) else grade_suite(run, options)).only(subset)
+            reports[place] = (run if isinstance(run, Report) else grade_suite(run, options)).only(
+                subset
+            )
         if new:
             of_runs = (path for report in reports.values() for path in headline_figures(report))
             paths = dict.fromkeys(of_runs if figures is None else figures)
@@ -101,7 +111,9 @@ def compare(
             for place, report in sorted(reports.items()):
                 given, metrics = runs[place], aggregators.metrics(report, names[place], paths)
                 model = None if isinstance(given, Report) else _place(given)[1]
-                groups.append(sides_of(report, names[place], model, match, metrics, by, reasons=True))
+                groups.append(
+                    sides_of(report, names[place], model, match, metrics, by, reasons=True)
+                )
     sides = _ordered(groups, baseline)
     comparable, left_out = [], {}
     for path in dict.fromkeys(headline_figures(sides[0].report) if figures is None else figures):
@@ -111,8 +123,16 @@ def compare(
             if figures is not None:
                 raise
             left_out[path] = str(error)
-    asked: Any = {"headline": headline, "failed": failed, "confidence": confidence, "force": force, "by": by}
-    found = compared(sides, Rules(**asked, figures=comparable, left_out=left_out), _by_model(groups))
+    asked: Any = {
+        "headline": headline,
+        "failed": failed,
+        "confidence": confidence,
+        "force": force,
+        "by": by,
+    }
+    found = compared(
+        sides, Rules(**asked, figures=comparable, left_out=left_out), _by_model(groups)
+    )
     if output is not None:
         write_comparison(found, Path(output), registry)
     return found
@@ -125,7 +145,10 @@ def _check_output(out: Path) -> None:
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
-    """Write ``comparison.json`` and its pages, return the paths; broken pages are a PluginError after all else."""
+    """Write ``comparison.json`` and its pages, return the paths.
+
+    Broken pages are a PluginError after all else.
+    """
     _check_output(out)
     broken: list[PluginError] = []
     with writing(out):
@@ -151,9 +174,16 @@ def _place(run: str | Path) -> tuple[str, str | None]:
 
 
 def _names(runs: Sequence[str | Path | Report]) -> list[str]:
-    """Return what runs are called: the last part of their path, else the whole; those in memory by name and number."""
-    whole = [(str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs]
-    held = [isinstance(run, Report) and run.path is None and whole.count(run.name) > 1 for run in runs]
+    """Return what runs are called: the last part of their path, else the whole.
+
+    Those in memory by name and number.
+    """
+    whole = [
+        (str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs
+    ]
+    held = [
+        isinstance(run, Report) and run.path is None and whole.count(run.name) > 1 for run in runs
+    ]
     whole = [f"{name} {at + 1}" if held[at] else name for at, name in enumerate(whole)]
     short = {each: Path(os.path.realpath(each)).name for each in whole}
     return [short[each] for each in whole] if len({*short.values()}) == len(short) else whole
@@ -163,11 +193,18 @@ def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
     if isinstance(run, Report):
         return run
     path = Path(_place(run)[0])
-    return load_report(path) if path.is_dir() and (is_run(path) or damage(path)) else files_suite(path, options)
+    return (
+        load_report(path)
+        if path.is_dir() and (is_run(path) or damage(path))
+        else files_suite(path, options)
+    )
 
 
 def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:
-    """Return the pairs of one model each, where every run has several; None where all are compared with all."""
+    """Return the pairs of one model each, where every run has several.
+
+    None where all are compared with all.
+    """
     if len(groups) < 2 or any(len(group) == 1 for group in groups):
         return None
     first, *others = groups
@@ -187,5 +224,8 @@ def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Sid
         sides = [*first, *(side for side in sides if side not in first)]
     if len(sides) < 2:
         only = sides[0].name if sides else "nothing"
-        raise ConfigError(f"there is nothing to compare {only} with: name a second run, or a run of several models")
+        raise ConfigError(
+            f"there is nothing to compare {only} with: name a second run, or a run of several "
+            "models"
+        )
     return sides

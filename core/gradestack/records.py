@@ -1,7 +1,7 @@
 """RecordReader: the easy reader, of JSON Lines or of a JSON list, and what it is made of.
 
-A format says what one record is; recognising files, cutting them into shards, numbering records and reporting bad ones
-are done here.
+A format says what one record is; recognising files, cutting them into shards, numbering records and
+reporting bad ones are done here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import GradestackError, error_text, reading
 from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.paths import path_steps, path_value
-from gradestack.jsonio.records import Element, Layout, Range, far_records, first_records, iter_records, record_ranges
+from gradestack.jsonio.records import (
+    Element,
+    Layout,
+    Range,
+    far_records,
+    first_records,
+    iter_records,
+    record_ranges,
+)
 from gradestack.jsonio.values import JsonProblem, compact, dumps, json_data, loads
 from gradestack.model import JSON, BadRecord, Sample, Source, replace
 
@@ -43,7 +51,10 @@ class RecordFile:
 
 
 def read_records(
-    file: Input, part: Range | None = None, layout: Layout = "either", decode: Callable[[bytes], Any] = loads
+    file: Input,
+    part: Range | None = None,
+    layout: Layout = "either",
+    decode: Callable[[bytes], Any] = loads,
 ) -> Iterator[Element]:
     """Yield what ``gradestack.jsonio.iter_records`` yields of an input.
 
@@ -60,12 +71,17 @@ INPUT: Final = "input"
 
 def _check_place(_: Any, __: Any, place: str) -> None:
     if not place:
-        raise ValueError(f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task")
+        raise ValueError(
+            f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task"
+        )
     path_steps(place)
 
 
 def read_document(file: Input) -> Iterator[Element]:
-    """Yield the one document a file is, or what is wrong with it; DataError where it cannot be read."""
+    """Yield the one document a file is, or what is wrong with it.
+
+    DataError where it cannot be read.
+    """
     try:
         with reading(file.shown):
             yield Element(0, 1, loads(read_regular(file.path)))
@@ -75,20 +91,28 @@ def read_document(file: Input) -> Iterator[Element]:
 
 @attrs.frozen(kw_only=True)
 class RecordReader(Reader):
-    """Base of readers of JSON Lines or of a JSON list; a format names its ``keys`` and writes ``sample_of``.
+    """Base of readers of JSON Lines or of a JSON list.
 
-    Files are cut into shards between two records, records are numbered (file, line, ordinal) and read one at a time. A
-    record that is not JSON, or that no sample can be made of, is yielded as ``BadRecord``, and reading goes on.
+    A format names its ``keys`` and writes ``sample_of``.
+
+    Files are cut into shards between two records, records are numbered (file, line, ordinal) and
+    read one at a time. A record that is not JSON, or that no sample can be made of, is yielded as
+    ``BadRecord``, and reading goes on.
 
     Attributes:
         layout: ``lines``, ``list``, or ``either``: whichever a file begins as.
-        keys: Keys every record has. A file is recognised by them, and a record without one of them is bad.
+        keys: Keys every record has. A file is recognised by them, and a record without one of them
+            is bad.
         sniffed: How many records at the beginning of a file are looked at to recognise it.
-        behind_others: How sure a record can make it at most that stands behind an object of another format.
+        behind_others: How sure a record can make it at most that stands behind an object of another
+            format.
     """
 
     ids: str | None = attrs.field(default=None, validator=optional(_check_place))
-    """Where the ids of tasks stand: a key of a record, a path such as ``$.metadata.task``, or ``input``."""
+    """Where the ids of tasks stand.
+
+    A key of a record, a path such as ``$.metadata.task``, or ``input``.
+    """
 
     layout: ClassVar[Layout] = "either"
     keys: ClassVar[frozenset[str]] = frozenset()
@@ -106,33 +130,55 @@ class RecordReader(Reader):
             ValueError: There is none; the message becomes the reason of a bad record.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say what the sample of a record is: sample_of is not written"
+            f"{type(self).__name__} does not say what the sample of a record is: sample_of is not "
+            "written"
         )
 
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
-        """Return how sure one record makes it that a file is of this format, 0 to 1; None where it tells nothing."""
-        return None if not cls.keys else 0.9 if isinstance(record, dict) and cls.keys <= record.keys() else 0.0
+        """Return how sure one record makes it that a file is of this format, 0 to 1.
+
+        None where it tells nothing.
+        """
+        return (
+            None
+            if not cls.keys
+            else 0.9
+            if isinstance(record, dict) and cls.keys <= record.keys()
+            else 0.0
+        )
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:
-        """Return how sure the beginning of a record that is too long makes it; None where it tells nothing."""
+        """Return how sure the beginning of a record that is too long makes it.
+
+        None where it tells nothing.
+        """
         return 0.6 if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys) else None
 
     @classmethod
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return what keeps an object from being a record, where it nearly is one: keys that are missing; else None."""
+        """Return what keeps an object from being a record, where it nearly is one.
+
+        Keys that are missing; else None.
+        """
         missing = sorted(cls.keys - record.keys())
         return f"{', '.join(missing)} missing" if 0 < 2 * len(missing) < len(cls.keys) else None
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that a file is of this format, from its first records; see ``recognised``."""
+        """Return how sure it is that a file is of this format, from its first records.
+
+        See ``recognised``.
+        """
         return cls.recognised(path, head) or 0.0
 
     @classmethod
     def recognised(cls, path: Path, head: bytes) -> float | None:
-        """Return how sure the surest of the first records, or its beginning, makes it; None when they tell nothing."""
+        """Return how sure the surest of the first records, or its beginning, makes it.
+
+        None when they tell nothing.
+        """
         records: Iterable[tuple[Element, bytes]] = first_records(head, cls.sniffed, cls.layout)
         while True:
             best, others, broken = 0.0, False, b""
@@ -168,7 +214,9 @@ class RecordReader(Reader):
             file = each.file or each.input
             with reading(file.shown):
                 size = file.path.stat().st_size
-                for part in record_ranges(file.path, self.layout) if each.ranges is None else each.ranges:
+                for part in (
+                    record_ranges(file.path, self.layout) if each.ranges is None else each.ranges
+                ):
                     yield Shard(
                         ordinal=ordinal,
                         input=each.input,
@@ -194,13 +242,18 @@ class RecordReader(Reader):
         yield self.sample_of(record, source)
 
     def samples(
-        self, shard: Shard, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], file: Input | None = None
+        self,
+        shard: Shard,
+        samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
+        file: Input | None = None,
     ) -> Iterator[Sample | BadRecord]:
-        """Yield what ``samples_of`` makes of every record of a shard, where that is more than ``sample_of``.
+        """Yield what ``samples_of`` makes of every record of a shard, where that is more than
+        ``sample_of``.
 
         Args:
             shard: The shard.
-            samples_of: What gives the samples of one record (any number), or raises ValueError with what is wrong.
+            samples_of: What gives the samples of one record (any number), or raises ValueError with
+                what is wrong.
             file: The file, where it is not the shard's input.
 
         Raises:
@@ -211,9 +264,15 @@ class RecordReader(Reader):
         return self.samples_in(self.elements(file, part), samples_of, file.shown)
 
     def samples_in(
-        self, elements: Iterable[Element], samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], shown: str
+        self,
+        elements: Iterable[Element],
+        samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
+        shown: str,
     ) -> Iterator[Sample | BadRecord]:
-        """Yield what ``samples_of`` makes of elements, however they were read; ``shown`` is the name of their file."""
+        """Yield what ``samples_of`` makes of elements, however they were read.
+
+        ``shown`` is the name of their file.
+        """
         for found in elements:
             source = Source(file=shown, ordinal=found.ordinal, line=found.line)
             if found.problem is not None:
@@ -222,7 +281,10 @@ class RecordReader(Reader):
                 yield from self.guarded(samples_of, found.value, source)
 
     def guarded(
-        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], record: Any, source: Source
+        self,
+        samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
+        record: Any,
+        source: Source,
     ) -> Iterator[Sample | BadRecord]:
         """Yield the samples of one record, with the ids that the option ``ids`` asks for.
 
@@ -245,12 +307,16 @@ class RecordReader(Reader):
             reason = f"reader {type(self).__name__} raised {error_text(error)}"
             yield BadRecord(source=source, reason=reason, native=record)
 
-    def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterable[Sample | BadRecord]:
+    def identified(
+        self, made: Iterable[Sample | BadRecord], record: Any
+    ) -> Iterable[Sample | BadRecord]:
         """Return the samples of a record with the ids that the option ``ids`` asks for.
 
         Where the path to them cannot be followed, they are bad records.
         """
-        return made if self.ids is None else (self._with_id(each, record, self.ids) for each in made)
+        return (
+            made if self.ids is None else (self._with_id(each, record, self.ids) for each in made)
+        )
 
     @staticmethod
     def _with_id(sample: Sample | BadRecord, record: Any, place: str) -> Sample | BadRecord:
@@ -258,7 +324,9 @@ class RecordReader(Reader):
             return sample if isinstance(sample, BadRecord) else identified(sample, record, place)
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            return BadRecord(source=sample.source or Source(file="", ordinal=0), reason=reason, native=record)
+            return BadRecord(
+                source=sample.source or Source(file="", ordinal=0), reason=reason, native=record
+            )
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""
@@ -267,7 +335,10 @@ class RecordReader(Reader):
 
 MADE: Final = "id_made"
 _LOST: Final = "id_not_found"
-"""Kind of remark on a record that has nothing usable where its id should be; it keeps the id it has."""
+"""Kind of remark on a record that has nothing usable where its id should be.
+
+It keeps the id it has.
+"""
 
 
 def identified(sample: Sample, record: Any, place: str) -> Sample:
@@ -289,19 +360,29 @@ def identified(sample: Sample, record: Any, place: str) -> Sample:
 
 def _at(record: Any, place: str) -> str | int | None:
     steps = path_steps(place)
-    found = path_value(record, steps) if isinstance(record, Mapping) or place.startswith("$") else None
+    found = (
+        path_value(record, steps) if isinstance(record, Mapping) or place.startswith("$") else None
+    )
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    return found if isinstance(found, str | int) and not isinstance(found, bool) and found != "" else None
+    return (
+        found
+        if isinstance(found, str | int) and not isinstance(found, bool) and found != ""
+        else None
+    )
 
 
 def _of_input(sample: Sample) -> str | None:
     """Return a digest of the first user message and the tools; None without a question."""
-    asked: Any = sample.input[0] if isinstance(sample.input, tuple) and sample.input else sample.input
+    asked: Any = (
+        sample.input[0] if isinstance(sample.input, tuple) and sample.input else sample.input
+    )
     if asked is None:
-        asked = next((each.content for turn in sample.turns for each in turn if each.role == "user"), None)
+        asked = next(
+            (each.content for turn in sample.turns for each in turn if each.role == "user"), None
+        )
     if asked is None:
         return None
     tools = None if sample.tools is None else [json_data(each) for each in sample.tools]

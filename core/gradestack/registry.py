@@ -1,4 +1,6 @@
-"""Discovery: the hook, which plugins are installed, what they offer, and which of them are broken."""
+"""Discovery: the hook, which plugins are installed, what they offer, and which of them
+are broken.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ hookspec = pluggy.HookspecMarker(NAME)
 def gradestack_components() -> Iterable[Component]:
     """Return the components this plugin offers, without importing their classes.
 
-    Called once for every installed plugin, whether the suite uses it or not, so it must be cheap: a tuple of
-    ``gradestack.Component`` records. Results of all plugins are collected; none stops the others.
+    Called once for every installed plugin, whether the suite uses it or not, so it must be cheap: a
+    tuple of ``gradestack.Component`` records. Results of all plugins are collected; none stops the
+    others.
 
     Returns:
         Components; an empty iterable is fine.
@@ -38,14 +41,19 @@ def gradestack_components() -> Iterable[Component]:
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
-_REQUIRES = re.compile(r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", re.IGNORECASE)  # without its markers
+_REQUIRES = re.compile(
+    r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", re.IGNORECASE
+)  # without its markers
 _DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 5
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
 
 
 def normal(distribution: str) -> str:
-    """Return a distribution's name as package indexes compare it: ``Acme.Graders`` is ``acme-graders``."""
+    """Return a distribution's name as package indexes compare it.
+
+    ``Acme.Graders`` is ``acme-graders``.
+    """
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
@@ -80,7 +88,9 @@ class Offer(NamedTuple):
     name: str
     """The shortest it has: without its distribution where that says nothing."""
     conflict: str | None = None
-    """What several distributions offer under the bare name, with how each is told from the others."""
+    """What several distributions offer under the bare name, with how each is told from
+    the others.
+    """
 
 
 class Registry:
@@ -89,17 +99,25 @@ class Registry:
     def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
         self.plugins, self.unknown = tuple(plugins), list(unknown)
         offered: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
-        for plugin in sorted(self.plugins, key=lambda each: each.distribution != BUILT_IN):  # ours first
+        for plugin in sorted(
+            self.plugins, key=lambda each: each.distribution != BUILT_IN
+        ):  # ours first
             for component in plugin.components:
                 offered.setdefault((component.kind, component.name), []).append((component, plugin))
         self._offers: dict[tuple[Kind, str], list[Offer]] = {}
         for (kind, name), pairs in sorted(offered.items()):
             owners, alone = " and ".join(str(plugin) for _, plugin in pairs), len(pairs) == 1
             names = [qualified(*pair) for pair in pairs]
-            conflict = None if alone else f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
+            conflict = (
+                None
+                if alone
+                else f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
+            )
             if alone or pairs[0][1].distribution == BUILT_IN:
                 names[0] = name
-            self._offers[kind, name] = [Offer(*pair, own, conflict) for pair, own in zip(pairs, names, strict=True)]
+            self._offers[kind, name] = [
+                Offer(*pair, own, conflict) for pair, own in zip(pairs, names, strict=True)
+            ]
 
     @property
     def conflicts(self) -> list[str]:
@@ -124,7 +142,10 @@ class Registry:
         return [offer[:2] for offers in self._offers.values() for offer in offers]
 
     def sound(self, kind: Kind) -> dict[str, Any]:
-        """Return what components of a kind stand for, by name; one that is broken matters only to those who name it."""
+        """Return what components of a kind stand for, by name.
+
+        One that is broken matters only to those who name it.
+        """
         found = {}
         for each, name in self._offers:
             if each == kind:
@@ -141,9 +162,12 @@ class Registry:
         return [each for each in offers if normal(each.plugin.distribution) == normal(distribution)]
 
     def find(self, kind: Kind, name: str) -> Offer:
-        """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin: of several of one name ours.
+        """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin.
 
-        Where there is none a ConfigError says so; a PluginError, where a broken plugin may have it or several have it.
+        Of several of one name ours.
+
+        Where there is none a ConfigError says so; a PluginError, where a broken plugin may have it
+        or several have it.
         """
         found = self.offers(kind, name)
         if len(found) == 1 or (found and found[0].plugin.distribution == BUILT_IN):
@@ -151,17 +175,23 @@ class Registry:
         if found:
             raise PluginError(str(found[0].conflict))
         known = self.names(kind)
-        hint = suggest(name, known) or (f"; it is a stack: --stack {name}" if self.offers("stack", name) else "")
+        hint = suggest(name, known) or (
+            f"; it is a stack: --stack {name}" if self.offers("stack", name) else ""
+        )
         if self.broken and not suggest(name, known, cutoff=0.8):
             broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
             raise PluginError(
-                f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded", *broken
+                f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded",
+                *broken,
             )
         also = "" if hint else f"; there are: {', '.join(known) or 'none'}"
         raise ConfigError(f"unknown {kind} {name!r}{hint}{also}")
 
     def load(self, kind: Kind, name: str) -> Any:
-        """Import and return a component's class (or a stack's function); PluginError where it is broken."""
+        """Import and return a component's class (or a stack's function).
+
+        PluginError where it is broken.
+        """
         return self.loaded(*self.find(kind, name)[:2])
 
     @staticmethod
@@ -177,41 +207,65 @@ class Registry:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being imported
             hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
             problem, cause = f" cannot be loaded: {type(error).__name__}: {error}{hint}", error
-        raise PluginError(f"{component.kind} {component.name!r} of plugin {plugin}{problem}") from cause
+        raise PluginError(
+            f"{component.kind} {component.name!r} of plugin {plugin}{problem}"
+        ) from cause
 
 
 def flaw(target: Any, kind: Kind) -> str | None:
-    """Return why something is not what a component of a kind names: a class of its contract, or a stack's function.
+    """Return why something is not what a component of a kind names.
+
+    A class of its contract, or a stack's function.
 
     A class without options need not be an attrs class: it is made one here.
     """
     if kind in ("stack", "command"):
-        return None if callable(target) else f"is not a {'function' if kind == 'stack' else 'click command'}"
+        return (
+            None
+            if callable(target)
+            else f"is not a {'function' if kind == 'stack' else 'click command'}"
+        )
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
     from gradestack.api import Contract, misdeclared  # noqa: PLC0415
 
-    if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
+    if not (
+        isinstance(target, type)
+        and issubclass(target, Contract)
+        and getattr(target, "contract", None) == kind
+    ):
         base = "the contract of panels" if kind == "panel" else f"gradestack.{kind.capitalize()}"
         return f"is not a class derived from {base}"
     if wrong := misdeclared(target):
         return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
-        methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
+        methods = (
+            f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})"
+            for each in lacking
+        )
         return f"has no method {', '.join(methods)}"
     if attrs.has(target):
         own = [each.name for each in attrs.fields(target) if not each.inherited]
-        return _taken(target, taken) if (taken := [n for n in own if hasattr(target.__mro__[1], n)]) else None
+        return (
+            _taken(target, taken)
+            if (taken := [n for n in own if hasattr(target.__mro__[1], n)])
+            else None
+        )
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
-    if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):
+    if not all(
+        str(each).startswith(("ClassVar", "typing.ClassVar"))
+        for each in target.__annotations__.values()
+    ):
         return "is no attrs class; is @attrs.frozen missing?"
     attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
 
 
 def _taken(target: type, names: Sequence[str]) -> str | None:
-    """Return which of some options has the name, and not the type, of something else that the contract has."""
+    """Return which of some options has the name, and not the type, of something else that the
+    contract has.
+    """
     own, theirs = (get_type_hints(each) for each in target.__mro__[:2])
     for name in names:
         if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]]):
@@ -221,38 +275,61 @@ def _taken(target: type, names: Sequence[str]) -> str | None:
 
 def _problem(component: object) -> str | None:
     if not isinstance(component, Component):
-        return f"gradestack_components returned {component!r}, expected gradestack.Component records"
+        return (
+            f"gradestack_components returned {component!r}, expected gradestack.Component records"
+        )
     if component.kind not in KINDS:
-        return f"component {component.name!r} has unknown kind {component.kind!r}{suggest(component.kind, KINDS)}"
+        return (
+            f"component {component.name!r} has unknown kind "
+            f"{component.kind!r}{suggest(component.kind, KINDS)}"
+        )
     if not isinstance(component.name, str) or not _NAME.fullmatch(component.name):
         return f"component name {component.name!r} must be lower case letters, digits, underscores"
     if ":" not in component.target:
-        return f"component {component.name!r}: target {component.target!r} must look like 'package.module:Name'"
+        return (
+            f"component {component.name!r}: target {component.target!r} must look like "
+            "'package.module:Name'"
+        )
     return None
 
 
-def _components(manager: pluggy.PluginManager, name: str) -> tuple[tuple[Component, ...], str | None]:
+def _components(
+    manager: pluggy.PluginManager, name: str
+) -> tuple[tuple[Component, ...], str | None]:
     """Return what a plugin offers, and what is wrong with the rest of it."""
-    hooks: list[Any] = [each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name]
+    hooks: list[Any] = [
+        each
+        for each in manager.hook.gradestack_components.get_hookimpls()
+        if each.plugin_name == name
+    ]
     if not hooks:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
-    lists = ([given] if isinstance(given := hook.function(), Component) else given for hook in hooks)
+    lists = (
+        [given] if isinstance(given := hook.function(), Component) else given for hook in hooks
+    )
     found = [(component, _problem(component)) for given in lists for component in given]
     problems = [problem for _, problem in found if problem]
-    return tuple(component for component, problem in found if not problem), "; ".join(problems) or None
+    return tuple(component for component, problem in found if not problem), "; ".join(
+        problems
+    ) or None
 
 
 def _hooks_of(place: str) -> Any:
-    """Return the hooks of the module that is named, without the rest, which pluggy takes long to look through."""
+    """Return the hooks of the module that is named, without the rest, which pluggy takes long to
+    look through.
+    """
     module, _, names = place.partition(":")
     plugin: Any = importlib.import_module(module)
     plugin = operator.attrgetter(names)(plugin) if names else plugin
     vars(alone := ModuleType(NAME)).clear()
-    vars(alone).update({name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")})
+    vars(alone).update(
+        {name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")}
+    )
     return alone if isinstance(plugin, ModuleType) else plugin
 
 
-_SLOW = 0.2  # seconds of importing from which on what a plugin offers is kept, while its files are the same
+# seconds of importing from which on what a plugin offers is kept, while its files are the same
+_SLOW = 0.2
 
 
 def _top(target: object) -> str:
@@ -262,19 +339,31 @@ def _top(target: object) -> str:
 
 def _offered(kept: str, target: str) -> tuple[Component, ...] | None:
     """Return what a slow plugin is on record to offer; None where it has to be imported."""
-    with contextlib.suppress(OSError, ValueError, TypeError, SyntaxError), open(kept, **_TEXT) as file:
+    with (
+        contextlib.suppress(OSError, ValueError, TypeError, SyntaxError),
+        open(kept, **_TEXT) as file,
+    ):
         from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
         from importlib.util import find_spec  # noqa: PLC0415
 
         stamps, offered = literal_eval(file.read())
         spec = find_spec(_top(target))  # another copy may come first on the path by now
-        if spec and spec.origin in stamps and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
+        if (
+            spec
+            and spec.origin in stamps
+            and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}
+        ):
             return tuple(Component(*each) for each in offered)
     return None
 
 
 def _load(
-    manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object, requires: str = ""
+    manager: pluggy.PluginManager,
+    name: str,
+    dist: str,
+    version: str,
+    plugin: object,
+    requires: str = "",
 ) -> Plugin:
     found, key = Plugin(name=name, distribution=dist, version=version), f"{dist}:{name}"
     if lacking := unmet(requires):
@@ -289,20 +378,37 @@ def _load(
         manager.check_pending()
         components, problem = _components(manager, key)
         if asked and not problem and time.perf_counter() - begun > _SLOW:
-            own = (getattr(each, "__file__", None) for name, each in sys.modules.items() if _top(name) == _top(plugin))
-            _keep(kept, repr(({each: os.stat(each).st_mtime_ns for each in own if each}, [*map(tuple, components)])))
+            own = (
+                getattr(each, "__file__", None)
+                for name, each in sys.modules.items()
+                if _top(name) == _top(plugin)
+            )
+            _keep(
+                kept,
+                repr(
+                    (
+                        {each: os.stat(each).st_mtime_ns for each in own if each},
+                        [*map(tuple, components)],
+                    )
+                ),
+            )
         return found._replace(components=components, error=problem)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         if manager.has_plugin(key):
             manager.unregister(name=key)
         said = str(error) if isinstance(error, PluginError) else error_text(error)
         if isinstance(error, pluggy.PluginValidationError):
-            said = f"{str(error).partition(' in plugin')[0]} (did you mean 'gradestack_components'?)"
+            said = (
+                f"{str(error).partition(' in plugin')[0]} (did you mean 'gradestack_components'?)"
+            )
         return found._replace(error=said)
 
 
 def unmet(requires: str, version: str = __version__) -> str:
-    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined; what cannot be read is met."""
+    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined.
+
+    What cannot be read is met.
+    """
     if not requires:
         return ""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few say so
@@ -315,12 +421,17 @@ def unmet(requires: str, version: str = __version__) -> str:
 
 
 def _environment() -> str:
-    """Return what decides which entry points there are: where they are written, and when they were."""
+    """Return what decides which entry points there are.
+
+    Where they are written, and when they were.
+    """
     found = [sys.version]
     for path in sys.path:
         files = [path]  # an archive, or not there
         with contextlib.suppress(OSError), os.scandir(path or ".") as entries:
-            folders = sorted(each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS))
+            folders = sorted(
+                each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS)
+            )
             files = [f"{folder}/entry_points.txt" for folder in folders]
         for file in files:
             found.append(file)
@@ -334,10 +445,21 @@ _TEXT: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
 
 
 def _kept(what: str, of: str) -> str:
-    """Return a file in the user's cache; the null device where Python may not write bytecode either."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
+    """Return a file in the user's cache.
+
+    The null device where Python may not write bytecode either.
+    """
+    base = (
+        os.environ.get("XDG_CACHE_HOME")
+        or os.environ.get("LOCALAPPDATA")
+        or os.path.expanduser("~/.cache")
+    )
     usable = os.path.isabs(base) and not sys.dont_write_bytecode
-    return os.path.join(base, "gradestack", f"{what}-{zlib.crc32(of.encode()):08x}.txt") if usable else os.devnull
+    return (
+        os.path.join(base, "gradestack", f"{what}-{zlib.crc32(of.encode()):08x}.txt")
+        if usable
+        else os.devnull
+    )
 
 
 def _keep(place: str, text: str) -> None:
@@ -350,10 +472,12 @@ def _keep(place: str, text: str) -> None:
 
 
 def _entry_points() -> list[list[str]]:
-    """Return name, distribution, version, target and the releases of ours it needs of every installed plugin, sorted.
+    """Return name, distribution, version, target and the releases of ours it needs of every
+    installed plugin, sorted.
 
-    They are kept in the user's cache, for one state of the environment and where Python may write bytecode:
-    importlib.metadata takes a quarter of the time of ``--help``, and is asked when something was installed since.
+    They are kept in the user's cache, for one state of the environment and where Python may write
+    bytecode: importlib.metadata takes a quarter of the time of ``--help``, and is asked when
+    something was installed since.
     """
     kept, state = _kept("plugins", sys.prefix), f"{_environment()}\n\n"
     with contextlib.suppress(OSError), open(kept, **_TEXT) as file:
@@ -363,7 +487,9 @@ def _entry_points() -> list[list[str]]:
                 return found
     from importlib.metadata import distributions  # noqa: PLC0415 - where something was installed since
 
-    offers: dict[tuple[str, str], list[str]] = {}  # the first on the path is the one that is imported
+    offers: dict[
+        tuple[str, str], list[str]
+    ] = {}  # the first on the path is the one that is imported
     for each in distributions():
         entries: Iterable[Any] = ()
         whose = "unknown", "0", ""
@@ -371,10 +497,14 @@ def _entry_points() -> list[list[str]]:
             entries = each.entry_points.select(group=NAME)
             if entries:
                 ours = (_REQUIRES.fullmatch(line) for line in each.requires or ())
-                requires = ",".join(match[1].strip() for match in ours if match and match[1].strip())
+                requires = ",".join(
+                    match[1].strip() for match in ours if match and match[1].strip()
+                )
                 whose = str(each.metadata["Name"]), str(each.metadata["Version"]), requires
         for entry in entries:
-            offers.setdefault((whose[0].lower(), entry.name), [entry.name, *whose[:2], entry.value, whose[2]])
+            offers.setdefault(
+                (whose[0].lower(), entry.name), [entry.name, *whose[:2], entry.value, whose[2]]
+            )
     found = sorted(offers.values())
     _keep(kept, state + "\n".join(map("\t".join, found)))
     return found
@@ -386,16 +516,22 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     A broken plugin is recorded, not raised: it matters only to those who use it.
 
     Args:
-        extra: Further (name, plugin object) pairs, registered as if installed; for notebooks and tests.
-        limit: Names of the plugins or distributions to load, comma-separated, besides the built-in ones; "" loads
-            only the built-in ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
+        extra: Further (name, plugin object) pairs, registered as if installed; for notebooks and
+            tests.
+        limit: Names of the plugins or distributions to load, comma-separated, besides the built-in
+            ones; "" loads only the built-in ones. Default: the environment variable
+            ``GRADESTACK_PLUGINS``, and without it all.
     """
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(sys.modules[__name__])
     limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
     named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
     installed = _entry_points()
-    wanted = [each for each in installed if named is None or each[1] == BUILT_IN or named & {*each[:2]}]
+    wanted = [
+        each for each in installed if named is None or each[1] == BUILT_IN or named & {*each[:2]}
+    ]
     plugins = [_load(manager, *each) for each in wanted]
     plugins += [_load(manager, name, "local", "0", plugin) for name, plugin in extra]
-    return Registry(plugins, sorted((named or set()) - {name for each in installed for name in each[:2]}))
+    return Registry(
+        plugins, sorted((named or set()) - {name for each in installed for name in each[:2]})
+    )

@@ -74,38 +74,74 @@ _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
 _PIECE = 256 * 1024  # bytes read at once
 
 
-# What nothing can do without of a run's files, whoever wrote them; what else stands in them is not looked at.
+# What nothing can do without of a run's files, whoever wrote them; what else stands in them is not
+# looked at.
 _maps = dict[str, dict[str, Any]]
 _names: Any = [("kind", str), ("key", str), ("name", str), ("label", str, ""), ("unit", str, "")]
-_more: Any = [("options", dict[str, Any], {}), ("code", dict[str, str], {}), ("better", Direction, "higher")]
+_more: Any = [
+    ("options", dict[str, Any], {}),
+    ("code", dict[str, str], {}),
+    ("better", Direction, "higher"),
+]
 _Component: Any = defstruct("Component", [*_names, *_more])
 _Input: Any = defstruct("Input", [("path", str), ("name", str), ("shown", str)])
-_recording: Any = [("reader", str), ("options", dict[str, Any]), ("inputs", list[_Input]), ("dataset", _Input | None)]
+_recording: Any = [
+    ("reader", str),
+    ("options", dict[str, Any]),
+    ("inputs", list[_Input]),
+    ("dataset", _Input | None),
+]
 _Recording: Any = defstruct("Recording", _recording)
 _File: Any = defstruct("File", [("path", str), ("bytes", int | None), ("sha256", str | None)])
-_head: Any = [("components", list[_Component], []), ("profile", str, "documented"), ("inputs", list[_File], [])]
-_Outcome: Any = defstruct("Outcome", [("grader", str, ""), ("rule", str, ""), ("words", dict[str, str], {})])
-_metrics: Any = [("aggregates", _maps), ("states", dict[str, dict[str, int]]), ("by_metric", _maps), ("total", int, 0)]
+_head: Any = [
+    ("components", list[_Component], []),
+    ("profile", str, "documented"),
+    ("inputs", list[_File], []),
+]
+_Outcome: Any = defstruct(
+    "Outcome", [("grader", str, ""), ("rule", str, ""), ("words", dict[str, str], {})]
+)
+_metrics: Any = [
+    ("aggregates", _maps),
+    ("states", dict[str, dict[str, int]]),
+    ("by_metric", _maps),
+    ("total", int, 0),
+]
 _gates: Any = [("suite", str), ("gates", list[dict[str, Any]]), ("gates_passed", bool | None)]
 _said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
 _parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
 _FORMS: Mapping[str, Any] = {
     HEADER: defstruct("Header", [*_head, ("recording", _Recording | None, None)]),
-    SUMMARY: defstruct("Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]),
+    SUMMARY: defstruct(
+        "Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]
+    ),
 }
 
 
 def _odd_ends(value: Any, place: str = "$") -> Iterator[str]:
-    """Yield what is wrong with ends of intervals in a summary, which everything that shows one takes for numbers."""
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        is_end = key in ("low", "high") and isinstance(value.get("method"), str)  # a tool may have such a name, too
+    """Yield what is wrong with ends of intervals in a summary, which everything that shows one
+    takes for numbers.
+    """
+    for key, each in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
+        is_end = key in ("low", "high") and isinstance(
+            value.get("method"), str
+        )  # a tool may have such a name, too
         if is_end and each is not None and not is_number(each):
             yield f"Expected `number | null`, got `{compact(each)[:60]}` - at `{place}.{key}`"
         yield from _odd_ends(each, f"{place}.{key}")
 
 
 def damage(path: Path) -> str | None:
-    """Return that a run has lost its header.json, or that no JSON can be read from it; None of any other directory."""
+    """Return that a run has lost its header.json, or that no JSON can be read from it.
+
+    None of any other directory.
+    """
     try:
         loads(read_regular(path / HEADER))
     except NotADirectoryError:
@@ -113,7 +149,11 @@ def damage(path: Path) -> str | None:
     except FileNotFoundError:
         with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
             first = as_map(loads(whole_line(rows)))
-            if {"predicted", "facets", "status"} <= first.keys():  # which rows of letta-evals have not
+            if {
+                "predicted",
+                "facets",
+                "status",
+            } <= first.keys():  # which rows of letta-evals have not
                 advice = "copy the whole directory, or grade the files again"
                 return f"{path}: a gradestack run without its {HEADER}; {advice}"
         return None
@@ -143,8 +183,12 @@ class Report:
     header: Mapping[str, JSON]
     summary: Mapping[str, JSON]
     pages: tuple[Path, ...] = ()
-    held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)  # the rows of a run that wrote nothing
-    completed: Callable[[Iterable[Row]], Iterator[Row]] | None = attrs.field(default=None, eq=False, repr=False)
+    held: IO[bytes] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )  # the rows of a run that wrote nothing
+    completed: Callable[[Iterable[Row]], Iterator[Row]] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )
     """Puts the trajectories into rows of a slim run, one after the other."""
     registry: Any = attrs.field(default=None, eq=False, repr=False)
     """Where components come from, for reporters that show something of plugins."""
@@ -152,7 +196,9 @@ class Report:
     """What reporters found of the run, for each other."""
     told: list[str] = attrs.field(factory=list, eq=False, repr=False)
     """What reporters have to say of its pages; they become warnings of the run."""
-    temporary: Path | None = attrs.field(default=None, repr=False)  # a directory to be removed with the report
+    temporary: Path | None = attrs.field(
+        default=None, repr=False
+    )  # a directory to be removed with the report
 
     def __repr__(self) -> str:
         gates = self.summary.get("gates_passed")
@@ -177,7 +223,10 @@ class Report:
 
     @property
     def metrics(self) -> Mapping[str, JSON]:
-        """``summary["metrics"]``: totals, averages, ``by_metric``, ``per_model``, ``states``, ``aggregates``."""
+        """``summary["metrics"]``.
+
+        Totals, averages, ``by_metric``, ``per_model``, ``states``, ``aggregates``.
+        """
         return self.summary["metrics"]  # type: ignore[no-any-return]
 
     @property
@@ -202,15 +251,18 @@ class Report:
 
     @property
     def all_failed(self) -> str | None:
-        """That every grade failed, with the first reason, in one sentence; None where something was graded."""
+        """That every grade failed, with the first reason, in one sentence.
+
+        None where something was graded.
+        """
         return self.summary.get("all_failed")
 
     @property
     def exit_code(self) -> int:
         """What the command line exits with.
 
-        0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every grade failed;
-        4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every
+        grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
         """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
@@ -229,7 +281,10 @@ class Report:
 
     @property
     def has_trajectories(self) -> bool:
-        """Whether the rows of results.jsonl hold conversations; those of a slim run are left in its input."""
+        """Whether the rows of results.jsonl hold conversations.
+
+        Those of a slim run are left in its input.
+        """
         return self.header.get("rows") not in (False, "slim")
 
     def rows(self) -> Iterator[Row]:
@@ -241,24 +296,32 @@ class Report:
         return (self.row(number, line) for number, _, line in self.lines())
 
     def table(self, name: TableName) -> Table:
-        """Return one table of the run, as columns; a score is None unless graded, where rows say 0.0.
+        """Return one table of the run, as columns.
+
+        A score is None unless graded, where rows say 0.0.
 
         Args:
-            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or ``calls``, of its
-                rows; ``headline``, ``figures`` or ``gates``, of its summary.
+            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or
+                ``calls``, of its rows; ``headline``, ``figures`` or ``gates``, of its summary.
 
         Raises:
             ConfigError: There is no such table.
             DataError: No rows were kept, or the file cannot be read.
         """
         if name not in COLUMNS:
-            raise ConfigError(f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}")
+            raise ConfigError(
+                f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: "
+                f"{', '.join(COLUMNS)}"
+            )
         if name in OF_ROWS:
             return table_of(name, self._read_rows())
         return dict(figure_tables(self.summary, self.header))[name]
 
     def figures(self) -> Table:
-        """Return every number of every grader and aggregator with its interval; ``.to_pandas()`` makes a frame."""
+        """Return every number of every grader and aggregator with its interval.
+
+        ``.to_pandas()`` makes a frame.
+        """
         return self.table("figures")
 
     def grades(self, key: str) -> Grades:
@@ -273,13 +336,18 @@ class Report:
         """
         if key not in self.states:
             hint = suggest(key, self.states)
-            raise ConfigError(f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}")
+            raise ConfigError(
+                f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}"
+            )
         wanted = Wanted(parts={key: LABELS})
         rows = self.decoded(str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 
     def decoded(self, name: str) -> Iterator[tuple[int, GradedRow]]:
-        """Yield the first byte of every row, and what figures need of it; ``name`` is what errors call the run."""
+        """Yield the first byte of every row, and what figures need of it.
+
+        ``name`` is what errors call the run.
+        """
         decode = decoder_of(GradedRow)
         for number, place, line in self.lines(name=name):
             try:
@@ -288,7 +356,10 @@ class Report:
                 raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """Yield all tables in one pass over the rows, each with its name; those of rows come in blocks."""
+        """Yield all tables in one pass over the rows, each with its name.
+
+        Those of rows come in blocks.
+        """
         yield from figure_tables(self.summary, self.header)
         if self.has_rows:
             yield from blocks_of(OF_ROWS, self._read_rows())
@@ -302,7 +373,8 @@ class Report:
         """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.
 
         Args:
-            places: Position (from 0) and first byte of rows; only these are read. Default: all, in order.
+            places: Position (from 0) and first byte of rows; only these are read. Default: all, in
+                order.
             name: What errors call the run; default: its place.
 
         Raises:
@@ -325,11 +397,17 @@ class Report:
 
     @property
     def rows_name(self) -> str:
-        """What stands before the number of a line in errors: the file of the rows, where they have one."""
+        """What stands before the number of a line in errors.
+
+        The file of the rows, where they have one.
+        """
         return "a row" if self.path is None else str(self.path / ROWS)
 
     def open_rows(self) -> AbstractContextManager[IO[bytes]]:
-        """Open results.jsonl, or the rows of a run that wrote nothing; DataError: it cannot be opened."""
+        """Open results.jsonl, or the rows of a run that wrote nothing.
+
+        DataError: it cannot be opened.
+        """
         if self.path is not None and self.held is None:
             return open_regular(self.path / ROWS, _PIECE)
         if self.held is not None and self.held.closed:
@@ -337,7 +415,10 @@ class Report:
         return nullcontext(self.held or io.BytesIO())
 
     def only(self, subset: Subset) -> Report:
-        """Return the report with the rows of a subset alone; its summary stays that of the whole run."""
+        """Return the report with the rows of a subset alone.
+
+        Its summary stays that of the whole run.
+        """
         if not subset:
             return self
         held: IO[bytes] = tempfile.SpooledTemporaryFile(64 << 20)  # noqa: SIM115
@@ -346,7 +427,9 @@ class Report:
             fields = fields_of_row(row_of(number, line, self.row))
             met += 1
             facets |= (fields.facet or {}).keys()
-            if subset.admits(fields) and (not subset.limit or fields.id in ids or len(ids) < subset.limit):
+            if subset.admits(fields) and (
+                not subset.limit or fields.id in ids or len(ids) < subset.limit
+            ):
                 ids[fields.id] = None
                 held.write(line if line.endswith(b"\n") else line + b"\n")
                 taken += 1
@@ -355,11 +438,17 @@ class Report:
             held.close()
             raise DataError(f"{name}: no sample is left: {subset}", *absent)
         said = [left_out_text(subset, taken, met - taken), *absent]
-        header = {**self.header, "subset": {**subset_entry(subset, taken, met - taken), "said": said}}
+        header = {
+            **self.header,
+            "subset": {**subset_entry(subset, taken, met - taken), "said": said},
+        }
         return attrs.evolve(self, held=held, header=header, shared={}).closing_itself()
 
     def apart(self) -> Report:
-        """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
+        """Return the same report with a header and a summary of its own.
+
+        What is done to these changes nothing here.
+        """
         header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
         return attrs.evolve(self, header=header, summary=summary, told=[])
 
@@ -377,7 +466,9 @@ class Report:
                     file.seek(place)  # others may read between two rows
                 line = whole_line(file)
                 if not line:
-                    check_count(None if self.held else self.path and self.path / ROWS, rows, self.summary)
+                    check_count(
+                        None if self.held else self.path and self.path / ROWS, rows, self.summary
+                    )
                     return
                 number += 1
                 if not line.isspace():
@@ -403,7 +494,12 @@ class Report:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -417,7 +513,10 @@ def load_report(path: str | Path) -> Report:
     if not path.is_dir():
         raise DataError(f"{path}: {'not a directory' if path.exists() else 'no such directory'}")
     if not is_run(path):
-        raise DataError(damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)")
+        raise DataError(
+            damage(path)
+            or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        )
     read: dict[str, Any] = {}
     for name, form in _FORMS.items():
         try:
@@ -425,7 +524,10 @@ def load_report(path: str | Path) -> Report:
             msgspec.convert(read[name], form)
         except (OSError, JsonProblem) as error:
             raise DataError(_unreadable(path / name, error)) from error
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a key may be half of a surrogate pair
+        except (
+            msgspec.ValidationError,
+            UnicodeEncodeError,
+        ) as error:  # a key may be half of a surrogate pair
             raise DataError(f"{path / name}: {_NOT_OURS.format(Path(name).stem, error)}") from error
     known = {each["key"] for each in read[HEADER].get("components", []) if each["kind"] == "grader"}
     if unknown := read[SUMMARY]["metrics"]["states"].keys() - known:
@@ -435,7 +537,9 @@ def load_report(path: str | Path) -> Report:
         raise DataError(f"{path / SUMMARY}: {_NOT_OURS.format('summary', odd)}")
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
-        raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")
+        raise DataError(
+            f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}"
+        )
     return report
 
 
@@ -443,8 +547,8 @@ class Reporter(Contract):
     """Writes pages or files from the report of a finished run. Same report, same bytes.
 
     Attributes:
-        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of its own; those that
-            an earlier page has left there are removed.
+        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of
+            its own; those that an earlier page has left there are removed.
     """
 
     contract: ClassVar[Kind] = "reporter"
@@ -452,10 +556,15 @@ class Reporter(Contract):
 
     @abc.abstractmethod
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write into ``out``, an empty directory, and return the files written; they are moved to where they belong."""
+        """Write into ``out``, an empty directory, and return the files written.
+
+        They are moved to where they belong.
+        """
 
     def comparison(self, found: Any, out: Path, registry: Any) -> Iterable[Path]:
-        """Write the page of a comparison into ``out`` and return the files written; none where it has no such page.
+        """Write the page of a comparison into ``out`` and return the files written.
+
+        None where it has no such page.
 
         Args:
             found: The ``gradestack.Comparison``.

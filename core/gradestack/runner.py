@@ -10,12 +10,25 @@ from typing import Any, Self
 import attrs
 
 from gradestack.copies.files import named_as_given, original
-from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
+from gradestack.errors import (
+    ConfigError,
+    DataError,
+    GradestackError,
+    LostEngineError,
+    PluginError,
+    storage_failed,
+)
 from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.interpreter import Interruption, collected_seldom, limited
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import Baselines
-from gradestack.outcome.pages import Pages, with_broken_pages, with_trajectories, write_native, write_pages
+from gradestack.outcome.pages import (
+    Pages,
+    with_broken_pages,
+    with_trajectories,
+    write_native,
+    write_pages,
+)
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
@@ -42,12 +55,17 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
     if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
         keep_inputs(
-            options.output, [*(original(each.path) for each in given), *([suite.origin] if suite.origin else [])]
+            options.output,
+            [*(original(each.path) for each in given), *([suite.origin] if suite.origin else [])],
         )
     if suite.rows == "none":
         check_without_rows(suite)
     # Rows are our own: they may be longer than a record.
-    with limited(suite.limits._replace(record_bytes=None)), collected_seldom(), _Run(suite, options).staged() as run:
+    with (
+        limited(suite.limits._replace(record_bytes=None)),
+        collected_seldom(),
+        _Run(suite, options).staged() as run,
+    ):
         return run.whole()
 
 
@@ -60,11 +78,16 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
-        report = Report(path=None, header={"rows": RECORDED[suite.rows]}, summary={}, held=held.file)
+        report = Report(
+            path=None, header={"rows": RECORDED[suite.rows]}, summary={}, held=held.file
+        )
         with limited(suite.limits._replace(record_bytes=None)):
             figures = summary(suite, loop.merging, loop.merged, report, baselines)
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, loop, started.isoformat(timespec="seconds"), timings) | baselines.digests()
+        head = (
+            header(suite, loop, started.isoformat(timespec="seconds"), timings)
+            | baselines.digests()
+        )
     except BaseException:
         held.file.close()
         raise
@@ -98,7 +121,10 @@ class _Run:
         self.baselines = Baselines(suite, place)
         self.staging = Staging(place, resume=options.resume)
         if self.staging.replaced:
-            self.say(f"{place}: what an unfinished run had left is removed; --resume would have continued it")
+            self.say(
+                f"{place}: what an unfinished run had left is removed; --resume would have "
+                "continued it"
+            )
         if options.resume and not self.staging.journal.is_file():
             self.say(f"{place}: there is no unfinished run to continue, it is begun anew")
         self.recorder = DirectoryRecorder(
@@ -117,7 +143,8 @@ class _Run:
             return found
         if found is not None:
             self.say(
-                f"an unfinished run of {self.suite.name} is left: continue it with --resume, or remove "
+                f"an unfinished run of {self.suite.name} is left: continue it with --resume, or "
+                "remove "
                 f"{found.with_name(unfinished(found).name)}"
             )
         return default_place(self.suite.name, self.started)
@@ -130,33 +157,52 @@ class _Run:
         recorded = self.recorder.close(failed=error is not None and storage_failed(error))
         if error is None:
             return
-        mistake = isinstance(error, ConfigError | DataError) or (self.options.strict and isinstance(error, PluginError))
+        mistake = isinstance(error, ConfigError | DataError) or (
+            self.options.strict and isinstance(error, PluginError)
+        )
         removed = not self.staging.base.is_dir()
-        kept = bool(recorded) and self.staging.journal.is_file() and (not mistake or isinstance(error, LostEngineError))
-        earlier = self.options.resume and isinstance(error, ConfigError | DataError)  # work of an attempt may be in it
+        kept = (
+            bool(recorded)
+            and self.staging.journal.is_file()
+            and (not mistake or isinstance(error, LostEngineError))
+        )
+        earlier = self.options.resume and isinstance(
+            error, ConfigError | DataError
+        )  # work of an attempt may be in it
         if kept or earlier:
             self.staging.leave()
         else:
             self.staging.discard()
         advice: tuple[str, ...] = (CONTINUE,) if kept else ()
         if self.staging.committed:
-            advice = (f"results are kept, pages are missing: `gradestack report {self.staging.path}` writes them",)
+            advice = (
+                (
+                    f"results are kept, pages are missing: `gradestack report {self.staging.path}` "
+                    "writes them"
+                ),
+            )
         elif not kept and storage_failed(error):
             advice = (NOTHING_KEPT,)
         if isinstance(error, GradestackError):
             error.problems += advice
         if isinstance(error, OSError) and removed:
             raise DataError(
-                f"{self.staging.base}: was removed while the run was writing there; nothing is left of it"
+                f"{self.staging.base}: was removed while the run was writing there; nothing is "
+                "left of it"
             ) from error
         if isinstance(error, OSError):
-            raise DataError(f"{error.filename or self.staging.path}: {error.strerror or error}", *advice) from error
+            raise DataError(
+                f"{error.filename or self.staging.path}: {error.strerror or error}", *advice
+            ) from error
 
     def whole(self) -> Report:
         suite, loop, staging, begun = self.suite, self.loop, self.staging, time.perf_counter()
         loop.execute(suite.engine.component)
         if self.recorder.damaged:
-            self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
+            self.say(
+                f"{staging.place}: what was on record of the unfinished run is damaged, it is "
+                "begun anew"
+            )
         for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
             for line in (f"the first error of grader {key!r}:", *text.split("\n")):
                 self.say(line)
@@ -175,9 +221,15 @@ class _Run:
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
         report = Report(path=path, header=loads((path / HEADER).read_bytes()), summary=figures)
-        complete = attrs.evolve(with_trajectories(report, suite.reader.component, self.say), registry=suite.registry)
+        complete = attrs.evolve(
+            with_trajectories(report, suite.reader.component, self.say), registry=suite.registry
+        )
         self.progress.phase("pages")
-        pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, path)
+        pages = (
+            Pages(interrupted=True)
+            if late.requested
+            else write_pages(suite.reports, complete, path)
+        )
         with Interruption(patient=True):
             if pages != Pages(written=pages.written):
                 figures = with_broken_pages(figures, pages, strict=self.options.strict)
@@ -188,7 +240,10 @@ class _Run:
                 staging.discard()
         if self.default:
             link_latest(path)
-        head, written = loads((path / HEADER).read_bytes()), tuple(path / page for page in pages.written)
+        head, written = (
+            loads((path / HEADER).read_bytes()),
+            tuple(path / page for page in pages.written),
+        )
         return attrs.evolve(report, header=head, summary=figures, pages=written)
 
     def _figures(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """One table of grades: a row per sample, columns of codes into lists of what is distinct.
 
-While a shard is graded nothing is summed. A sample gets a code for its id, model and run, and per grader one for its
-**verdict**: everything figures need of the grade. Equal verdicts are one, so that a metric looks at each once. A
-shard's columns travel as bytes; the run joins them in input order.
+While a shard is graded nothing is summed. A sample gets a code for its id, model and run, and per
+grader one for its **verdict**: everything figures need of the grade. Equal verdicts are one, so
+that a metric looks at each once. A shard's columns travel as bytes; the run joins them in input
+order.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _CODES: Final = "I"
 FORM: Final = "5"
 """Form of a shard's columns; a run begun with another is not continued."""
 LABELS: Final = ("label", "gold")
-"""Parts of grades that verdicts hold where a metric reads them: with the names of tools there are many verdicts."""
+"""Parts of grades that verdicts hold where a metric reads them.
+
+With the names of tools there are many verdicts.
+"""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
 
@@ -44,19 +48,22 @@ Place = Key | Sample
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the figures of a run need beyond outcome, score, verdict, counts and parts of its grades.
+    """What the figures of a run need beyond outcome, score, verdict, counts and parts of its
+    grades.
 
     Attributes:
-        parts: Grader key -> parts of its grades that metrics read: ``LABELS``, ``items``, ``reasons``, ``fault``,
-            ``metadata`` or ``metadata:NAME``.
-        numbers: Name of a metric that reads more -> grader key, its ``numbers``, and its ``sums``: names among
-            ``Grade.numbers`` it reads in place of the rest. They are taken where the grade is made, so that these parts
-            need not travel.
+        parts: Grader key -> parts of its grades that metrics read: ``LABELS``, ``items``,
+            ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
+        numbers: Name of a metric that reads more -> grader key, its ``numbers``, and its ``sums``:
+            names among ``Grade.numbers`` it reads in place of the rest. They are taken where the
+            grade is made, so that these parts need not travel.
         facets: Facets that metrics or gates group by.
     """
 
     parts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = msgspec.field(default_factory=dict)
+    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = msgspec.field(
+        default_factory=dict
+    )
     facets: Sequence[str] = ()
 
 
@@ -92,7 +99,9 @@ class Column:
     def extend(self, values: Sequence[Any], codes: array[int]) -> None:
         """Add codes into other values."""
         at = self.codes_of(values)
-        self.codes.extend(codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes)))
+        self.codes.extend(
+            codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes))
+        )
 
     def forget(self) -> None:
         """Let go of what is only needed to add more."""
@@ -102,7 +111,9 @@ class Column:
 class Columns:
     """The table of one shard, while it is graded."""
 
-    def __init__(self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None) -> None:
+    def __init__(
+        self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
+    ) -> None:
         self._wanted, self._broken = wanted, broken
         self._keys = {name: Column() for name in _KEYS}
         self._verdicts = {key: Column() for key in wanted.parts}
@@ -121,26 +132,42 @@ class Columns:
         keys, facets = self._keys, self._wanted.facets
         for name in _KEYS[:-1]:
             keys[name].add(list(map(attrgetter(name), places)))
-        groups = [{name: each.facets[name] for name in facets if name in each.facets} for each in places if facets]
+        groups = [
+            {name: each.facets[name] for name in facets if name in each.facets}
+            for each in places
+            if facets
+        ]
         keys["facets"].add(list(map(_packed, groups)) or [b""] * len(places))
         self._ran.extend(ran)
         known, parts = verdicts or {}, self._wanted.parts
         codes = {
-            key: column.add(known[key] if key in known else packed_verdicts(grades[key], parts[key]))
+            key: column.add(
+                known[key] if key in known else packed_verdicts(grades[key], parts[key])
+            )
             for key, column in self._verdicts.items()
         }
         for name in list(self._numbers):
             key = self._wanted.numbers[name][0]
             try:
                 self._numbers[name].add(self._packed_numbers(name, grades[key], codes[key]))
-            except (Exception, SystemExit, GeneratorExit, TimedOut) as error:  # the other metrics must not be lost
+            except (
+                Exception,
+                SystemExit,
+                GeneratorExit,
+                TimedOut,
+            ) as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
                 del self._numbers[name]
                 self._broken(name, error)
 
-    def _packed_numbers(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
-        """Return what grades add to a metric's sums: once for equal verdicts, where these hold all that it reads."""
+    def _packed_numbers(
+        self, name: str, grades: Sequence[Grade], codes: Sequence[int]
+    ) -> list[bytes]:
+        """Return what grades add to a metric's sums.
+
+        Once for equal verdicts, where these hold all that it reads.
+        """
         _, numbers, sums = self._wanted.numbers[name]
         known = self._of_verdict[name]
         packed: list[Any] = list(map(known.get, codes))
@@ -154,7 +181,10 @@ class Columns:
     def to_bytes(self) -> bytes:
         """Return everything added."""
         parts = [
-            [(_packed(name), _packed(each.values), each.codes.tobytes()) for name, each in columns.items()]
+            [
+                (_packed(name), _packed(each.values), each.codes.tobytes())
+                for name, each in columns.items()
+            ]
             for columns in (self._keys, self._verdicts, self._numbers)
         ]
         return _pack([bytes(self._ran), *parts, _packed(self._wanted.parts)])
@@ -174,7 +204,9 @@ def sound_numbers(numbers: Any) -> Numbers | None:
         if not isinstance(name, str) or not isinstance(number, int | float):
             raise TypeError(f"numbers() gave {name!r}: {number!r}, not a name and a number")
         if not name or not math.isfinite(number):
-            raise ValueError(f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite")
+            raise ValueError(
+                f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
+            )
     return found
 
 
@@ -185,7 +217,11 @@ def distinct(given: Iterable[Any]) -> tuple[list[Numbers | None], list[int]]:
     for numbers in given:
         try:
             key: Any = _pack(numbers)
-        except (TypeError, ValueError, OverflowError):  # of classes of their own, which may be sound
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # of classes of their own, which may be sound
             key = object()
         codes.append(known.setdefault(key, len(found)))
         if codes[-1] == len(found):
@@ -217,7 +253,10 @@ _VERDICT: Final[Mapping[str, Any]] = {
 
 
 def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
-    """Return what figures may need of any grade, and parts of it, as bytes: equal ones as equal bytes."""
+    """Return what figures may need of any grade, and parts of it, as bytes.
+
+    Equal ones as equal bytes.
+    """
     return list(map(_pack, map(_getter(parts), grades)))
 
 
@@ -239,7 +278,10 @@ def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
 
 @cache
 def _form(parts: tuple[str, ...]) -> type[Any]:
-    fields = [*_VERDICT.items(), *((f"part_{at}", _PARTS.get(part, Any)) for at, part in enumerate(parts))]
+    fields = [
+        *_VERDICT.items(),
+        *((f"part_{at}", _PARTS.get(part, Any)) for at, part in enumerate(parts)),
+    ]
     return msgspec.defstruct("Verdict", fields, array_like=True)
 
 
@@ -273,8 +315,15 @@ def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
 
 
 def _frozen(value: Any) -> Any:
-    """Return a value whose mappings cannot be changed: several metrics, one after the other, see it."""
-    return MappingProxyType({key: _frozen(each) for key, each in value.items()}) if type(value) is dict else value
+    """Return a value whose mappings cannot be changed.
+
+    Several metrics, one after the other, see it.
+    """
+    return (
+        MappingProxyType({key: _frozen(each) for key, each in value.items()})
+        if type(value) is dict
+        else value
+    )
 
 
 _PARTS: Final[Mapping[str, Any]] = {
@@ -305,9 +354,11 @@ class Table:
     """All grades of a run, in input order.
 
     Attributes:
-        keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets`` (packed).
+        keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets``
+            (packed).
         verdicts: Grader key -> column of what figures need of its grades (packed).
-        numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that read more.
+        numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that
+            read more.
         parts: Grader key -> what else its verdicts hold.
         ran: Status of each sample's recorded run, as in ``RAN``.
         inputs: Where the samples of each input begin: name and number of rows before.
@@ -343,7 +394,10 @@ class Table:
         return len(self.ran)
 
     def extend(self, data: bytes, name: str = "") -> None:
-        """Add the columns of the next shard, which ``Columns.to_bytes`` returned; ``name`` is that of its input."""
+        """Add the columns of the next shard, which ``Columns.to_bytes`` returned.
+
+        ``name`` is that of its input.
+        """
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before, self._cells, self._alike = len(self), None, {}
@@ -353,7 +407,9 @@ class Table:
         for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
             for packed, values, codes in columns:
                 column = into.setdefault(_unpacked(packed), Column())
-                if len(column.codes) == before:  # one that is missing in a shard is broken, and of no use
+                if (
+                    len(column.codes) == before
+                ):  # one that is missing in a shard is broken, and of no use
                     column.extend(_unpacked(values), array(_CODES, codes))
 
     def facets(self) -> list[dict[str, JSON]]:
@@ -372,8 +428,14 @@ class Table:
         return found
 
     def alike(self, key: str, rows: Sequence[int] | None = None) -> Counter[tuple[int, int, int]]:
-        """Return how many samples, or rows, have which verdict of a grader, model, and state of the recorded run."""
-        columns: list[Sequence[int]] = [self.verdicts[key].codes, self.keys["model"].codes, self.ran]
+        """Return how many samples, or rows, have which verdict of a grader, model, and state of the
+        recorded run.
+        """
+        columns: list[Sequence[int]] = [
+            self.verdicts[key].codes,
+            self.keys["model"].codes,
+            self.ran,
+        ]
         if rows is not None:
             return Counter(zip(*[map(codes.__getitem__, rows) for codes in columns], strict=True))
         if key not in self._alike:
@@ -381,7 +443,10 @@ class Table:
         return self._alike[key]
 
     def repeated(self) -> list[int]:
-        """Return the rows whose id, model and run an earlier one has; those of missing runs repeat nothing."""
+        """Return the rows whose id, model and run an earlier one has.
+
+        Those of missing runs repeat nothing.
+        """
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
         seen, found = set[int](), list[int]()
         if len(ids.values) == len(self):
@@ -402,7 +467,9 @@ class Table:
                 column.forget()
 
     def tasks(self) -> tuple[list[str], array[int]]:
-        """Return the names of the tasks, a sample's cluster or else its id, and each sample's task."""
+        """Return the names of the tasks, a sample's cluster or else its id, and each
+        sample's task.
+        """
         ids, clusters = self.keys["id"], self.keys["cluster"]
         if all(each is None for each in clusters.values):
             return ids.values, ids.codes
@@ -418,7 +485,10 @@ class Table:
         """Return the tasks of each model, and each sample's."""
         if self._cells is None:
             models, (names, tasks) = self.keys["model"], self.tasks()
-            known = {name: at for at, name in enumerate(dict.fromkeys(name or "" for name in models.values))}
+            known = {
+                name: at
+                for at, name in enumerate(dict.fromkeys(name or "" for name in models.values))
+            }
             if len(known) <= 1:
                 self._cells = Cells(list(known), names, tasks, range(len(names)), bytes(len(names)))
             else:

@@ -1,8 +1,11 @@
-"""Write results.json: recorded runs of an imaginary airline's service agent, in tau-bench's result form.
+"""Write results.json.
 
-Everything is invented. Thirteen tasks, four trials each, with the failures one meets in practice: a wrong date deep in
-the arguments, a forgotten call, a look-up where nothing is expected, undecodable arguments, a conversation cut off at
-the step limit, a run that ended in an error. The output is the same on every machine::
+Recorded runs of an imaginary airline's service agent, in tau-bench's result form.
+
+Everything is invented. Thirteen tasks, four trials each, with the failures one meets in practice: a
+wrong date deep in the arguments, a forgotten call, a look-up where nothing is expected, undecodable
+arguments, a conversation cut off at the step limit, a run that ended in an error. The output is the
+same on every machine::
 
     python make_data.py [results.json]
 """
@@ -33,14 +36,49 @@ PASSENGERS = {
         "trips": ["QD4T8", "LB9X1"],
     },
     "p-noor": {"name": "Noor Haddad", "tier": "gold", "cards": ["card-118"], "trips": ["ZP3W6"]},
-    "p-yuki": {"name": "Yuki Lindqvist", "tier": "blue", "cards": ["card-552", "voucher-17"], "trips": ["HC5N0"]},
+    "p-yuki": {
+        "name": "Yuki Lindqvist",
+        "tier": "blue",
+        "cards": ["card-552", "voucher-17"],
+        "trips": ["HC5N0"],
+    },
 }
 TRIPS = {
-    "MR7K2": {"route": "OSL-LIS", "flight": "MW210", "date": "2031-03-14", "fare": "standard", "paid": 268},
-    "QD4T8": {"route": "HAM-ATH", "flight": "MW418", "date": "2031-03-20", "fare": "flex", "paid": 412},
-    "LB9X1": {"route": "ATH-HAM", "flight": "MW419", "date": "2031-03-27", "fare": "flex", "paid": 398},
-    "ZP3W6": {"route": "DUB-VIE", "flight": "MW077", "date": "2031-03-09", "fare": "saver", "paid": 95},
-    "HC5N0": {"route": "ARN-NAP", "flight": "MW602", "date": "2031-04-02", "fare": "standard", "paid": 1240},
+    "MR7K2": {
+        "route": "OSL-LIS",
+        "flight": "MW210",
+        "date": "2031-03-14",
+        "fare": "standard",
+        "paid": 268,
+    },
+    "QD4T8": {
+        "route": "HAM-ATH",
+        "flight": "MW418",
+        "date": "2031-03-20",
+        "fare": "flex",
+        "paid": 412,
+    },
+    "LB9X1": {
+        "route": "ATH-HAM",
+        "flight": "MW419",
+        "date": "2031-03-27",
+        "fare": "flex",
+        "paid": 398,
+    },
+    "ZP3W6": {
+        "route": "DUB-VIE",
+        "flight": "MW077",
+        "date": "2031-03-09",
+        "fare": "saver",
+        "paid": 95,
+    },
+    "HC5N0": {
+        "route": "ARN-NAP",
+        "flight": "MW602",
+        "date": "2031-04-02",
+        "fare": "standard",
+        "paid": 1240,
+    },
 }
 
 
@@ -79,20 +117,30 @@ def answer(name: str, arguments: Any) -> str:
         return json.dumps(TRIPS[arguments["trip"]])
     if name == "find_flights":
         return json.dumps(
-            [{"flight": "MW333", "departs": "09:40", "seats": 6}, {"flight": "MW335", "departs": "17:15", "seats": 2}]
+            [
+                {"flight": "MW333", "departs": "09:40", "seats": 6},
+                {"flight": "MW335", "departs": "17:15", "seats": 2},
+            ]
         )
     if name == "hand_over":
         return "handed over"
-    return json.dumps({"done": name, "for": arguments.get("trip", arguments.get("passenger_id", ""))})
+    return json.dumps(
+        {"done": name, "for": arguments.get("trip", arguments.get("passenger_id", ""))}
+    )
 
 
-def booking(*, date: str = "2031-03-18", back: str = "2031-03-25", bags: int = 1, seat: str = "aisle") -> Step:
+def booking(
+    *, date: str = "2031-03-18", back: str = "2031-03-25", bags: int = 1, seat: str = "aisle"
+) -> Step:
     """A booking with nested arguments: two legs, two travellers, two ways of paying."""
     return call(
         "book_trip",
         passenger_id="p-yuki",
         legs=[{"flight": "MW333", "date": date}, {"flight": "MW336", "date": back}],
-        travellers=[{"name": "Yuki Lindqvist", "seat": seat}, {"name": "Aino Lindqvist", "seat": "window"}],
+        travellers=[
+            {"name": "Yuki Lindqvist", "seat": seat},
+            {"name": "Aino Lindqvist", "seat": "window"},
+        ],
         payments=[{"from": "voucher-17", "amount": 80}, {"from": "card-552", "amount": 344}],
         bags=bags,
     )
@@ -107,7 +155,9 @@ BOOKED = say("Both flights are booked. Have a good journey!")
 MOVED = say("Done, your trip has been moved.")
 DECLINED = say("I am sorry, a Saver fare can be neither refunded nor moved.")
 LOOP = [
-    step for _ in range(10) for step in (call("find_flights", route="DUB-VIE", date="2031-03-12"), user("Any others?"))
+    step
+    for _ in range(10)
+    for step in (call("find_flights", route="DUB-VIE", date="2031-03-12"), user("Any others?"))
 ]
 LEFT = (("QD4T8", "2031-03-22"), ("LB9X1", "2031-03-29"))
 SEATS = ["14C", "14D", "15A"]
@@ -115,14 +165,20 @@ SEATS = ["14C", "14D", "15A"]
 TASKS: list[dict[str, Any]] = [
     {
         "user": "p-yuki",
-        "wish": "Book Stockholm to Naples on 18 March and back on 25 March, for yourself (aisle) and Aino (window)."
+        "wish": "Book Stockholm to Naples on 18 March and back on 25 March, for yourself (aisle) "
+        "and Aino (window)."
         " One bag. Use the voucher first.",
         "expected": [booking()],
         "trials": [
             [look_up("p-yuki"), booking(), BOOKED],
             [look_up("p-yuki"), booking(back="2031-03-26"), BOOKED],
             [look_up("p-yuki"), booking(bags=2, seat="window"), BOOKED],
-            [look_up("p-yuki"), call("find_flights", route="ARN-NAP", date="2031-03-18"), booking(), BOOKED],
+            [
+                look_up("p-yuki"),
+                call("find_flights", route="ARN-NAP", date="2031-03-18"),
+                booking(),
+                BOOKED,
+            ],
         ],
     },
     {
@@ -139,9 +195,14 @@ TASKS: list[dict[str, Any]] = [
     {
         "user": "p-tomas",
         "wish": "Cancel the Flex trip QD4T8 because the meeting was called off.",
-        "expected": [call("cancel_trip", trip="QD4T8", reason="plans changed", refund_to="card-311")],
+        "expected": [
+            call("cancel_trip", trip="QD4T8", reason="plans changed", refund_to="card-311")
+        ],
         "trials": [
-            [look_up("p-tomas"), call("cancel_trip", trip="QD4T8", reason="plans changed", refund_to="card-311")]
+            [
+                look_up("p-tomas"),
+                call("cancel_trip", trip="QD4T8", reason="plans changed", refund_to="card-311"),
+            ]
         ]
         * 4,
     },
@@ -168,7 +229,11 @@ TASKS: list[dict[str, Any]] = [
             [look_up("p-tomas"), move(*LEFT[0]), MOVED],
             [look_up("p-tomas"), move(*LEFT[0]), move(*LEFT[1]), MOVED],
             [look_up("p-tomas"), move(*LEFT[1]), move(*LEFT[0]), MOVED],
-            [look_up("p-tomas"), call("hand_over", summary="two trips to be moved"), say("A colleague will call you.")],
+            [
+                look_up("p-tomas"),
+                call("hand_over", summary="two trips to be moved"),
+                say("A colleague will call you."),
+            ],
         ],
     },
     {
@@ -185,7 +250,8 @@ TASKS: list[dict[str, Any]] = [
     },
     {
         "user": "p-noor",
-        "wish": "Find a flight from Dublin to Vienna on 12 March and book seat 3A; ask for others again and again.",
+        "wish": "Find a flight from Dublin to Vienna on 12 March and book seat 3A; ask for others "
+        "again and again.",
         "expected": [call("choose_seats", trip="ZP3W6", seats=["3A"])],
         "trials": [
             [look_up("p-noor"), call("choose_seats", trip="ZP3W6", seats=["3A"])],
@@ -221,9 +287,15 @@ TASKS: list[dict[str, Any]] = [
         "wish": "Your plans changed: move MR7K2 to 21 March rather than cancel it.",
         "expected": [move("MR7K2", "2031-03-21")],
         "trials": [
-            [look_up("p-ilse"), call("cancel_trip", trip="MR7K2", reason="plans changed", refund_to="card-204")],
+            [
+                look_up("p-ilse"),
+                call("cancel_trip", trip="MR7K2", reason="plans changed", refund_to="card-204"),
+            ],
             [look_up("p-ilse"), move("MR7K2", "2031-03-21"), MOVED],
-            [look_up("p-ilse"), call("cancel_trip", trip="MR7K2", reason="plans changed", refund_to="card-204")],
+            [
+                look_up("p-ilse"),
+                call("cancel_trip", trip="MR7K2", reason="plans changed", refund_to="card-204"),
+            ],
             [look_up("p-ilse"), move("MR7K2", "2031-03-21"), MOVED],
         ],
     },
@@ -248,14 +320,18 @@ TASKS: list[dict[str, Any]] = [
         "expected": [call("hand_over", summary="cello in the cabin")],
         "trials": [
             [look_up("p-noor"), call("hand_over", summary="cello in the cabin")],
-            [look_up("p-noor"), call("hand_over", summary="The passenger asks for a cello in the cabin.")],
+            [
+                look_up("p-noor"),
+                call("hand_over", summary="The passenger asks for a cello in the cabin."),
+            ],
             [call("hand_over", summary="cello in the cabin")],
             [look_up("p-noor"), say("That is possible, just bring it along.")],
         ],
     },
     {
         "user": "p-tomas",
-        "wish": "Your flight LB9X1 is five hours late: ask for a voucher of 100, seat 2F and one bag, in any order.",
+        "wish": "Your flight LB9X1 is five hours late: ask for a voucher of 100, seat 2F and one "
+        "bag, in any order.",
         "expected": [
             look_up("p-tomas"),
             call("issue_voucher", passenger_id="p-tomas", amount=100),
@@ -292,7 +368,9 @@ def changes(steps: Iterable[Step]) -> list[str]:
     """Return what the calls change, whatever their order; look-ups change nothing."""
     calls = [step[1] for step in steps if step[0] == "call"]
     return sorted(
-        json.dumps([name, given], sort_keys=True) for name, given in calls if name in WRITES and isinstance(given, dict)
+        json.dumps([name, given], sort_keys=True)
+        for name, given in calls
+        if name in WRITES and isinstance(given, dict)
     )
 
 
@@ -303,14 +381,18 @@ def conversation(task: dict[str, Any], steps: list[Step], mark: str) -> list[dic
         {"role": "system", "content": POLICY},
         {
             "role": "user",
-            "content": f"Hello, I am {PASSENGERS[task['user']]['name']} ({task['user']}). {first}, please.",
+            "content": f"Hello, I am {PASSENGERS[task['user']]['name']} ({task['user']}). "
+            f"{first}, please.",
         },
     ]
     for number, (kind, what) in enumerate(steps):
         if kind == "user":
             messages.append({"role": "user", "content": what})
         elif kind == "say":
-            messages += [{"role": "assistant", "content": what}, {"role": "user", "content": "Thank you. ###STOP###"}]
+            messages += [
+                {"role": "assistant", "content": what},
+                {"role": "user", "content": "Thank you. ###STOP###"},
+            ]
         else:
             name, given = what
             text = json.dumps(given) if isinstance(given, dict) else given
@@ -318,12 +400,22 @@ def conversation(task: dict[str, Any], steps: list[Step], mark: str) -> list[dic
             function = {"name": name, "arguments": text}
             tool_call = {"id": identifier, "type": "function", "function": function}
             messages.append({"role": "assistant", "content": None, "tool_calls": [tool_call]})
-            messages.append({"role": "tool", "tool_call_id": identifier, "name": name, "content": answer(name, given)})
+            messages.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": identifier,
+                    "name": name,
+                    "content": answer(name, given),
+                }
+            )
     return messages
 
 
 def judged(task: dict[str, Any], steps: list[Step]) -> tuple[float, dict[str, Any]]:
-    """Return the reward and its details: the changes must be the expected ones, the outputs must have been said."""
+    """Return the reward and its details.
+
+    The changes must be the expected ones, the outputs must have been said.
+    """
     reached = changes(steps) == changes(task["expected"])
     told = " ".join(what for kind, what in steps if kind == "say").replace(",", "").lower()
     outputs = {text: text.lower() in told for text in task.get("outputs", [])}
@@ -366,7 +458,13 @@ def record(number: int, trial: int) -> dict[str, Any]:
         "user_cost": None if unfinished else round(0.00004 * len(traj), 6),
         "reward_info": None if unfinished else reward_info,
     }
-    return {"task_id": number, "reward": 0.0 if unfinished else reward, "info": info, "traj": traj, "trial": trial}
+    return {
+        "task_id": number,
+        "reward": 0.0 if unfinished else reward,
+        "info": info,
+        "traj": traj,
+        "trial": trial,
+    }
 
 
 def main(target: Path) -> None:

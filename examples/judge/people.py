@@ -3,7 +3,10 @@
 import csv
 from pathlib import Path
 
-with Path("to_label.csv").open(encoding="utf-8") as asked, Path("labels.csv").open("w", newline="") as file:
+with (
+    Path("to_label.csv").open(encoding="utf-8") as asked,
+    Path("labels.csv").open("w", newline="") as file,
+):
     table = csv.DictWriter(file, ["id", "label"], extrasaction="ignore")
     table.writeheader()
     for row in csv.DictReader(asked):

@@ -1,4 +1,7 @@
-"""Stand in for a model that judges: a server that speaks as OpenAI's does; the file ``address`` says where."""
+"""Stand in for a model that judges: a server that speaks as OpenAI's does.
+
+The file ``address`` says where.
+"""
 
 import json
 import re

@@ -1,1 +1,4 @@
-"""Built-in plugins: one subpackage per metric family, plus readers, reporters, engines and statistics."""
+"""Built-in plugins.
+
+One subpackage per metric family, plus readers, reporters, engines and statistics.
+"""

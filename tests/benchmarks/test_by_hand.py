@@ -1,4 +1,6 @@
-"""The script by hand and the third party's grader say what the built-in graders say of the same recording."""
+"""The script by hand and the third party's grader say what the built-in graders say of the same
+recording.
+"""
 
 import json
 import sys
@@ -16,14 +18,21 @@ TASKS = 20
 
 @pytest.fixture
 def by_hand(bench, monkeypatch):
-    """The script, which decodes with the standard library: the reference parser need not be installed."""
+    """The script, which decodes with the standard library.
+
+    The reference parser need not be installed.
+    """
     monkeypatch.setitem(
-        sys.modules, "orjson", SimpleNamespace(loads=json.loads, dumps=lambda row: json.dumps(row).encode())
+        sys.modules,
+        "orjson",
+        SimpleNamespace(loads=json.loads, dumps=lambda row: json.dumps(row).encode()),
     )
     return bench("by_hand")
 
 
-@pytest.fixture(params=[(35, TASKS), (80, TASKS), (35, 0)], ids=["usual", "80 % wrong", "tasks of one run"])
+@pytest.fixture(
+    params=[(35, TASKS), (80, TASKS), (35, 0)], ids=["usual", "80 % wrong", "tasks of one run"]
+)
 def recording(request, workload, tmp_path):
     wrong, tasks = request.param
     path = tmp_path / "recording.jsonl"
@@ -44,7 +53,9 @@ def rows_of(path):
 
 
 def test_the_script_has_the_figures_of_the_suite(bench, by_hand, recording, tmp_path):
-    """Counts are equal, means, standard errors and pass^k to twelve digits, with rows and without."""
+    """Counts are equal, means, standard errors and pass^k to twelve digits, with rows
+    and without.
+    """
     figures = by_hand.grade(recording)
     assert figures["partial"]["n"] == RECORDS
     assert 0 < figures["successes"] < RECORDS
@@ -54,7 +65,10 @@ def test_the_script_has_the_figures_of_the_suite(bench, by_hand, recording, tmp_
 
 
 def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, recording, tmp_path):
-    """Its rows are in the order of the file; a reason stands wherever the partial score is below 1, only there."""
+    """Its rows are in the order of the file.
+
+    A reason stands wherever the partial score is below 1, only there.
+    """
     by_hand.grade(recording, tmp_path / "rows.jsonl")
     ours, theirs = (
         rows_of(tmp_path / "rows.jsonl"),
@@ -62,7 +76,9 @@ def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, record
     )
     assert [row["id"] for row in ours] == [row["sample"]["id"] for row in theirs]
     for name in ("partial", "deepfabric"):
-        assert [row["grades"][name] for row in ours] == [row["grades"][name]["score"] for row in theirs]
+        assert [row["grades"][name] for row in ours] == [
+            row["grades"][name]["score"] for row in theirs
+        ]
     assert all(bool(row["reasons"]) == (row["grades"]["partial"] < 1) for row in ours)
 
 
@@ -80,7 +96,10 @@ def test_the_third_party_does_the_work_of_the_built_in_grader(bench, recording, 
             {name: item.get(name) for name in ("id", "score", "gold", "label", "parts", "metadata")}
             for item in grade["items"]
         ]
-        reasons = [(each["subject"], each["code"], each.get("pointer", "")) for each in grade.get("reasons", ())]
+        reasons = [
+            (each["subject"], each["code"], each.get("pointer", ""))
+            for each in grade.get("reasons", ())
+        ]
         return grade["score"], grade["counts"], items, reasons
 
     assert [essence(row) for row in theirs] == [essence(row) for row in ours]

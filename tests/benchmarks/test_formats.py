@@ -1,4 +1,7 @@
-"""Files of other formats for benchmarks: each is recognised by its reader, and every record of it is a sample."""
+"""Files of other formats for benchmarks.
+
+Each is recognised by its reader, and every record of it is a sample.
+"""
 
 from pathlib import Path
 
@@ -34,7 +37,10 @@ def test_every_reader_of_a_family_has_files(bench):
 
 @pytest.mark.parametrize("name", some_of(FORMATS, 5))
 def test_every_record_is_a_sample(bench, name, tmp_path):
-    """None is bad, and few failed (DeepFabric's where a reply's arguments are no JSON): that would be read faster."""
+    """None is bad, and few failed (DeepFabric's where a reply's arguments are no JSON).
+
+    That would be read faster.
+    """
     found = samples(name, written(bench, name, tmp_path / "files"))
     assert len(found) == RECORDS
     assert sum(sample.status is Status.OK for sample in found) >= 0.9 * RECORDS

@@ -18,15 +18,28 @@ ROWS = DATA["rows"]
 
 def table_of(name, place, *options):
     output = place / "table.json"
-    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--json", str(output), "--records=60", "--rounds=1"]
-    done = subprocess.run([*command, *options], cwd=place, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        str(BENCHMARKS / f"{name}.py"),
+        "--json",
+        str(output),
+        "--records=60",
+        "--rounds=1",
+    ]
+    done = subprocess.run(
+        [*command, *options], cwd=place, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(output.read_text(encoding="utf-8"))
 
 
 def without_parsers(notes):
-    """Return the notes that tell of failures other than a parser of the reference that is not installed."""
-    return [note for note in notes if "no figure" in note and "No module named 'orjson'" not in note]
+    """Return the notes that tell of failures other than a parser of the reference that is not
+    installed.
+    """
+    return [
+        note for note in notes if "no figure" in note and "No module named 'orjson'" not in note
+    ]
 
 
 @pytest.mark.proof
@@ -73,11 +86,18 @@ def test_a_peer_that_cannot_be_installed_has_a_reason_and_no_figure(bench, monke
         raise frame.ChildFailed("not installed: ERROR: nothing of that name")
 
     monkeypatch.setattr(peers, "_quietly", refused)
-    table = peers.measure(frame.Options(records=40, rounds=1, seed=7, place=tmp_path, cache=tmp_path / "cache"))
+    table = peers.measure(
+        frame.Options(records=40, rounds=1, seed=7, place=tmp_path, cache=tmp_path / "cache")
+    )
     figures = {row[0]: row[2] for row in table.rows}
     assert [name for name, seconds in figures.items() if seconds == "–"] == list(peers.PEERS)
-    assert len([note for note in table.notes if "not installed: ERROR: nothing of that name" in note]) == 4
-    assert {each.verdict for each in table.reach} == {"not measured: not installed: ERROR: nothing of that name"}
+    assert (
+        len([note for note in table.notes if "not installed: ERROR: nothing of that name" in note])
+        == 4
+    )
+    assert {each.verdict for each in table.reach} == {
+        "not measured: not installed: ERROR: nothing of that name"
+    }
 
 
 def test_peers_get_the_calls_of_a_recording(bench, workload, monkeypatch, tmp_path):

@@ -1,4 +1,7 @@
-"""Pages as axe-core sees them. It comes in the wheel of axe-playwright-python, of which nothing else is used."""
+"""Pages as axe-core sees them.
+
+It comes in the wheel of axe-playwright-python, of which nothing else is used.
+"""
 
 import importlib.util
 import json
@@ -14,7 +17,15 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.runs import folder_of, write_index
 
-FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
+FAMILIES = (
+    "airline",
+    "deepfabric",
+    "letta",
+    "orchestration",
+    "quickstart",
+    "stability",
+    "when2call",
+)
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
   [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
@@ -37,7 +48,9 @@ READY = "document.documentElement.classList.contains('ready') || !document.getEl
 
 
 def everywhere(test):
-    """Mark a test as one of `make accessibility`, in narrow and wide windows and both colour schemes."""
+    """Mark a test as one of `make accessibility`, in narrow and wide windows and both colour
+    schemes.
+    """
     looks = pytest.mark.parametrize(
         ("width", "scheme"), [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
     )
@@ -50,7 +63,9 @@ def axe_file():
         return Path(given)
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None or found.origin is None:
-        pytest.skip("no axe-core here; `make accessibility` has it, or GRADESTACK_AXE names axe.min.js")
+        pytest.skip(
+            "no axe-core here; `make accessibility` has it, or GRADESTACK_AXE names axe.min.js"
+        )
     return Path(found.origin).with_name("axe.min.js")
 
 
@@ -95,7 +110,9 @@ def test_a_comparison_has_no_violation(tab, axe, page_of, tmp_path, scheme, widt
 
 
 @everywhere
-def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
+def test_a_page_with_its_samples_beside_it_has_no_violation(
+    tab, axe, page_of, tmp_path, scheme, width
+):
     report = gradestack.load_report(page_of("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
@@ -104,8 +121,13 @@ def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page_of, t
 @everywhere
 def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, scheme, width):
     call = {"name": "f", "arguments": {"a_long_argument": 1}}
-    made = [{"id": f"t{place // 2}", "expected": [call] * 2, "predicted": [call] * (place % 3)} for place in range(30)]
-    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8")
+    made = [
+        {"id": f"t{place // 2}", "expected": [call] * 2, "predicted": [call] * (place % 3)}
+        for place in range(30)
+    ]
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8"
+    )
     (tmp_path / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out", engine="serial")
     assert violations(tab, axe, report.path / "report.html", width=width, scheme=scheme) == []

@@ -24,9 +24,13 @@ PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
 def opened(tab, fake, tmp_path):
     def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
-        held = io.BytesIO(report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode())
+        held = io.BytesIO(
+            report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode()
+        )
         report = with_panels(attrs.evolve(report, held=held), *panels)
-        (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(report, tmp_path)
+        (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(
+            report, tmp_path
+        )
         tab.visit(path.as_uri(), width=1440)
         tab.wait(READY)
         return tab, path
@@ -64,7 +68,9 @@ def test_calls_stand_side_by_side(opened, fake):
     tab, _ = opened([row])
     show(tab, 0)
     old = row["grade"]["reasons"][0]["expected"]
-    marked = tab.run("[...document.querySelectorAll('#one mark')].map(one => one.textContent.replace(/,$/, ''))")
+    marked = tab.run(
+        "[...document.querySelectorAll('#one mark')].map(one => one.textContent.replace(/,$/, ''))"
+    )
     assert marked[:2] == [f'"day": "{old}"', '"day": "2025-03-30"']
     assert {kind for kind, *_ in tab.run(PAIRS)} >= {"pair differs"}
     assert "wrong_argument /legs/1/day" in tab.run("document.getElementById('one').textContent")
@@ -74,27 +80,59 @@ def test_calls_stand_side_by_side(opened, fake):
     ("change", "texts"),
     [
         (
-            {"expected": {"label": "no", "plan": ["deep"]}, "predicted": {"label": "yes", "plan": {"a": [1]}}},
-            ["Label Expected no Predicted yes", 'Expected plan ["deep"]', 'Predicted plan {"a": [1]}'],
+            {
+                "expected": {"label": "no", "plan": ["deep"]},
+                "predicted": {"label": "yes", "plan": {"a": [1]}},
+            },
+            [
+                "Label Expected no Predicted yes",
+                'Expected plan ["deep"]',
+                'Predicted plan {"a": [1]}',
+            ],
         ),
-        ({"sample": {"id": "a", "input": ["one", ["two", "three"], {"four": 4}]}}, ['one two three {"four": 4}']),
-        ({"expected": {"text": "It is so."}, "predicted": {}}, ["Expected answer It is so.", "Answer No, thank you."]),
-        ({"expected": {"calls": []}, "predicted": {"calls": []}}, ["No call was expected, and none was made."]),
+        (
+            {"sample": {"id": "a", "input": ["one", ["two", "three"], {"four": 4}]}},
+            ['one two three {"four": 4}'],
+        ),
+        (
+            {"expected": {"text": "It is so."}, "predicted": {}},
+            ["Expected answer It is so.", "Answer No, thank you."],
+        ),
+        (
+            {"expected": {"calls": []}, "predicted": {"calls": []}},
+            ["No call was expected, and none was made."],
+        ),
         (
             {
                 "expected": {"calls": [{"name": "f", "arguments": {"x": 1}}]},
-                "predicted": {"calls": [{"name": "g", "arguments": None, "raw_arguments": "{no", "seconds": 0.25}]},
+                "predicted": {
+                    "calls": [
+                        {"name": "g", "arguments": None, "raw_arguments": "{no", "seconds": 0.25}
+                    ]
+                },
                 "grade": {},
                 "grades": {},
             },
-            ["paired by name and arguments", "closest call: no. 1 g", "0.250 s", "Arguments are no object {no"],
+            [
+                "paired by name and arguments",
+                "closest call: no. 1 g",
+                "0.250 s",
+                "Arguments are no object {no",
+            ],
         ),
         (
-            {"error": BOOM, "grade": {}, "grades": {"g": {"state": "failed", "fault": BOOM, "rationale": "bad"}}},
+            {
+                "error": BOOM,
+                "grade": {},
+                "grades": {"g": {"state": "failed", "fault": BOOM, "rationale": "bad"}},
+            },
             ["Recorded run failed target boom: bad Task", "Grades g failed Metadata"],
         ),
         (
-            {"grade": {"state": "skipped", "score": 0.0}, "grades": {"g": {"state": "skipped", "score": 0.0}}},
+            {
+                "grade": {"state": "skipped", "score": 0.0},
+                "grades": {"g": {"state": "skipped", "score": 0.0}},
+            },
             ["Grades g skipped Metadata"],
         ),
         (
@@ -103,7 +141,14 @@ def test_calls_stand_side_by_side(opened, fake):
                 "grades": {
                     "g": {
                         "score": 0.5,
-                        "items": [{"id": "i", "outcome": "graded", "score": 0.57, "reasons": [{"code": "c"}]}],
+                        "items": [
+                            {
+                                "id": "i",
+                                "outcome": "graded",
+                                "score": 0.57,
+                                "reasons": [{"code": "c"}],
+                            }
+                        ],
                         "reasons": [{"code": "c"}, {"code": "d", "message": "why"}],
                         "counts": {"n": 2, "none": 0},
                         "fault": {"code": "f", "type": "E"},
@@ -115,16 +160,37 @@ def test_calls_stand_side_by_side(opened, fake):
             ["g 0.500 label l , expected 3 f (E) d – why", "i 0.570 c", "Counts and parts n 2"],
         ),
         (
-            {"ended": "limit", "usage": {"cost_usd": 0.00012, "seconds": 1234.5, "tokens": 12345678}, "tools": ["t"]},
-            ["Ended limit", "Took cost_usd 0.00012, seconds 1,234.5, tokens 12,345,678", "Tools (1) t"],
+            {
+                "ended": "limit",
+                "usage": {"cost_usd": 0.00012, "seconds": 1234.5, "tokens": 12345678},
+                "tools": ["t"],
+            },
+            [
+                "Ended limit",
+                "Took cost_usd 0.00012, seconds 1,234.5, tokens 12,345,678",
+                "Tools (1) t",
+            ],
         ),
-        ({"trajectory": [[{"role": "user", "content": "a"}], [{"content": "b"}]]}, ["Turn 1 user a Turn 2 unknown"]),
         (
-            {"trajectory": [[{"role": "tool", "content": "{}", "reasoning": "Think", "name": "t"}]]},
+            {"trajectory": [[{"role": "user", "content": "a"}], [{"content": "b"}]]},
+            ["Turn 1 user a Turn 2 unknown"],
+        ),
+        (
+            {
+                "trajectory": [
+                    [{"role": "tool", "content": "{}", "reasoning": "Think", "name": "t"}]
+                ]
+            },
             ["1 message", "tool t", "Reasoning 5 characters Think {}"],
         ),
-        ({"trajectory": [[{"role": "user", "content": "a"}] * 203]}, ["203 messages", "3 more messages in results"]),
-        ({"trajectory": [[{"role": "user", "content": "x" * 20_000}]]}, ["10,000 more characters in results.jsonl"]),
+        (
+            {"trajectory": [[{"role": "user", "content": "a"}] * 203]},
+            ["203 messages", "3 more messages in results"],
+        ),
+        (
+            {"trajectory": [[{"role": "user", "content": "x" * 20_000}]]},
+            ["10,000 more characters in results.jsonl"],
+        ),
     ],
 )
 def test_what_a_row_has_is_shown(opened, fake, change, texts):
@@ -145,21 +211,33 @@ def panel():
     return panel_of(of_sample, "sample", name="own", title="<i>Own")
 
 
-OWN = "[...document.querySelectorAll('#one .panel')].map(one => one.textContent.split(/\\s+/).join(' ').trim())"
+OWN = (
+    "[...document.querySelectorAll('#one .panel')].map(one => "
+    "one.textContent.split(/\\s+/).join(' ').trim())"
+)
 
 
 @pytest.mark.parametrize(
-    "options", some_of([{"max_samples": 3, "max_bytes": 30_000}, {"max_samples": 3, "max_bytes": 10**7}, {}], 3)
+    "options",
+    some_of(
+        [{"max_samples": 3, "max_bytes": 30_000}, {"max_samples": 3, "max_bytes": 10**7}, {}], 3
+    ),
 )
 def test_panels_stand_in_samples(opened, panel, options):
     tab, _ = opened(panels=[panel], **options)
     for row in range(24):
         show(tab, row)
         tab.wait(f"document.querySelector('#one').textContent.includes('Row {row + 1} of')")
-        task, trial = tab.run("document.querySelector('#one h3').textContent").removeprefix("Task ").split(", trial ")
+        task, trial = (
+            tab.run("document.querySelector('#one h3').textContent")
+            .removeprefix("Task ")
+            .split(", trial ")
+        )
         assert tab.run(OWN) == ([f"<i>Own <b>of</b> {task}"] if trial == "1" else [])
         if trial == "1":
-            assert tab.run("document.querySelector('#one .panel').nextElementSibling.textContent").startswith("Calls")
+            assert tab.run(
+                "document.querySelector('#one .panel').nextElementSibling.textContent"
+            ).startswith("Calls")
     assert tab.messages() == []
 
 
@@ -168,7 +246,9 @@ def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, p
     tab, _ = opened(panels=[panel], max_samples=2, max_bytes=10**7)
     show(tab, 23)
     assert tab.run(OWN) == []
-    assert "<i>Own: in a run of this size drawn for the worst samples only" in tab.run("document.body.textContent")
+    assert "<i>Own: in a run of this size drawn for the worst samples only" in tab.run(
+        "document.body.textContent"
+    )
 
 
 def test_numbers_keep_their_digits(opened, fake):
@@ -177,17 +257,26 @@ def test_numbers_keep_their_digits(opened, fake):
     tab, _ = opened([row, fake.graded_row(2, 0, "m")])
     show(tab, 0)
     cells = "[...document.querySelector('#one .pair').querySelectorAll('tr td:nth-child(2)')]"
-    assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == ["12345678901234567890", "1.0", "2"]
+    assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == [
+        "12345678901234567890",
+        "1.0",
+        "2",
+    ]
 
 
 def test_hidden_characters_are_visible(opened, fake):
-    row, far = fake.graded_row(1, 0, "m"), (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
+    row, far = (
+        fake.graded_row(1, 0, "m"),
+        (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100)),
+    )
     text = "".join(map(chr, (*range(0x250), 0x61C, 0x180E, *far, 0xD83D))) + "\r\n"
     for grade in (row["grade"], *row["grades"].values()):
         grade["rationale"] = text
     tab, _ = opened([row])
     show(tab, 0)
-    shown = tab.run("[...document.querySelector('#one .rationale').textContent].map(one => one.codePointAt(0))")
+    shown = tab.run(
+        "[...document.querySelector('#one .rationale').textContent].map(one => one.codePointAt(0))"
+    )
     assert "".join(map(chr, shown)) == clean(text)
 
 
@@ -205,7 +294,9 @@ def test_a_chunk_of_another_page_is_not_shown(opened):
     tab, path = opened()
     tab.open("about:blank")
     chunk = path.parent / "report_data" / "chunk-1.js"
-    chunk.write_text('globalThis.gradestackChunk = "H4sIAAAAAAAAAwMAAAAAAAAAAAA=";\n', encoding="ascii")
+    chunk.write_text(
+        'globalThis.gradestackChunk = "H4sIAAAAAAAAAwMAAAAAAAAAAAA=";\n', encoding="ascii"
+    )
     tab.open(path.as_uri())
     tab.wait(READY)
     tab.wait("document.getElementById('one').textContent.includes('chunk-1.js is of another page')")

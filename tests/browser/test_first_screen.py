@@ -69,24 +69,37 @@ def test_a_task_solved_four_times_is_solved_everywhere(opened, tau):
 def test_the_map_has_every_trial_and_fits(opened, width):
     opened.emulate(width=width)
     assert opened.run("document.documentElement.scrollWidth") <= width
-    drawn = "[...document.querySelectorAll('.taskmap path.trial')].map(one => one.getAttribute('d')).join('')"
+    drawn = (
+        "[...document.querySelectorAll('.taskmap path.trial')].map(one => "
+        "one.getAttribute('d')).join('')"
+    )
     assert opened.run(drawn).count("z") == 200
     assert opened.run("document.querySelectorAll('.taskmap a, .taskmap [tabindex]').length") == 0
-    labels = opened.run("[...document.querySelectorAll('.taskmap text')].map(one => one.textContent)")
+    labels = opened.run(
+        "[...document.querySelectorAll('.taskmap text')].map(one => one.textContent)"
+    )
     assert sorted(labels, key=int) == [str(task) for task in range(50)]
 
 
 def test_it_prints_on_six_pages(opened):
-    """What fails, every task and the ten worst samples are on paper, and nothing that only a screen can use."""
+    """What fails, every task and the ten worst samples are on paper, and nothing that only a screen
+    can use.
+    """
     opened.wait("document.documentElement.classList.contains('ready')")
     paper = base64.b64decode(
-        opened.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"]
+        opened.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)[
+            "data"
+        ]
     )
     assert 2 <= len(re.findall(rb"/Type */Page\b", paper)) <= 6
     opened.send("Emulation.setEmulatedMedia", media="print")
-    shown = "[...document.querySelectorAll('.causes, .tree, .task-room, .print-only tr, #graders, #list')]"
+    shown = (
+        "[...document.querySelectorAll('.causes, .tree, .task-room, .print-only tr, #graders, "
+        "#list')]"
+    )
     seen = opened.run(
-        f"{shown}.filter(one => one.checkVisibility()).map(one => one.id || one.className || one.tagName)"
+        f"{shown}.filter(one => one.checkVisibility()).map(one => one.id || one.className || "
+        "one.tagName)"
     )
     opened.send("Emulation.setEmulatedMedia", media="")
     assert seen.count("v-lost") == 10
@@ -112,8 +125,13 @@ def two(tmp_path_factory):
         for run in range(2)
         for good in [(task * 2 + run * 5) % 12 < share]
     ]
-    (place / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return gradestack.grade_files(place / "runs.jsonl", output=place / "out", engine="serial").path / "report.html"
+    (place / "runs.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+    )
+    return (
+        gradestack.grade_files(place / "runs.jsonl", output=place / "out", engine="serial").path
+        / "report.html"
+    )
 
 
 def test_two_models_are_compared_on_the_first_screen(tab, two):
@@ -122,23 +140,37 @@ def test_two_models_are_compared_on_the_first_screen(tab, two):
     shown = gradestack.compare(two.parent)
     assert tab.run("document.querySelector('.against').textContent") == f"{shown.sentence}. Compare"
     assert tab.run("document.querySelectorAll('.together:first-child .point').length") == 2
-    names = "[...document.querySelectorAll('.together:first-child code')].map(one => one.textContent)"
+    names = (
+        "[...document.querySelectorAll('.together:first-child code')].map(one => one.textContent)"
+    )
     assert tab.run(names) == ["north", "south"]  # as in the input
     tab.emulate(width=390)
-    assert tab.run("(views => views.scrollWidth - views.clientWidth)(document.querySelector('.bar ul'))") == 0
+    assert (
+        tab.run(
+            "(views => views.scrollWidth - views.clientWidth)(document.querySelector('.bar ul'))"
+        )
+        == 0
+    )
     counts = f"{shown.data['outcome']['better']} better, {shown.data['outcome']['worse']} worse"
     assert counts in tab.run("document.querySelector('.differences .row').textContent")
     assert tab.run("document.querySelector('.task-head').textContent").count("passed") == 2
 
 
 class Reader:
-    """Somebody before the first screen of a page, who knows ``rows`` from elsewhere and whose clicks are counted."""
+    """Somebody before the first screen of a page, who knows ``rows`` from elsewhere and whose
+    clicks are counted.
+    """
 
     def __init__(self, tab, page):
         self.clicks, self.run, self.wait = 0, tab.run, tab.wait
-        self.rows = [json.loads(line) for line in (page.parent / "results.jsonl").read_bytes().splitlines()]
+        self.rows = [
+            json.loads(line) for line in (page.parent / "results.jsonl").read_bytes().splitlines()
+        ]
         graded = [row for row in self.rows if row["state"] == "graded"]
-        below = [row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"] for row in graded]
+        below = [
+            row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"]
+            for row in graded
+        ]
         self.lost = [row for row, lost in zip(graded, below, strict=True) if lost]
         tab.visit(page.as_uri(), width=1440)
         tab.wait("document.documentElement.classList.contains('searchable')")
@@ -164,8 +196,13 @@ def reasons_of(row):
 
 
 def the_most_common_cause(reader):
-    """A lost sample counts once: where a tool is named, else anywhere, under the code that most lost samples have."""
-    times = Counter(code for row in reader.lost for code in {each["code"] for each in reasons_of(row)})
+    """A lost sample counts once.
+
+    Where a tool is named, else anywhere, under the code that most lost samples have.
+    """
+    times = Counter(
+        code for row in reader.lost for code in {each["code"] for each in reasons_of(row)}
+    )
     ranked = [
         min((not each.get("subject"), -times[each["code"]], each["code"]) for each in reasons)
         for reasons in map(reasons_of, reader.lost)
@@ -180,8 +217,12 @@ def the_most_common_cause(reader):
 
 def the_wrong_argument_of_a_sample(reader):
     reader.click(".causes [data-cause^='wrong_']")
-    blamed = {each["pointer"].split("/")[1] for each in reasons_of(reader.opened()) if each.get("pointer")}
-    marked = reader.run("[...document.querySelectorAll('#one .differs th code')].map(one => one.textContent)")
+    blamed = {
+        each["pointer"].split("/")[1] for each in reasons_of(reader.opened()) if each.get("pointer")
+    }
+    marked = reader.run(
+        "[...document.querySelectorAll('#one .differs th code')].map(one => one.textContent)"
+    )
     assert blamed & set(marked)
 
 
@@ -197,15 +238,23 @@ def the_models_task_by_task(reader):
     reader.click(".against a")
     reader.wait("document.querySelector('.view.now').dataset.view === 'compare'")
     assert reader.run("document.querySelector('.task-lines').checkVisibility()")
-    first = reader.run("[...document.querySelectorAll('.task-line:not(.task-head)')][0].textContent")
-    name = next(row["sample"]["id"] for row in reader.rows if first.startswith(f"{row['sample']['id']}✓"))
-    passed = Counter((row["model_name"], row["passed"]) for row in reader.rows if row["sample"]["id"] == name)
+    first = reader.run(
+        "[...document.querySelectorAll('.task-line:not(.task-head)')][0].textContent"
+    )
+    name = next(
+        row["sample"]["id"] for row in reader.rows if first.startswith(f"{row['sample']['id']}✓")
+    )
+    passed = Counter(
+        (row["model_name"], row["passed"]) for row in reader.rows if row["sample"]["id"] == name
+    )
     assert first.count("✓") == passed["north", True] + passed["south", True] > 0
 
 
 def the_cost_of_a_success(reader):
     own = [row for row in reader.rows if row["model_name"] == "north"]
-    assert f"${0.01 * len(own) / sum(row['passed'] for row in own):.3g}" in reader.text("#took tbody tr")
+    assert f"${0.01 * len(own) / sum(row['passed'] for row in own):.3g}" in reader.text(
+        "#took tbody tr"
+    )
 
 
 def the_samples_without_a_grade(reader):
@@ -221,11 +270,24 @@ def the_link_of_a_sample(reader):
     assert re.search(rf"sample=[^&]*{name}", reader.run("decodeURIComponent(location.hash)"))
 
 
-FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call", "two")
+FAMILIES = (
+    "airline",
+    "deepfabric",
+    "letta",
+    "orchestration",
+    "quickstart",
+    "stability",
+    "when2call",
+    "two",
+)
 CLICKS = (
     (the_most_common_cause, 1, FAMILIES),
     (the_wrong_argument_of_a_sample, 2, ("airline", "quickstart", "two")),
-    (the_samples_that_called_a_tool, 2, ("airline", "deepfabric", "letta", "orchestration", "quickstart", "two")),
+    (
+        the_samples_that_called_a_tool,
+        2,
+        ("airline", "deepfabric", "letta", "orchestration", "quickstart", "two"),
+    ),
     (the_models_task_by_task, 1, ("two",)),
     (the_cost_of_a_success, 0, ("two",)),
     (the_samples_without_a_grade, 1, ("deepfabric", "stability", "when2call")),
@@ -234,7 +296,8 @@ CLICKS = (
 
 
 @pytest.mark.parametrize(
-    ("find", "clicks", "family"), [(find, clicks, family) for find, clicks, of in CLICKS for family in of]
+    ("find", "clicks", "family"),
+    [(find, clicks, family) for find, clicks, of in CLICKS for family in of],
 )
 def test_what_is_asked_is_a_few_clicks_away(tab, page_of, two, find, clicks, family):
     reader = Reader(tab, two if family == "two" else page_of(family))

@@ -17,16 +17,31 @@ from tests.core.outcomes import some_of
 PAYLOADS = (
     "<script>alert(1)</script>",
     "</script><script>alert(2)</script>",
-    "</style></title></textarea></noscript><img src=https://example.invalid/a.png onerror=alert(3)>",
+    (
+        "</style></title></textarea></noscript><img src=https://example.invalid/a.png "
+        "onerror=alert(3)>"
+    ),
     '" onmouseover="alert(4)" autofocus onfocus="alert(4)',
     "'><svg/onload=alert(5)>",
-    "<iframe srcdoc='<script>parent.alert(6)</script>'></iframe><object data=https://example.invalid/b></object>",
+    (
+        "<iframe srcdoc='<script>parent.alert(6)</script>'></iframe><object "
+        "data=https://example.invalid/b></object>"
+    ),
     "![x](https://example.invalid/c.png) [y](javascript:alert(7)) <https://example.invalid/d>",
     "```\n</code></pre><img src=x onerror=alert(8)>\n| a | b |\n",
     "{{ 7*7 }}{% raw %}<!-- ]]> --><base href=https://example.invalid/>",
-    '<meta http-equiv=refresh content="0;url=https://example.invalid/e"><link rel=stylesheet href=//example.invalid/f>',
-    "<style>@import 'https://example.invalid/g'; body { background: url(https://example.invalid/h) }</style>",
-    "\x00\x1b[31m\u202edesrever\u2066\u200b\ud83d\ufffe &lt;script&gt;alert(9)&lt;/script&gt; \r\n\u2028",
+    (
+        '<meta http-equiv=refresh content="0;url=https://example.invalid/e"><link rel=stylesheet '
+        "href=//example.invalid/f>"
+    ),
+    (
+        "<style>@import 'https://example.invalid/g'; body { background: "
+        "url(https://example.invalid/h) }</style>"
+    ),
+    (
+        "\x00\x1b[31m\u202edesrever\u2066\u200b\ud83d\ufffe &lt;script&gt;alert(9)&lt;/script&gt; "
+        "\r\n\u2028"
+    ),
 )
 KEPT = {"graded", "failed", "skipped", "missing"}
 HOOK = """globalThis.ran = [];
@@ -38,7 +53,8 @@ for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
 def hostile(value, texts, depth=0):
     if isinstance(value, dict):
         return {
-            key if depth < 3 else f"{key}{next(texts)}": hostile(item, texts, depth + 1) for key, item in value.items()
+            key if depth < 3 else f"{key}{next(texts)}": hostile(item, texts, depth + 1)
+            for key, item in value.items()
         }
     if isinstance(value, list):
         return [hostile(item, texts, depth + 1) for item in value]
@@ -47,7 +63,10 @@ def hostile(value, texts, depth=0):
 
 @pytest.fixture
 def report(fake):
-    good, texts = fake.make_report(fake.realistic_rows(tasks=5, trials=2)), itertools.cycle(PAYLOADS)
+    good, texts = (
+        fake.make_report(fake.realistic_rows(tasks=5, trials=2)),
+        itertools.cycle(PAYLOADS),
+    )
     lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
     summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
     return attrs.evolve(good, summary=summary, header=header, held=io.BytesIO(lines.encode()))
@@ -65,11 +84,22 @@ def watched(tab):
             tab.run(f"location.hash = '#s{row + 1}'")
             tab.wait("document.querySelector('#one .inside') !== null")
         tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-        tab.run("document.querySelectorAll('*').forEach(one => { one.dispatchEvent(new Event('mouseover')); })")
-        tab.run("document.querySelectorAll('a, button, input, [tabindex]').forEach(one => { one.focus(); })")
+        tab.run(
+            "document.querySelectorAll('*').forEach(one => { one.dispatchEvent(new "
+            "Event('mouseover')); })"
+        )
+        tab.run(
+            "document.querySelectorAll('a, button, input, [tabindex]').forEach(one => { "
+            "one.focus(); })"
+        )
         tab.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
         assert tab.run("ran") == []
-        assert tab.run("document.querySelectorAll('img, iframe, object, embed, base, svg script').length") == 0
+        assert (
+            tab.run(
+                "document.querySelectorAll('img, iframe, object, embed, base, svg script').length"
+            )
+            == 0
+        )
         assert tab.messages() == []
         beside = (path.parent / "report_data").as_uri()
         return [address for address in tab.requests() if not address.startswith(beside)]
@@ -78,23 +108,35 @@ def watched(tab):
     tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=hook["identifier"])
 
 
-@pytest.mark.parametrize("options", some_of([{"max_bytes": 0, "max_samples": 6}, {}, {"max_samples": 0}], 3))
+@pytest.mark.parametrize(
+    "options", some_of([{"max_bytes": 0, "max_samples": 6}, {}, {"max_samples": 0}], 3)
+)
 def test_the_page_of_a_run(watched, report, tmp_path, options):
     (path,) = HtmlReporter(**options).write(report, tmp_path)
     assert watched(path, samples=20) == [path.as_uri()]
 
 
 def test_markdown(watched, report, tmp_path):
-    """Rendered with HTML allowed and no policy, which is worse than what forges do, it asks for nothing."""
+    """Rendered with HTML allowed and no policy, which is worse than what forges do, it asks for
+    nothing.
+    """
     (source,) = MarkdownReporter().write(report, tmp_path)
     page = tmp_path / "rendered.html"
-    text = MarkdownIt("commonmark", {"html": True}).enable("table").render(source.read_text(encoding="utf-8"))
-    page.write_text(f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8")
+    text = (
+        MarkdownIt("commonmark", {"html": True})
+        .enable("table")
+        .render(source.read_text(encoding="utf-8"))
+    )
+    page.write_text(
+        f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8"
+    )
     assert watched(page) == [page.as_uri()]
 
 
 def test_a_comparison(watched, tmp_path):
-    """Of runs, tasks, models, graders' words and facets with hostile names, as a page and as Markdown."""
+    """Of runs, tasks, models, graders' words and facets with hostile names, as a page and as
+    Markdown.
+    """
     sides = []
     for side, name in enumerate(("<img src=x onerror=alert(1)>", '" onload="alert(2)')):
         lines = []
@@ -110,7 +152,9 @@ def test_a_comparison(watched, tmp_path):
             }
             lines.append(json.dumps({**row, "model": name, "predicted": made}))
         (tmp_path / f"{side}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        gradestack.grade_files([tmp_path / f"{side}.jsonl"], output=tmp_path / name, engine="serial")
+        gradestack.grade_files(
+            [tmp_path / f"{side}.jsonl"], output=tmp_path / name, engine="serial"
+        )
         sides.append(tmp_path / name)
     out = tmp_path / "out"
     gradestack.compare(*sides, by="kind", output=out)
@@ -119,8 +163,14 @@ def test_a_comparison(watched, tmp_path):
     assert "onerror=alert(3)" in (out / "comparison.html").read_text(encoding="utf-8")
     assert watched(out / "comparison.html") == [(out / "comparison.html").as_uri()]
     rendered = out / "rendered.html"
-    text = MarkdownIt("commonmark", {"html": True}).enable("table").render((out / "comparison.md").read_text("utf-8"))
-    rendered.write_text(f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8")
+    text = (
+        MarkdownIt("commonmark", {"html": True})
+        .enable("table")
+        .render((out / "comparison.md").read_text("utf-8"))
+    )
+    rendered.write_text(
+        f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8"
+    )
     assert watched(rendered) == [rendered.as_uri()]
 
 

@@ -19,7 +19,9 @@ LONG = "a_tool_with_a_long_name_" + "y" * 60
 
 def opened(tab, path, width):
     tab.visit(path.as_uri(), width=width)
-    tab.wait("document.documentElement.classList.contains('ready') || !document.getElementById('list')")
+    tab.wait(
+        "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
+    )
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -36,8 +38,15 @@ def test_the_axis_is_labelled_where_its_lines_are(tab, page_of, width):
 def test_an_interval_keeps_to_its_column(tab, page_of, width):
     opened(tab, page_of("when2call"), width)
     shown = "[...document.querySelectorAll('.plot small')]"
-    assert tab.run(f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length") == 0  # three digits are enough
-    assert tab.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)") == []
+    assert (
+        tab.run(f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length") == 0
+    )  # three digits are enough
+    assert (
+        tab.run(
+            f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("width", some_of([390, 1000, 1440], 2))
@@ -50,13 +59,18 @@ def test_long_names_widen_no_page(tab, tmp_path, width):
         }
         for each in range(3)
     ]
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8"
+    )
     gradestack.grade_files(tmp_path / "rows.jsonl", output=tmp_path / "out")
     opened(tab, tmp_path / "out" / "report.html", width)
     assert tab.run("document.documentElement.scrollWidth") <= width
     assert tab.run("document.querySelector('.funnel tbody code').textContent") == LONG
     assert tab.run("document.querySelectorAll('.funnel tbody wbr').length") == LONG.count("_")
-    assert tab.run("document.querySelector('.causes small').textContent") == f"mostly {LONG[:79]}….{'p' * 50}"
+    assert (
+        tab.run("document.querySelector('.causes small').textContent")
+        == f"mostly {LONG[:79]}….{'p' * 50}"
+    )
 
 
 FAMILIES = sorted(path.parent.name for path in EXAMPLES.glob("*/suite.yaml"))
@@ -65,7 +79,10 @@ VIEWS = "[...document.querySelectorAll('.view')].map(one => one.dataset.view)"
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_overview_is_short(tab, page_of, family):
-    """Of every family: some two screens of a desk, four of a phone; and no view is wider than the window."""
+    """Of every family: some two screens of a desk, four of a phone.
+
+    And no view is wider than the window.
+    """
     for width, most in ((1440, 2500), (390, 4 * 844)):
         opened(tab, page_of(family), width)
         assert tab.run("document.documentElement.scrollHeight") <= most
@@ -80,16 +97,23 @@ def test_figures_are_searched(tab, page_of):
     opened(tab, page_of("airline"), 1440)
     tab.run("location.hash = '#figures'; document.getElementById('figure-table').open = true")
     tab.wait("document.querySelectorAll('[data-table] tbody tr').length > 20")
-    tab.run("const find = document.querySelector('#figure-table input'); find.value = 'reward pass_hat_k.4'")
+    tab.run(
+        "const find = document.querySelector('#figure-table input'); find.value = 'reward "
+        "pass_hat_k.4'"
+    )
     tab.run("find.dispatchEvent(new Event('input'))")
-    lines = tab.run("[...document.querySelectorAll('[data-table] tbody th')].map(one => one.textContent)")
+    lines = tab.run(
+        "[...document.querySelectorAll('[data-table] tbody th')].map(one => one.textContent)"
+    )
     assert lines == ["reward.pass_hat_k.pass_hat_k.4"]
 
 
 def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
     opened(tab, page_of("when2call"), 1440)
     tab.wait("document.documentElement.classList.contains('searchable')")
-    cells = tab.run("[...document.querySelectorAll('.block-table a')].map(one => [one.textContent, one.hash])")
+    cells = tab.run(
+        "[...document.querySelectorAll('.block-table a')].map(one => [one.textContent, one.hash])"
+    )
     assert len(cells) > 5
     for count, address in cells:
         tab.run(f"location.hash = {json.dumps(address)}")

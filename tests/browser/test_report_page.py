@@ -15,7 +15,10 @@ SHOWN = "+document.getElementById('shown-count').textContent.split(' ')[0]"
 READY = "document.documentElement.classList.contains('ready')"
 LINES = "[...document.querySelectorAll('.line')]"
 CHANGE = "dispatchEvent(new Event('change', {bubbles: true}))"
-HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\"><script>console.log('ran')</script>"
+HOSTILE = (
+    "<img src=https://example.invalid/x.png "
+    "onerror=\"console.log('ran')\"><script>console.log('ran')</script>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,9 @@ def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
     call = '{"name": "f", "arguments": {"a_long_argument": 1}}'
     line = f'{{"id": "one", "expected": [{call}, {call}], "predicted": [{call}]}}\n'
     (tmp_path / "runs.jsonl").write_text(line, encoding="utf-8")
-    report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial")
+    report = gradestack.grade_files(
+        [tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial"
+    )
     tab.visit((report.path / "report.html").as_uri(), width=width)
     tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert tab.run("document.documentElement.scrollWidth") <= width
@@ -84,7 +89,13 @@ def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
 def test_the_filter_leaves_what_was_asked_for(opened, page):
     rows = page[1]
     assert opened.run(SHOWN) == len(rows) == 24
-    assert opened.run("[...document.querySelectorAll('.chip b')].reduce((sum, one) => sum + +one.textContent, 0)") == 24
+    assert (
+        opened.run(
+            "[...document.querySelectorAll('.chip b')].reduce((sum, one) => sum + "
+            "+one.textContent, 0)"
+        )
+        == 24
+    )
     opened.run("document.querySelector('input[value=\"5\"]').click()")
     assert opened.run(SHOWN) == sum(row["passed"] is not True for row in rows)
     opened.run("document.querySelector('input[value=\"5\"]').click()")
@@ -93,15 +104,20 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
     assert search(opened, "model:north-2") == search(opened, 'model:"north-2"') == named
     assert search(opened, "EXAMPLE.invalid") == 1
     assert search(opened, "passed:no") == sum(row["passed"] is False for row in rows)
-    assert search(opened, "score<0.5") == sum(row["state"] == "graded" and row["grade"]["score"] < 0.5 for row in rows)
+    assert search(opened, "score<0.5") == sum(
+        row["state"] == "graded" and row["grade"]["score"] < 0.5 for row in rows
+    )
     called = [{call["name"] for call in row["predicted"]["calls"] or ()} for row in rows]
     tool = next(name for names in called for name in names)
     assert search(opened, f"tool:{tool}") == sum(tool in names for names in called)
     assert search(opened, f"tool:{tool} model:north-1") == sum(
-        tool in names and row["model_name"] == "north-1" for names, row in zip(called, rows, strict=True)
+        tool in names and row["model_name"] == "north-1"
+        for names, row in zip(called, rows, strict=True)
     )
     asked = rows[3]["sample"]["input"][:60].lower()
-    assert search(opened, json.dumps(asked)) == sum(asked in row["sample"]["input"].lower()[:200] for row in rows)
+    assert search(opened, json.dumps(asked)) == sum(
+        asked in row["sample"]["input"].lower()[:200] for row in rows
+    )
     assert search(opened, "nowhere to be found") == 0
     assert opened.run("document.getElementById('nothing').hidden") is False
     opened.run("document.getElementById('clear').click()")
@@ -165,7 +181,10 @@ def test_a_link_to_a_sample_opens_it(opened, page):
 def test_filter_and_sort_survive_a_reload(opened, page):
     opened.run("document.querySelector('input[value=\"5\"]').click()")
     opened.run(f"const sort = document.getElementById('sort'); sort.value = 'low'; sort.{CHANGE}")
-    before, address = opened.run(f"{LINES}.map(one => one.textContent)"), opened.run("location.href")
+    before, address = (
+        opened.run(f"{LINES}.map(one => one.textContent)"),
+        opened.run("location.href"),
+    )
     opened.open("about:blank")
     opened.open(address)
     opened.wait(READY)
@@ -174,8 +193,13 @@ def test_filter_and_sort_survive_a_reload(opened, page):
 
 
 def test_a_cause_shows_exactly_its_samples(opened):
-    """On the overview and in the tree, on every level; what the levels below come to is that of the level above."""
-    names = opened.run("[...document.querySelectorAll('.tree [data-cause]')].map(one => one.dataset.cause)")
+    """On the overview and in the tree, on every level.
+
+    What the levels below come to is that of the level above.
+    """
+    names = opened.run(
+        "[...document.querySelectorAll('.tree [data-cause]')].map(one => one.dataset.cause)"
+    )
     assert len(names) > 3
     for place in range(len(names)):
         line = f"document.querySelectorAll('.tree [data-cause]')[{place}]"
@@ -188,7 +212,8 @@ def test_a_cause_shows_exactly_its_samples(opened):
     assert opened.run(f"{numbers}.length") > 2  # also in so many that passed; passed of a category
     for place in range(opened.run(f"{numbers}.length")):
         told = opened.run(
-            f"const one{place} = {numbers}[{place}]; one{place}.click(); parseInt(one{place}.textContent)"
+            f"const one{place} = {numbers}[{place}]; one{place}.click(); "
+            f"parseInt(one{place}.textContent)"
         )
         assert opened.run(SHOWN) == told
     address, shown = opened.run("location.href"), opened.run(SHOWN)
@@ -254,7 +279,10 @@ def test_it_works_without_scripts(tab, page):
     for name in ("filter", "theme", "list", "task-view"):
         assert tab.run(f"document.getElementById('{name}').offsetParent") is None
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 24
-    seen = tab.run("[...document.querySelectorAll('.view')].map(one => one.checkVisibility() && one.dataset.view)")
+    seen = tab.run(
+        "[...document.querySelectorAll('.view')].map(one => one.checkVisibility() && "
+        "one.dataset.view)"
+    )
     assert list(dict.fromkeys(seen)) == ["overview", "failures", "samples", "compare", "figures"]
     assert tab.run("document.getElementById('s1').checkVisibility()")
     assert tab.run("document.documentElement.scrollWidth") <= 1280
@@ -299,7 +327,9 @@ def test_a_sample_is_two_stops_away(opened, page):
 
 
 def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
-    script = tab.send("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream")
+    script = tab.send(
+        "Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream"
+    )
     tab.open("about:blank")
     tab.open(page[0])
     tab.wait(READY)
@@ -348,7 +378,9 @@ def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, panelled):
     tab.emulate()
     tab.open(address)
     tab.wait(READY)
-    tab.run(f"document.getElementById('sort').value = 'order'; document.getElementById('sort').{CHANGE}")
+    tab.run(
+        f"document.getElementById('sort').value = 'order'; document.getElementById('sort').{CHANGE}"
+    )
     before = tab.run(SHOWN)
     tab.run("document.querySelector('#panel-me-p a').click()")
     tab.wait(f"{SHOWN} < {before}")
@@ -364,12 +396,18 @@ def test_a_sample_shows_its_sub_agents(tab, tmp_path, fake):
     tab.visit((tmp_path / "report.html").as_uri())
     tab.wait(READY)
     tab.run("location.hash = '#s1'")
-    items = "[...document.querySelectorAll('#one h4')].find(one => one.textContent === 'Sub-agents 2')?.nextSibling"
+    items = (
+        "[...document.querySelectorAll('#one h4')].find(one => one.textContent === "
+        "'Sub-agents 2')?.nextSibling"
+    )
     tab.wait(f"{items}?.textContent.includes('input_tokens 50')")
     child, gone = tab.run(f"[...{items}.children].map(item => item.textContent)")
     assert child.startswith(f"{rows[1]['sample']['id']} agent {HOSTILE[:60]}")
     assert child.endswith(" calls, input_tokens 50")
     assert gone.startswith("gone <img")
     tab.run(f"{items}.querySelector('a').click()")
-    tab.wait(f"document.querySelector('#one h3').textContent.includes({json.dumps(rows[1]['sample']['id'])})")
+    tab.wait(
+        "document.querySelector('#one "
+        f"h3').textContent.includes({json.dumps(rows[1]['sample']['id'])})"
+    )
     assert tab.messages() == []

@@ -8,9 +8,15 @@ import pytest
 import gradestack
 from gradestack_plugins.pages.runs import folder_of, write_index
 
-CHECKS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("names.js", "contrast.js")]
+CHECKS = [
+    (Path(__file__).parent / name).read_text(encoding="utf-8")
+    for name in ("names.js", "contrast.js")
+]
 PICK = "document.querySelectorAll('.pick')[{}].click()"
-SHOWN = "[...document.querySelectorAll('#compare p:not([hidden]), #there:not([hidden])')].map(one => one.textContent)"
+SHOWN = (
+    "[...document.querySelectorAll('#compare p:not([hidden]), #there:not([hidden])')].map(one "
+    "=> one.textContent)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +24,21 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for number, name in enumerate(("first", "second one", "third")):
         rows = [
-            {"id": str(each), "model": model, "expected": {"text": "a"}, "predicted": "ab"[each % (4 - number) == 0]}
+            {
+                "id": str(each),
+                "model": model,
+                "expected": {"text": "a"},
+                "predicted": "ab"[each % (4 - number) == 0],
+            }
             for each in range(12)
             for model in "ab"[: 1 + number % 2]
         ]
         (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        suite = {"name": "s", "target": {"paths": [str(folder / "rows.jsonl")]}, "graders": {"e": "exact_match"}}
+        suite = {
+            "name": "s",
+            "target": {"paths": [str(folder / "rows.jsonl")]},
+            "graders": {"e": "exact_match"},
+        }
         gradestack.run({**suite, "reader": "jsonl", "reports": ["html"]}, output=folder / name)
         header = json.loads((folder / name / "header.json").read_text())
         header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
@@ -42,9 +57,17 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
     assert contrast["seen"] > 30
-    heads = "[...document.querySelectorAll('.runs thead tr > *')].filter(one => one.matches('td') || !one.textContent)"
+    heads = (
+        "[...document.querySelectorAll('.runs thead tr > *')].filter(one => one.matches('td') "
+        "|| !one.textContent)"
+    )
     assert tab.run(f"{heads}.length") == 0
-    assert tab.run("[...document.querySelectorAll('.runs tbody tr')].map(one => one.checkVisibility())") == [True] * 4
+    assert (
+        tab.run(
+            "[...document.querySelectorAll('.runs tbody tr')].map(one => one.checkVisibility())"
+        )
+        == [True] * 4
+    )
     assert tab.messages() == []
     assert tab.requests() == [page.as_uri()]
 
@@ -59,11 +82,18 @@ def test_two_ticked_runs_are_a_command(tab, page):
         "gradestack compare first third -o comparisons/first-third"
     )
     assert tab.run(SHOWN)[1:] == ["the comparison that is there"]
-    assert tab.run("document.getElementById('there').getAttribute('href')") == "./compared/comparison.html"
+    assert (
+        tab.run("document.getElementById('there').getAttribute('href')")
+        == "./compared/comparison.html"
+    )
     tab.run(PICK.format(1))
     command = "gradestack compare first 'second one' -o comparisons/first-second_one"
     assert tab.run("document.getElementById('command').textContent") == command
-    assert tab.run("[...document.querySelectorAll('.pick')].map(one => one.checked)") == [False, True, True]
+    assert tab.run("[...document.querySelectorAll('.pick')].map(one => one.checked)") == [
+        False,
+        True,
+        True,
+    ]
     assert len(tab.run(SHOWN)) == 1
 
 

@@ -50,12 +50,17 @@ def test_tables_of_the_run_are_the_files_of_the_reporters(saved, report, tmp_pat
         reporter.write(report, tmp_path)
     for table in ("figures", "headline", "gates", "failures"):
         for form in ("csv", "json"):
-            assert saved(table, form) == (tmp_path / "tables" / f"{table}.{form}").read_bytes().decode()
+            assert (
+                saved(table, form)
+                == (tmp_path / "tables" / f"{table}.{form}").read_bytes().decode()
+            )
 
 
 def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
     CsvReporter().write(report, tmp_path)
-    wanted = list(csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines()))
+    wanted = list(
+        csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines())
+    )
     found = list(csv.reader(saved("tasks", "csv").splitlines()))
     assert [line[:-1] for line in found] == [line[:-1] for line in wanted]
     for line, other in zip(found[1:], wanted[1:], strict=True):
@@ -75,16 +80,29 @@ def test_samples_are_those_the_list_shows(saved, opened, report):
     entry = index_of(report).entries[int(line[0])]
     assert line[1] == f"'{FORMULA}"
     assert line[2:4] == [entry.model, entry.run]
-    kinds, given = list(index_of(report).given.kinds), list(index_of(report).given.given)[entry.position]
-    reasons = [[each[key] or "" for key in ("grader", "code", "subject", "argument")] for each in json.loads(line[6])]
+    kinds, given = (
+        list(index_of(report).given.kinds),
+        list(index_of(report).given.given)[entry.position],
+    )
+    reasons = [
+        [each[key] or "" for key in ("grader", "code", "subject", "argument")]
+        for each in json.loads(line[6])
+    ]
     assert reasons == [list(kinds[number]) for number in given]
 
 
 def test_buttons_have_names_and_are_not_printed(opened):
-    names = opened.run("[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))")
+    names = opened.run(
+        "[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))"
+    )
     assert len(names) == len(set(names)) == 12
-    assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(names)
-    shown = "[...document.querySelectorAll('.save')].filter(one => getComputedStyle(one).display !== 'none').length"
+    assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(
+        names
+    )
+    shown = (
+        "[...document.querySelectorAll('.save')].filter(one => getComputedStyle(one).display "
+        "!== 'none').length"
+    )
     assert opened.run(shown) == 6
     assert opened.run("document.querySelector('[data-save=tasks]').tabIndex") == 0
     opened.send("Emulation.setEmulatedMedia", media="print")
@@ -95,5 +113,8 @@ def test_buttons_have_names_and_are_not_printed(opened):
 def test_without_scripts_there_are_no_buttons(tab, report, tmp_path):
     (path,) = HtmlReporter().write(report, tmp_path)
     tab.visit(path.as_uri(), scripts=False)
-    assert tab.run("[...document.querySelectorAll('.save')].some(one => one.checkVisibility())") is False
+    assert (
+        tab.run("[...document.querySelectorAll('.save')].some(one => one.checkVisibility())")
+        is False
+    )
     tab.emulate()

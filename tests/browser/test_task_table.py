@@ -1,4 +1,7 @@
-"""The table of tasks in a real browser: every task, all trials of each model, the largest differences first."""
+"""The table of tasks in a real browser.
+
+Every task, all trials of each model, the largest differences first.
+"""
 
 import pytest
 
@@ -14,7 +17,12 @@ SORT = "document.getElementById('task-view').elements.sort"
 
 def row(fake, task, run, model, passed):
     grade = {"state": "graded", "score": float(passed) / 2, "passed": passed}
-    held = {**fake.graded_row(0, run or 0, model), "sample": {"id": task}, "run": run, "passed": passed}
+    held = {
+        **fake.graded_row(0, run or 0, model),
+        "sample": {"id": task},
+        "run": run,
+        "passed": passed,
+    }
     return {**held, "grade": grade, "grades": {"partial": grade, "reward": grade}}
 
 
@@ -33,7 +41,9 @@ def opened(tab, fake, tmp_path):
 
 
 def choose(tab, value):
-    tab.run(f"{SORT}.value = '{value}'; {SORT}.dispatchEvent(new Event('change', {{bubbles: true}}))")
+    tab.run(
+        f"{SORT}.value = '{value}'; {SORT}.dispatchEvent(new Event('change', {{bubbles: true}}))"
+    )
 
 
 def test_models_stand_side_by_side_the_largest_difference_first(opened, fake):
@@ -60,17 +70,24 @@ def test_models_stand_side_by_side_the_largest_difference_first(opened, fake):
     tab.open(address)
     tab.wait(READY)
     assert [line[0] for line in tab.run(TEXTS)] == [HOSTILE, "alone", "task 2", "task 10"]
-    tab.run("document.querySelectorAll('.task-lines .task-line')[3].querySelectorAll('.mark')[3].click()")
+    tab.run(
+        "document.querySelectorAll('.task-lines "
+        ".task-line')[3].querySelectorAll('.mark')[3].click()"
+    )
     assert tab.run("document.querySelector('#one h3').textContent") == "Task task 10, trial 1"
     assert tab.run("document.querySelector('.view.now').dataset.view") == "samples"
     assert tab.messages() == []
 
 
 def test_every_task_of_many_is_there(opened, fake):
-    rows = [row(fake, str(task), run, "m", task % 7 > run) for task in range(1500) for run in range(2)]
+    rows = [
+        row(fake, str(task), run, "m", task % 7 > run) for task in range(1500) for run in range(2)
+    ]
     tab = opened(rows, "tasks")
     assert tab.run("document.querySelectorAll('*').length") < 4000
-    assert tab.run("document.querySelector('#task-view output').textContent") == "1,500 of 1,500 tasks"
+    assert (
+        tab.run("document.querySelector('#task-view output').textContent") == "1,500 of 1,500 tasks"
+    )
     assert tab.run(TEXTS)[0] == ["0", "✗✗", "0/2"]
     choose(tab, "task")
     tab.run("document.querySelector('.task-room').scrollTop = 1e9")
@@ -80,7 +97,8 @@ def test_every_task_of_many_is_there(opened, fake):
 def test_trials_without_names_and_states_are_shown(opened, fake):
     rows = [row(fake, "a", None, "m", passed=each) for each in (False, True)]
     rows += [
-        {**fake.ungraded_row(5, 0, None, state), "sample": {"id": "b"}} for state in ("failed", "skipped", "missing")
+        {**fake.ungraded_row(5, 0, None, state), "sample": {"id": "b"}}
+        for state in ("failed", "skipped", "missing")
     ]
     tab = opened(rows, "tasks", width=390)
     assert tab.run(TEXTS) == [["a", "✗✓", "1/2"], ["b", "!––", ""]]
@@ -88,7 +106,11 @@ def test_trials_without_names_and_states_are_shown(opened, fake):
 
 
 def test_tasks_that_were_run_once_by_one_model_have_no_table(fake, tab, tmp_path):
-    (path,) = HtmlReporter().write(fake.make_report([row(fake, "a", 0, "m", passed=True)]), tmp_path)
+    (path,) = HtmlReporter().write(
+        fake.make_report([row(fake, "a", 0, "m", passed=True)]), tmp_path
+    )
     tab.visit(path.as_uri())
     tab.wait(READY)
-    assert tab.run("document.getElementById('tasks') === null && document.getElementById('map') === null")
+    assert tab.run(
+        "document.getElementById('tasks') === null && document.getElementById('map') === null"
+    )

@@ -10,9 +10,13 @@ import gradestack
 from gradestack.report import load_report
 from gradestack_plugins.pages.view import ServedRun, Server
 
-CHECKS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("names.js", "contrast.js")]
+CHECKS = [
+    (Path(__file__).parent / name).read_text(encoding="utf-8")
+    for name in ("names.js", "contrast.js")
+]
 HOSTILE = (
-    "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\"><script>console.log('ran')</script>&\"'"
+    "<img src=https://example.invalid/x.png "
+    "onerror=\"console.log('ran')\"><script>console.log('ran')</script>&\"'"
 )
 
 
@@ -23,11 +27,20 @@ def url(tmp_path_factory):
     for number in range(60):
         calls = [{"name": f"{HOSTILE} {number % 2}", "arguments": {HOSTILE: number}}]
         talk = [{"role": "system", "content": HOSTILE * 20}, {"role": "user", "content": HOSTILE}]
-        row = {"id": f"{HOSTILE} {number // 2}", "run": number % 2, "model": HOSTILE, "messages": talk}
-        rows.append(row | {"expected": {"calls": calls}, "predicted": {"calls": calls[: number % 3]}})
+        row = {
+            "id": f"{HOSTILE} {number // 2}",
+            "run": number % 2,
+            "model": HOSTILE,
+            "messages": talk,
+        }
+        rows.append(
+            row | {"expected": {"calls": calls}, "predicted": {"calls": calls[: number % 3]}}
+        )
     (place / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     suite = {"name": HOSTILE, "target": {"paths": [str(place / "rows.jsonl")]}, "reader": "jsonl"}
-    gradestack.run(suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=place / "out")
+    gradestack.run(
+        suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=place / "out"
+    )
     run = ServedRun(load_report(place / "out"), gradestack.discover(limit=""))
     server = Server(run)
     thread = threading.Thread(target=server.serve_forever)
@@ -66,7 +79,9 @@ def test_a_reader_finds_a_sample(tab, url):
     tab.run("document.getElementById('find').dispatchEvent(new Event('input', {bubbles: true}))")
     tab.wait("document.getElementById('shown-count').textContent.startsWith('1 of 60')")
     tab.wait("document.querySelector('#one .inside') !== null")
-    assert tab.run("document.querySelector('#one .one-head a').getAttribute('href')") == "rows/16.json"
+    assert (
+        tab.run("document.querySelector('#one .one-head a').getAttribute('href')") == "rows/16.json"
+    )
     assert tab.run("document.querySelectorAll('.trials button').length") == 2
     tab.run("document.querySelectorAll('.trials button')[0].click()")
     tab.wait("document.querySelector('#one .one-head a').getAttribute('href') === 'rows/15.json'")

@@ -65,7 +65,10 @@ def test_of_more_trials_there_is_a_bar(fake, tab, tmp_path):
     (path,) = HtmlReporter().write(fake.make_report(rows), tmp_path)
     tab.visit(path.as_uri())
     tab.wait(READY)
-    lines = "[...document.querySelectorAll('#map tr')].map(one => one.innerText.replace(/\\s+/g, ' ').trim())"
+    lines = (
+        "[...document.querySelectorAll('#map tr')].map(one => one.innerText.replace(/\\s+/g, "
+        "' ').trim())"
+    )
     assert tab.run(lines) == ["in every trial 67", "in some 67", "in none 67"]
     assert "Of 201 tasks 67 succeed in every trial, 67 in some, 67 in none." in tab.run(
         "document.querySelector('.sub').textContent"
@@ -82,7 +85,10 @@ def test_groups_are_few(fake, tab, tmp_path):
     found = []
     for number, passed in enumerate(passes):
         for run in range(trials):
-            sample, task = {**row["sample"], "id": f"t{number}"}, {"run": run, "passed": run < passed}
+            sample, task = (
+                {**row["sample"], "id": f"t{number}"},
+                {"run": run, "passed": run < passed},
+            )
             found.append({**row, **task, "sample": sample})
     (path,) = HtmlReporter().write(fake.make_report(found), tmp_path)
     tab.visit(path.as_uri(), width=1440)
@@ -106,7 +112,9 @@ def test_keys_walk_over_trials_and_open_one(opened):
     active = f"document.getElementById({MAP}.getAttribute('aria-activedescendant'))"
     assert tab.run(f"{active}.getAttribute('aria-label')") == third
     tab.key("Enter", 13)
-    assert tab.run("document.querySelector('#one h3').textContent").lower() == third.partition(":")[0]
+    assert (
+        tab.run("document.querySelector('#one h3').textContent").lower() == third.partition(":")[0]
+    )
 
 
 def test_a_click_opens_what_is_under_it(opened):
@@ -120,7 +128,9 @@ def test_a_click_opens_what_is_under_it(opened):
     said = tab.run(SAID)
     for kind in ("mousePressed", "mouseReleased"):
         tab.send("Input.dispatchMouseEvent", type=kind, **place)
-    assert tab.run("document.querySelector('#one h3').textContent").lower() == said.partition(":")[0]
+    assert (
+        tab.run("document.querySelector('#one h3').textContent").lower() == said.partition(":")[0]
+    )
     assert said.partition(":")[0] != ""
 
 
@@ -128,5 +138,7 @@ def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
     tab = opened(width=390)
     assert tab.run("document.documentElement.scrollWidth") <= 390
     tab = opened(scripts=False)
-    assert "The map of 384 trials needs JavaScript." in tab.run("document.getElementById('map').innerText")
+    assert "The map of 384 trials needs JavaScript." in tab.run(
+        "document.getElementById('map').innerText"
+    )
     assert tab.run(f"{MAP}.checkVisibility()") is False

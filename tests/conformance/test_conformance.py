@@ -12,7 +12,11 @@ COMPONENTS = [component for component, _ in REGISTRY.components()]
 
 
 def _of(kind):
-    return [pytest.param(component, id=component.name) for component in COMPONENTS if component.kind == kind]
+    return [
+        pytest.param(component, id=component.name)
+        for component in COMPONENTS
+        if component.kind == kind
+    ]
 
 
 def _made(component):
@@ -31,14 +35,19 @@ def test_no_built_in_plugin_is_broken():
     assert REGISTRY.conflicts == []
 
 
-@pytest.mark.parametrize("component", [pytest.param(c, id=f"{c.kind}-{c.name}") for c in COMPONENTS])
+@pytest.mark.parametrize(
+    "component", [pytest.param(c, id=f"{c.kind}-{c.name}") for c in COMPONENTS]
+)
 def test_component_is_importable_documented_and_plain(component):
     """A component is of its kind, has a docstring, and options that a YAML can set."""
     testing.check_component(component)
 
 
 BARE = [each for each in _of("grader") if _made(each.values[0])]
-"""Graders that can be made without options; of the others, their family's tests run the kit with some."""
+"""Graders that can be made without options.
+
+Of the others, their family's tests run the kit with some.
+"""
 
 
 @pytest.mark.parametrize("component", BARE)
@@ -67,7 +76,8 @@ def test_aggregator_keeps_the_laws(component):
 SURE = [
     each
     for each in COMPONENTS
-    if each.kind == "aggregator" and "confidence" in attrs.fields_dict(REGISTRY.load(each.kind, each.name))
+    if each.kind == "aggregator"
+    and "confidence" in attrs.fields_dict(REGISTRY.load(each.kind, each.name))
 ]
 
 

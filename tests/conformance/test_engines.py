@@ -1,4 +1,6 @@
-"""However the input is cut, whatever the engine and its workers' fate, every family's example gives the same bytes."""
+"""However the input is cut, whatever the engine and its workers' fate, every family's example gives
+the same bytes.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -30,7 +32,11 @@ def _shards(suite):
 def _results(suite, engine, out):
     """Return all files of a run but header.json: rows, figures, native files and pages."""
     gradestack.run(suite, output=out, overrides=[f"engine={engine}"])
-    found = {path.relative_to(out): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    found = {
+        path.relative_to(out): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
     return {path: content for path, content in found.items() if path.name != "header.json"}
 
 
@@ -47,7 +53,9 @@ def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypat
     expected, shards = whole(suite), _shards(suite)
     monkeypatch.setattr(SIZE, size)
     assert _shards(suite) > shards or _name(suite) == "orchestration"  # one file is one shard there
-    assert _results(suite, f"{{kind: processes, workers: {workers}}}", tmp_path / "many") == expected
+    assert (
+        _results(suite, f"{{kind: processes, workers: {workers}}}", tmp_path / "many") == expected
+    )
 
 
 @pytest.mark.parametrize("suite", some_of(SUITES, len(SUITES)), ids=_name)

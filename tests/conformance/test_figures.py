@@ -1,4 +1,6 @@
-"""Every figure of every example has an interval within what the figure can be, or the reason why it has none."""
+"""Every figure of every example has an interval within what the figure can be, or the reason why it
+has none.
+"""
 
 import json
 import math
@@ -37,7 +39,10 @@ def numbers(found, above=()):
 
 
 def beside(found, path):
-    """Return what stands beside a figure, or beside the map it is in: an interval, a reason, or nothing."""
+    """Return what stands beside a figure, or beside the map it is in.
+
+    An interval, a reason, or nothing.
+    """
     for cut in range(len(path) - 1, -1, -1):
         at = found
         for name in path[:cut]:
@@ -51,9 +56,15 @@ def beside(found, path):
 
 def checked(out):
     """Return how many figures of a run have intervals, and what is wrong with the others."""
-    summary, header = (json.loads((out / f"{name}.json").read_text()) for name in ("summary", "header"))
+    summary, header = (
+        json.loads((out / f"{name}.json").read_text()) for name in ("summary", "header")
+    )
     registry = discover()
-    entries = {(each.get("of"), each["key"]): each for each in header["components"] if each["kind"] == "aggregator"}
+    entries = {
+        (each.get("of"), each["key"]): each
+        for each in header["components"]
+        if each["kind"] == "aggregator"
+    }
     known, wrong = 0, []
     for grader, metrics in summary["metrics"]["aggregates"].items():
         for key, found in metrics.items():
@@ -61,11 +72,22 @@ def checked(out):
             for path, value in numbers(found):
                 name = ".".join(path[2:] if path[0] == "models" else path)
                 figure = next(
-                    (each for each in registry.load("aggregator", entry["name"]).figures if each.covers(name)), None
+                    (
+                        each
+                        for each in registry.load("aggregator", entry["name"]).figures
+                        if each.covers(name)
+                    ),
+                    None,
                 )
                 if name == "alpha" and "alpha_nominal" in found:
-                    continue  # the same figure, whose interval has this name; alpha_interval is another figure
-                if figure is None or "ci95" in found or (path[0] == "models" and "ci95" in found["models"][path[1]]):
+                    # the same figure, whose interval has this name; alpha_interval is another
+                    # figure
+                    continue
+                if (
+                    figure is None
+                    or "ci95" in found
+                    or (path[0] == "models" and "ci95" in found["models"][path[1]])
+                ):
                     continue
                 interval, (low, high) = beside(found, path), figure.bounds
                 if interval is None or not ("reason" in interval or value is not None):
@@ -74,7 +96,10 @@ def checked(out):
                     known += 1
                     ends = interval["low"], value, interval["high"]
                     if not (
-                        all(map(math.isfinite, ends)) and low <= ends[0] and ends[2] <= high and sorted(ends) == [*ends]
+                        all(map(math.isfinite, ends))
+                        and low <= ends[0]
+                        and ends[2] <= high
+                        and sorted(ends) == [*ends]
                     ):
                         wrong.append(f"{grader}.{key}.{name}: {ends}, bounds {low} to {high}")
     return known, wrong
@@ -87,7 +112,9 @@ def results(*words, out):
 
 
 @pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
-@pytest.mark.parametrize("suite", sorted(EXAMPLES.glob("*/suite.yaml")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "suite", sorted(EXAMPLES.glob("*/suite.yaml")), ids=lambda path: path.parent.name
+)
 def test_every_figure_of_an_example_has_an_interval_or_a_reason(suite, profile, tmp_path):
     known, wrong = results("run", suite, "--profile", profile, out=tmp_path / "out")
     assert (known > 3 or profile == "upstream", wrong) == (True, [])
@@ -95,7 +122,9 @@ def test_every_figure_of_an_example_has_an_interval_or_a_reason(suite, profile, 
 
 @pytest.mark.parametrize("stack", ["tool_calls", "trajectory"])
 def test_rates_of_tools_and_checks_have_one_too(stack, tmp_path):
-    known, wrong = results("grade", EXAMPLES / "airline/results.json", "--stack", stack, out=tmp_path / "out")
+    known, wrong = results(
+        "grade", EXAMPLES / "airline/results.json", "--stack", stack, out=tmp_path / "out"
+    )
     assert (known > 10, wrong) == (True, [])
 
 
@@ -104,7 +133,9 @@ def test_agreement_and_flakiness_have_one_too(tmp_path):
     suite.write_text(AGREEMENT.replace("PATH", str(EXAMPLES / "airline/results.json")))
     known, wrong = results("run", suite, out=tmp_path / "out")
     assert wrong == []
-    found = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"]["reward"]
+    found = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"][
+        "reward"
+    ]
     for metric, names in (
         ("agreement", ("kappa", "ac1", "alpha_nominal", "alpha_interval")),
         ("flakiness", ("icc", "within_variance")),
@@ -113,7 +144,9 @@ def test_agreement_and_flakiness_have_one_too(tmp_path):
     assert known > 20
 
 
-@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.skipif(
+    "GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set"
+)
 @pytest.mark.proof
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize("path", REFERENCE)

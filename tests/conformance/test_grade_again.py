@@ -1,4 +1,6 @@
-"""A run's own rows, graded again, give the run's grades and figures, whatever read them first and whatever grades."""
+"""A run's own rows, graded again, give the run's grades and figures, whatever read them first and
+whatever grades.
+"""
 
 import json
 import os
@@ -26,12 +28,22 @@ FILES = [
 ]
 DATA = Path(os.environ.get("GRADESTACK_REFERENCE_DATA", "none"))
 PUBLISHED = [
-    *(DATA / "formats" / name for name in ("tau2/results.json", "bfcl", "openai/finetune.jsonl", "atif", "adk")),
+    *(
+        DATA / "formats" / name
+        for name in ("tau2/results.json", "bfcl", "openai/finetune.jsonl", "atif", "adk")
+    ),
     *(
         DATA / "formats" / name
         for name in ("anthropic/conversations.jsonl", "otel/genai.jsonl", "inspect/lending.eval")
     ),
-    *(DATA / name for name in ("own_data/tool_runs.csv", "own_data/desk_log.jsonl", "tool_calls/bfcl_cases.jsonl")),
+    *(
+        DATA / name
+        for name in (
+            "own_data/tool_runs.csv",
+            "own_data/desk_log.jsonl",
+            "tool_calls/bfcl_cases.jsonl",
+        )
+    ),
 ]
 LINES = data(__file__, "grade_again.yaml")["lines"]
 
@@ -45,7 +57,10 @@ def _run(*arguments):
 
 
 def _again(given, options, place):
-    """Return what a run and its rows graded again come to; None where it was refused, not fitting the file."""
+    """Return what a run and its rows graded again come to.
+
+    None where it was refused, not fitting the file.
+    """
     first, second, suite = place / "first", place / "second", place / "suite.yaml"
     code = _run("grade", given, *options, "--output", first)
     if not (first / "summary.json").exists():
@@ -53,16 +68,24 @@ def _again(given, options, place):
         return None
     config = json.loads((first / "summary.json").read_text())["config"]
     config |= {"target": {"paths": [str(first)]}, "reader": {"kind": "letta"}}
-    suite.write_text(json.dumps({name: value for name, value in config.items() if name != "dataset"}))
+    suite.write_text(
+        json.dumps({name: value for name, value in config.items() if name != "dataset"})
+    )
     assert _run("run", suite, "--output", second) == code
     return first, second
 
 
 def _content(run, graders):
-    """Return the verdicts of a run's rows and its figures, of some of its graders: a stack may add some for rows."""
+    """Return the verdicts of a run's rows and its figures, of some of its graders.
+
+    A stack may add some for rows.
+    """
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     names = ("predicted", "expected", "status", "error", "facets", "usage", "remarks", "native")
-    kept = [{**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}} for row in rows]
+    kept = [
+        {**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}}
+        for row in rows
+    ]
     summary = json.loads((run / "summary.json").read_text())
     metrics, outcome = summary["metrics"], summary["outcome"]
     assert {name for row in rows for name in row} <= Row.__annotations__.keys()
@@ -74,8 +97,15 @@ def _content(run, graders):
         kept += [row["passed"] for row in rows]
     else:
         outcome = None
-    figures = [{key: metrics[part][key] for key in graders} for part in ("aggregates", "by_metric", "states")]
-    headline = [each for each in summary["headline"]["figures"] if each["figure"].partition(".")[0] in graders]
+    figures = [
+        {key: metrics[part][key] for key in graders}
+        for part in ("aggregates", "by_metric", "states")
+    ]
+    headline = [
+        each
+        for each in summary["headline"]["figures"]
+        if each["figure"].partition(".")[0] in graders
+    ]
     return kept, figures, outcome, headline
 
 
@@ -96,7 +126,9 @@ def test_rows_graded_again_give_the_run(given, stack, profile, tmp_path):
 
 @pytest.mark.parametrize("stack", ["tool_calls", "trajectory", "peers"])
 def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, tmp_path):
-    """Results stand in the call where no conversation has them, and schemas where a grader reads them."""
+    """Results stand in the call where no conversation has them, and schemas where a grader reads
+    them.
+    """
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
     _check(tmp_path / "runs.jsonl", ["--stack", stack], tmp_path)
 

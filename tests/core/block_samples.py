@@ -59,7 +59,9 @@ def worker_maker(folder):
         parts.mkdir()
         toy = grader_stage(key="quality", component="toy", grader=toys.Toy())
         partial = grader_stage(key="partial", component="tau_partial", grader=TauPartial())
-        text = grader_stage(key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant())
+        text = grader_stage(
+            key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant()
+        )
         usual = {
             "graders": (toy, partial, text),
             "metrics": (
@@ -79,7 +81,15 @@ def worker_maker(folder):
     return make
 
 
-WISHES = {5: "raise", 11: "skip", 17: "nothing", 23: "nan part", 29: "set", 41: "raise", 42: "raise"}
+WISHES = {
+    5: "raise",
+    11: "skip",
+    17: "nothing",
+    23: "nan part",
+    29: "set",
+    41: "raise",
+    42: "raise",
+}
 
 
 def sample(number, **fields):
@@ -97,7 +107,9 @@ def sample(number, **fields):
         "turns": ((answer,),),
         "status": Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK,
         "error": Fault(category="target", code="x") if failed else None,
-        "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")} if number % 8 else {"deep": {1}},
+        "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")}
+        if number % 8
+        else {"deep": {1}},
         "source": Source(file="in.jsonl", ordinal=number, line=number + 1),
     }
     return Sample(**{**usual, **fields})
@@ -106,7 +118,10 @@ def sample(number, **fields):
 def records(count=100):
     for number in range(count):
         if number % 14 == 3:
-            yield BadRecord(source=Source(file="in.jsonl", ordinal=number, line=number + 1), reason=f"bad {number}")
+            yield BadRecord(
+                source=Source(file="in.jsonl", ordinal=number, line=number + 1),
+                reason=f"bad {number}",
+            )
         yield sample(number)
 
 
@@ -127,7 +142,14 @@ def told(made, result):
         "repeated": merging.merged.table.repeated(),
         "bad": (result.bad, result.bad_listed),
         "native": {name: path.read_text() for name, path in result.parts.native.items()},
-        "rest": (result.samples, result.remarks, result.superseded, result.seen, result.broken, result.interrupted),
+        "rest": (
+            result.samples,
+            result.remarks,
+            result.superseded,
+            result.seen,
+            result.broken,
+            result.interrupted,
+        ),
     }
 
 
@@ -142,7 +164,9 @@ def consistent(result):
     table.extend(result.table)
     held = table.keys["id"]
     assert [held.values[code] for code in held.codes] == ids
-    assert {len(each.codes) for each in (*table.verdicts.values(), *table.numbers.values())} == {len(ids)}
+    assert {len(each.codes) for each in (*table.verdicts.values(), *table.numbers.values())} == {
+        len(ids)
+    }
     if "log/all.txt" in result.parts.native:
         chunks = result.parts.native["log/all.txt"].read_text().split("|")
         assert [chunk.partition("=")[0] for chunk in chunks if not chunk.startswith("bad")] == ids

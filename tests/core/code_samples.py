@@ -21,4 +21,7 @@ def average(report, key):
 
 
 def grader_text(name, score):
-    return f"class {name}(Grader):\n    def grade(self, sample):\n        return Grade(score={score})\n"
+    return (
+        f"class {name}(Grader):\n    def grade(self, sample):\n        return "
+        f"Grade(score={score})\n"
+    )

@@ -63,7 +63,9 @@ def write_lines(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogatepass")
+        path.write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogatepass"
+        )
         return path
 
     return write
@@ -83,12 +85,24 @@ def record():
 @pytest.fixture
 def run_lines(tmp_path, write_lines, registry):
     def run(
-        records: Iterable[Any], *, output: str = "out", strict: bool = False, using: Any = None, **suite: Any
+        records: Iterable[Any],
+        *,
+        output: str = "out",
+        strict: bool = False,
+        using: Any = None,
+        **suite: Any,
     ) -> Any:
         path = write_lines(records) if not isinstance(records, Path) else records
-        content = {"name": "toys", "graders": {"quality": "toy"}, "reports": [], "reader": "jsonl"} | suite
+        content = {
+            "name": "toys",
+            "graders": {"quality": "toy"},
+            "reports": [],
+            "reader": "jsonl",
+        } | suite
         content.setdefault("target", {"paths": [str(path)]})
-        return gradestack.run(content, output=tmp_path / output, strict=strict, registry=using or registry)
+        return gradestack.run(
+            content, output=tmp_path / output, strict=strict, registry=using or registry
+        )
 
     return run
 
@@ -101,7 +115,9 @@ def small_shards(monkeypatch):
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    """Return a function that makes a run, whose disk is full from the n-th piece of rows on, and gives its error."""
+    """Return a function that makes a run, whose disk is full from the n-th piece of rows on, and
+    gives its error.
+    """
 
     def stopped(pieces: int, run: Callable[[], object]) -> DataError:
         append, left = GrowingFile.append, [pieces]
@@ -213,8 +229,15 @@ def spawn(tmp_path):
         program: Sequence[str] = ("-m", "gradestack.cli"),
         **variables: str,
     ) -> Said:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("GRADESTACK", "COV_"))}
-        places = [*map(str, paths), *(str(ROOT / part) for part in ("core", "plugins", "templates"))]
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GRADESTACK", "COV_"))
+        }
+        places = [
+            *map(str, paths),
+            *(str(ROOT / part) for part in ("core", "plugins", "templates")),
+        ]
         environment |= {"PYTHONPATH": os.pathsep.join(places), "COLUMNS": "120"} | variables
         done = subprocess.run(
             [sys.executable, *program, *map(str, arguments)],
@@ -232,9 +255,13 @@ def spawn(tmp_path):
 
 @pytest.fixture
 def distribution(tmp_path):
-    """Return a function that writes an installed distribution by hand and returns its folder, for PYTHONPATH."""
+    """Return a function that writes an installed distribution by hand and returns its folder, for
+    PYTHONPATH.
+    """
 
-    def write(name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0") -> Path:
+    def write(
+        name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0"
+    ) -> Path:
         site = tmp_path / f"site-{name}"
         info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)

@@ -12,13 +12,19 @@ def data(test_file, name):
 
 
 def some_of(cases, every):
-    """Have one case of so many (of several arguments: a list or tuple) in each run, the others in `make proofs`."""
+    """Have one case of so many (of several arguments: a list or tuple) in each run, the others in
+    `make proofs`.
+    """
     params = [
-        case if hasattr(case, "marks") else pytest.param(*(case if type(case) in {list, tuple} else [case]))
+        case
+        if hasattr(case, "marks")
+        else pytest.param(*(case if type(case) in {list, tuple} else [case]))
         for case in cases
     ]
     return [
-        each if number % every == 0 else pytest.param(*each.values, id=each.id, marks=pytest.mark.proof)
+        each
+        if number % every == 0
+        else pytest.param(*each.values, id=each.id, marks=pytest.mark.proof)
         for number, each in enumerate(params)
     ]
 
@@ -29,7 +35,11 @@ def at(found, path):
             found = found[int(name) if isinstance(found, list) else name]
         else:
             found = getattr(found, name)
-    return [list(each) if isinstance(each, tuple) else each for each in found] if isinstance(found, tuple) else found
+    return (
+        [list(each) if isinstance(each, tuple) else each for each in found]
+        if isinstance(found, tuple)
+        else found
+    )
 
 
 def read(report, name="summary.json"):
@@ -41,7 +51,9 @@ def ids(report):
 
 
 def files_but_headers(place):
-    """Return the content of every file below a directory but what may differ between runs, by relative path."""
+    """Return the content of every file below a directory but what may differ between runs, by
+    relative path.
+    """
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
         for path in sorted(place.rglob("*"))

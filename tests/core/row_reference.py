@@ -1,4 +1,6 @@
-"""Rows spelled out key by key, slowly and apart from the code under test, and ways to compare them."""
+"""Rows spelled out key by key, slowly and apart from the code under test, and ways to
+compare them.
+"""
 
 import enum
 import json
@@ -14,7 +16,10 @@ from gradestack.rows.write import RowWriter
 
 
 def pure(value):
-    """Return a value as data: objects become mappings without absent fields, NaN and infinities texts."""
+    """Return a value as data.
+
+    Objects become mappings without absent fields, NaN and infinities texts.
+    """
     if isinstance(value, enum.Enum):
         return pure(value.value)
     if isinstance(value, msgspec.Struct) or attrs.has(type(value)):
@@ -32,18 +37,29 @@ def pure(value):
 
 def only(given):
     """Return a mapping without what says nothing."""
-    return {key: value for key, value in given.items() if value not in (None, "", {}, []) or value is False}
+    return {
+        key: value
+        for key, value in given.items()
+        if value not in (None, "", {}, []) or value is False
+    }
 
 
 def reason_of(reason):
-    said = {"code": reason.code, **only({name: getattr(reason, name) for name in ("pointer", "subject", "message")})}
+    said = {
+        "code": reason.code,
+        **only({name: getattr(reason, name) for name in ("pointer", "subject", "message")}),
+    }
     values = {name: getattr(reason, name) for name in ("expected", "actual")}
     return said | {name: pure(value) for name, value in values.items() if value is not ABSENT}
 
 
 def shared_of(graded):
     found = only({name: pure(getattr(graded, name)) for name in ("counts", "parts")})
-    found |= {name: getattr(graded, name) for name in ("label", "gold") if getattr(graded, name) is not None}
+    found |= {
+        name: getattr(graded, name)
+        for name in ("label", "gold")
+        if getattr(graded, name) is not None
+    }
     if graded.reasons:
         found["reasons"] = [reason_of(reason) for reason in graded.reasons]
     if graded.fault is not None:
@@ -60,7 +76,9 @@ def item_of(item):
 
 def grade_of(grade):
     fault = grade.fault
-    named = {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
+    named = (
+        {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
+    )
     found = {
         **shared_of(grade),
         "score": 0.0 if grade.score is None else grade.score,
@@ -74,7 +92,11 @@ def grade_of(grade):
 
 def chat_call(call):
     arguments = call.raw_arguments if call.raw_arguments is not None else pure(call.arguments)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
 
 
 def message_of(message):
@@ -82,7 +104,9 @@ def message_of(message):
     if message.tool_calls:
         found["tool_calls"] = [chat_call(call) for call in message.tool_calls]
     names = ("name", "tool_call_id")
-    return found | {name: getattr(message, name) for name in names if getattr(message, name) is not None}
+    return found | {
+        name: getattr(message, name) for name in names if getattr(message, name) is not None
+    }
 
 
 def made_calls_of(sample):
@@ -99,7 +123,9 @@ def calls_of(calls):
     for call in calls or ():
         row = {"name": call.name, "arguments": pure(call.arguments)}
         row |= (
-            {"raw_arguments": call.raw_arguments} if call.arguments is None and call.raw_arguments is not None else {}
+            {"raw_arguments": call.raw_arguments}
+            if call.arguments is None and call.raw_arguments is not None
+            else {}
         )
         error = getattr(call, "error", None)  # expected ones have none
         found.append(row | ({} if error is None else {"error": error}))
@@ -189,7 +215,10 @@ def ordered(pairs):
 
 
 def parsed(line):
-    """Return the data of a line, checked for its form: one line of UTF-8, keys sorted at every level."""
+    """Return the data of a line, checked for its form.
+
+    One line of UTF-8, keys sorted at every level.
+    """
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
 
@@ -204,7 +233,9 @@ def row_bytes(sample, grades, main, *, passed=None, submissions=None):
     line, _, kept = line_and_kept(sample, grades, main, success=success, submissions=submissions)
     for key, grade in grades.items():
         if kept[key] is not grade:
-            raise (RecursionError if kept[key].fault.code == "too_deep" else TypeError)(kept[key].fault.message)
+            raise (RecursionError if kept[key].fault.code == "too_deep" else TypeError)(
+                kept[key].fault.message
+            )
     return line
 
 
@@ -219,9 +250,14 @@ class Always:
         return self.verdict
 
 
-def line_and_kept(sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False):
+def line_and_kept(
+    sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False
+):
     writer = RowWriter(
-        main=main, success=success, signatures=signatures or dict.fromkeys(grades, "toy 1"), strict=strict
+        main=main,
+        success=success,
+        signatures=signatures or dict.fromkeys(grades, "toy 1"),
+        strict=strict,
     )
     data, (written,) = writer.recorded([sample])
     if written is not sample:  # what graders would say of it

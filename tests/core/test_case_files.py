@@ -8,7 +8,11 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "case_files.yaml")
 
-RECORD = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f"}]}
+RECORD = {
+    "id": "a",
+    "expected": [{"name": "f", "arguments": {"x": 1}}],
+    "predicted": [{"name": "f"}],
+}
 CASE = {"name": "half", "records": [RECORD], "grader": "tau_partial"}
 RIGHT = DATA["right"]
 
@@ -17,7 +21,9 @@ RIGHT = DATA["right"]
 def checked(tmp_path):
     def check(*cases, text=None):
         (tmp_path / "deep").mkdir(exist_ok=True)
-        (tmp_path / "deep/few.yaml").write_text(yaml.safe_dump(list(cases)) if text is None else text)
+        (tmp_path / "deep/few.yaml").write_text(
+            yaml.safe_dump(list(cases)) if text is None else text
+        )
         for case in testing.cases(tmp_path):
             testing.check_case(case)
 
@@ -28,10 +34,25 @@ def test_a_right_expectation_holds(checked):
     checked(
         CASE | RIGHT | {"profile": ["documented", "upstream"]},
         DATA["a_right_expectation_holds"],
-        {"name": "\ud800", "files": {"x.jsonl": [RECORD]}, "grader": "tau_partial", "grades": {"score": 0.4}},
+        {
+            "name": "\ud800",
+            "files": {"x.jsonl": [RECORD]},
+            "grader": "tau_partial",
+            "grades": {"score": 0.4},
+        },
         DATA["a_right_expectation_holds_2"],
-        {"name": "option", "records": [RECORD], "grader": {"kind": "tau_partial", "a": 1}, "refused": "unknown key"},
-        {"name": "data", "records": ["{"], "grader": "tau_partial", "refused": "no record could be read"},
+        {
+            "name": "option",
+            "records": [RECORD],
+            "grader": {"kind": "tau_partial", "a": 1},
+            "refused": "unknown key",
+        },
+        {
+            "name": "data",
+            "records": ["{"],
+            "grader": "tau_partial",
+            "refused": "no record could be read",
+        },
     )
 
 
@@ -66,7 +87,10 @@ def test_what_else_is_wrong_with_a_case(checked, change, line):
 
 
 def test_all_that_failed_is_listed(checked):
-    with pytest.raises(AssertionError, match=r"few.yaml: half \(documented\): .*\n.*few.yaml: half \(upstream\): .*"):
+    with pytest.raises(
+        AssertionError,
+        match=r"few.yaml: half \(documented\): .*\n.*few.yaml: half \(upstream\): .*",
+    ):
         checked(CASE | {"profile": ["documented", "upstream"], "grades": {"score": 1}})
 
 
@@ -77,7 +101,10 @@ def test_all_that_failed_is_listed(checked):
         ([CASE | {"grades": {}, "figures": {}}], "must expect something"),
         ([CASE | RIGHT | {"refused": "x"}], "must expect something"),
         ([CASE | RIGHT | {"files": {}}], "half: needs either records or files"),
-        ([{"name": "half", "grader": "tau_partial"} | RIGHT], "half: needs either records or files"),
+        (
+            [{"name": "half", "grader": "tau_partial"} | RIGHT],
+            "half: needs either records or files",
+        ),
         ([{"name": "s", "records": [RECORD], "grades": [{"score": 1}]}], "s: without grader"),
         ([CASE | RIGHT, CASE | RIGHT], "deep/few.yaml: case 2 needs a name of its own"),
         (["x"], "deep/few.yaml: case 1 needs a name of its own"),

@@ -38,7 +38,9 @@ def test_a_row_shows_the_calls_that_were_recorded(suite, rows):
 
 
 def test_a_strict_run_refuses_a_changed_sample(suite):
-    with pytest.raises(PluginError, match=r"grader 'g' \(changes\.py:invents\) changes samples") as caught:
+    with pytest.raises(
+        PluginError, match=r"grader 'g' \(changes\.py:invents\) changes samples"
+    ) as caught:
         gradestack.run(suite, output="out", allow_code=True, strict=True)
     assert caught.value.problems[0].startswith("runs.jsonl:1: ")
 
@@ -53,7 +55,9 @@ def late(sample):
 
 def test_beyond_the_first_samples_only_a_strict_run_looks(suite, tmp_path):
     (tmp_path / "changes.py").write_text(LATE)
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps({**RECORD, "id": str(n)}) + "\n" for n in range(1000)))
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(json.dumps({**RECORD, "id": str(n)}) + "\n" for n in range(1000))
+    )
     suite = {**suite, "graders": {"g": "changes.py:late"}}
     assert gradestack.run(suite, output="out", allow_code=True).summary["warnings"] == []
     with pytest.raises(PluginError, match="changes samples") as caught:

@@ -1,4 +1,7 @@
-"""Twice the tasks, twice the work: what grows with the square of its input is never done for a large one."""
+"""Twice the tasks, twice the work.
+
+What grows with the square of its input is never done for a large one.
+"""
 
 import json
 import random
@@ -15,7 +18,10 @@ MOST = 2.5
 
 
 def grows(work, small):
-    """Return how much more processor time twice as much takes: the least of three trials, as others may disturb."""
+    """Return how much more processor time twice as much takes.
+
+    The least of three trials, as others may disturb.
+    """
     found = []
     for _ in range(3):
         times = []
@@ -32,17 +38,29 @@ def grows(work, small):
 def logged(rng, task):
     """Return a conversation with a few calls, some of which fail."""
     calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": rng.choice("fgh"), "arguments": f'{{"q": {n}}}'}}
+        {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": rng.choice("fgh"), "arguments": f'{{"q": {n}}}'},
+        }
         for n in range(rng.randrange(1, 4))
     ]
-    answers = [{"role": "tool", "tool_call_id": c["id"], "content": rng.choice(["ok", "Error: no"])} for c in calls]
-    asked, called = {"role": "user", "content": f"do {task}"}, {"role": "assistant", "content": None}
+    answers = [
+        {"role": "tool", "tool_call_id": c["id"], "content": rng.choice(["ok", "Error: no"])}
+        for c in calls
+    ]
+    asked, called = (
+        {"role": "user", "content": f"do {task}"},
+        {"role": "assistant", "content": None},
+    )
     said = {"role": "assistant", "content": "Done."}
     return {"id": f"t{task}", "messages": [asked, called | {"tool_calls": calls}, *answers, said]}
 
 
 def called(rng, task):
-    expected, made = ([{"name": each, "arguments": {"n": task % 5}}] for each in ("f", rng.choice("fg")))
+    expected, made = (
+        [{"name": each, "arguments": {"n": task % 5}}] for each in ("f", rng.choice("fg"))
+    )
     return {"id": f"t{task}", "expected": expected, "predicted": made}
 
 
@@ -56,13 +74,17 @@ def graded(tmp_path):
             lines = (json.dumps(record(rng, task)) + "\n" for task in range(size))
             (tmp_path / f"{name}{size}.jsonl").write_text("".join(lines))
             given = tmp_path / f"{name}{size}.jsonl"
-            gradestack.grade_files(given, output=tmp_path / f"{name}{size}", overrides=["reports=[]"])
+            gradestack.grade_files(
+                given, output=tmp_path / f"{name}{size}", overrides=["reports=[]"]
+            )
         return tmp_path / f"a{size}", tmp_path / f"b{size}"
 
     return grade
 
 
-@pytest.mark.parametrize(("record", "size"), some_of([pytest.param(called, 500), pytest.param(logged, 500)], 2))
+@pytest.mark.parametrize(
+    ("record", "size"), some_of([pytest.param(called, 500), pytest.param(logged, 500)], 2)
+)
 def test_runs_are_compared_in_time_by_their_tasks(graded, record, size):
     """With the figures of the headline, which are computed without each task in turn."""
     runs = {each: graded(record, each) for each in (size, 2 * size)}

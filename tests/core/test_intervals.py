@@ -6,7 +6,17 @@ from collections import Counter
 
 import pytest
 
-from gradestack import Aggregator, Estimate, Figure, Grade, Key, interval, jackknife, ratio, t_quantile
+from gradestack import (
+    Aggregator,
+    Estimate,
+    Figure,
+    Grade,
+    Key,
+    interval,
+    jackknife,
+    ratio,
+    t_quantile,
+)
 from gradestack.estimates import again, ends
 from gradestack.grading.metrics import figures_of, grades_of
 from gradestack.table import Table, Wanted
@@ -16,9 +26,14 @@ DATA = data(__file__, "intervals.yaml")
 
 
 def defined(figure, tasks):
-    """Return a figure and its standard error, written out: every task left out once, sums in floats."""
+    """Return a figure and its standard error, written out.
+
+    Every task left out once, sums in floats.
+    """
     count, whole = len(tasks), figure(tasks)
-    pseudo = [count * whole - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)]
+    pseudo = [
+        count * whole - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)
+    ]
     mean = sum(pseudo) / count
     return whole, math.sqrt(sum((each - mean) ** 2 for each in pseudo) / (count - 1) / count)
 
@@ -65,10 +80,15 @@ def test_what_is_undefined_without_a_task_has_no_standard_error():
 
     assert jackknife(figures, {(1, 1): 1, (0, 0): 1}, 2)["mean"] == Estimate(1.0, None, 2)
     assert jackknife(figures, {(1, 1): 1}, 2)["mean"] == Estimate(1.0, None, 1)
-    assert jackknife(figures, {}, 2) == {"mean": Estimate(None, None, 0), "other": Estimate(None, None, 0)}
+    assert jackknife(figures, {}, 2) == {
+        "mean": Estimate(None, None, 0),
+        "other": Estimate(None, None, 0),
+    }
 
 
-@pytest.mark.parametrize(("value", "stderr", "clusters", "expected", "method"), DATA["worked_examples"])
+@pytest.mark.parametrize(
+    ("value", "stderr", "clusters", "expected", "method"), DATA["worked_examples"]
+)
 def test_worked_examples(value, stderr, clusters, expected, method):
     """A reward, a reliability, a partial score; all pass, nearly all, none."""
     low, high, found = ends(value, stderr, clusters)
@@ -86,13 +106,17 @@ def test_the_ends_are_those_of_the_formulas():
     )
     middle, root = 0.3 + q * q / 100, q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
     whole = 1 + q * q / 50
-    assert ends(0.3, 0.0, 50)[:2] == pytest.approx(((middle - root) / whole, (middle + root) / whole), rel=1e-12)
+    assert ends(0.3, 0.0, 50)[:2] == pytest.approx(
+        ((middle - root) / whole, (middle + root) / whole), rel=1e-12
+    )
 
 
 def test_figures_that_are_no_shares_have_a_plain_interval():
     for value, share in ((0.5, False), (1.5, True), (-0.5, True)):
         low, high, method = ends(value, 0.1, 10, share=share)
-        assert (low, high) == pytest.approx((value - 0.1 * 2.2621571628, value + 0.1 * 2.2621571628), rel=1e-9)
+        assert (low, high) == pytest.approx(
+            (value - 0.1 * 2.2621571628, value + 0.1 * 2.2621571628), rel=1e-9
+        )
         assert method == "t"
 
 
@@ -116,14 +140,21 @@ def test_where_there_is_no_interval_the_reason_stands(estimate, reason):
 
 def test_an_interval_says_of_what_it_is():
     found = interval(Estimate(0.5, 0.1, 10), 40, confidence=0.9)
-    assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (40, 10, 0.9, "logit_t")
+    assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (
+        40,
+        10,
+        0.9,
+        "logit_t",
+    )
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 10, 49, 199, 999, 1000, 1001, 5000, 10**6, 10**9])
 @pytest.mark.parametrize("probability", [0.025, 0.5, 0.6, 0.9, 0.975, 0.995, 0.9995])
 def test_quantiles_are_those_of_scipy(df, probability):
     stats = pytest.importorskip("scipy.stats")
-    assert t_quantile(probability, df) == pytest.approx(float(stats.t.ppf(probability, df)), rel=1e-10, abs=1e-12)
+    assert t_quantile(probability, df) == pytest.approx(
+        float(stats.t.ppf(probability, df)), rel=1e-10, abs=1e-12
+    )
 
 
 class Share(Aggregator):
@@ -156,10 +187,15 @@ def test_figures_stand_with_their_intervals():
 
 def test_models_stand_apart_and_together():
     found = figures(
-        *[(Key(id=task, model=model), score) for model, task, score in (("m", "a", 1), ("n", "a", 0), ("n", "b", 0))]
+        *[
+            (Key(id=task, model=model), score)
+            for model, task, score in (("m", "a", 1), ("n", "a", 0), ("n", "b", 0))
+        ]
     )
     assert (found["clusters"], found["n"]) == (2, 3)
-    assert [(model, each["share"], each["clusters"]) for model, each in found["models"].items()] == [
+    assert [
+        (model, each["share"], each["clusters"]) for model, each in found["models"].items()
+    ] == [
         ("m", 1.0, 1),
         ("n", 0.0, 2),
     ]
@@ -209,15 +245,30 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     assert (cut["low"], cut["high"]) == (0.0, plain["high"])
     wider, narrower = again(cut, 1.5, 0.99), again(cut, 1.5, 0.5)
     assert wider["low"] == 0.0
-    assert wider["high"] == pytest.approx(interval(few, 3, share=False, confidence=0.99)["high"], rel=1e-9)
-    assert narrower["high"] == pytest.approx(interval(few, 3, share=False, confidence=0.5)["high"], rel=1e-9)
-    assert narrower["low"] == pytest.approx(interval(few, 3, share=False, confidence=0.5)["low"], rel=1e-9)
+    assert wider["high"] == pytest.approx(
+        interval(few, 3, share=False, confidence=0.99)["high"], rel=1e-9
+    )
+    assert narrower["high"] == pytest.approx(
+        interval(few, 3, share=False, confidence=0.5)["high"], rel=1e-9
+    )
+    assert narrower["low"] == pytest.approx(
+        interval(few, 3, share=False, confidence=0.5)["low"], rel=1e-9
+    )
     assert again(plain, 1.5, 0.95)["low"] == pytest.approx(plain["low"], rel=1e-12)
     assert interval(few, 3, share=False, least=-10.0) == plain
 
 
-NEAR = [(1 / 70 / 50, 1 / 70 / 50, 50), (0.02, 0.02, 50), (0.98, 0.02, 50), (0.999, 0.001, 1000), (0.95, 0.03, 20)]
-"""Share, standard error and tasks: one task of fifty adds a seventieth, one is passed, one failed; and so on."""
+NEAR = [
+    (1 / 70 / 50, 1 / 70 / 50, 50),
+    (0.02, 0.02, 50),
+    (0.98, 0.02, 50),
+    (0.999, 0.001, 1000),
+    (0.95, 0.03, 20),
+]
+"""Share, standard error and tasks: one task of fifty adds a seventieth, one is passed, one failed.
+
+And so on.
+"""
 
 
 @pytest.mark.parametrize(("value", "stderr", "clusters"), NEAR)
@@ -240,21 +291,34 @@ def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, 
 def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
     of = Estimate(4.0, 0.9, 12, skewness=1.3, kurtosis=2.0)
     amount = interval(of, 12, share=False, amount=True)
-    assert again(amount, 4.0, confidence) == interval(of, 12, share=False, amount=True, confidence=confidence)
+    assert again(amount, 4.0, confidence) == interval(
+        of, 12, share=False, amount=True, confidence=confidence
+    )
     for value, stderr, clusters in NEAR:
         near = Estimate(value, stderr, clusters)
-        found, expected = again(interval(near, 9), value, confidence), interval(near, 9, confidence=confidence)
-        assert found == {**expected, "low": pytest.approx(expected["low"]), "high": pytest.approx(expected["high"])}
+        found, expected = (
+            again(interval(near, 9), value, confidence),
+            interval(near, 9, confidence=confidence),
+        )
+        assert found == {
+            **expected,
+            "low": pytest.approx(expected["low"]),
+            "high": pytest.approx(expected["high"]),
+        }
 
 
 def amount_of(*values):
-    return jackknife(lambda n, total: {"mean": total / n}, Counter((1, value) for value in values), 2)["mean"]
+    return jackknife(
+        lambda n, total: {"mean": total / n}, Counter((1, value) for value in values), 2
+    )["mean"]
 
 
 def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
     """Hall's interval, of moments that are scipy's skew and kurtosis with bias=False."""
     of = amount_of(100.0, 120.0, 140.0, 150.0, 180.0, 200.0, 240.0, 900.0)
-    assert (of.skewness, of.kurtosis) == pytest.approx((2.6701360536337466, 7.319153766768089), rel=1e-12)
+    assert (of.skewness, of.kurtosis) == pytest.approx(
+        (2.6701360536337466, 7.319153766768089), rel=1e-12
+    )
     found = interval(of, 8, share=False, amount=True)
     assert found["method"] == "skewed_t"
     assert found["df"] == 1

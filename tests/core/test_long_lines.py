@@ -32,10 +32,16 @@ finally:
     print("peak", next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 GIVEN_BACK = {"MALLOC_TRIM_THRESHOLD_": "131072"}
-"""Freed memory goes back to the system at once. Whether glibc keeps the pieces of a line that was put together, all in
-all as long as the line, differs from one version of Python to another."""
+"""Freed memory goes back to the system at once.
+
+Whether glibc keeps the pieces of a line that was put together, all in all as long as the line,
+differs from one version of Python to another.
+"""
 PROCESS = Path("/proc/self/status")
-"""Where the system says what a process took; what resource says is at least what the process before it took."""
+"""Where the system says what a process took.
+
+What resource says is at least what the process before it took.
+"""
 
 
 @pytest.fixture
@@ -59,9 +65,20 @@ SMALL = {"id": "small", "expected": "x", "predicted": "x"}
 
 @pytest.mark.parametrize(
     ("form", "more"),
-    some_of([*(pytest.param(form, ()) for form in FORMS), pytest.param("an answer", ("--set", "reports=[]"))], 4),
+    some_of(
+        [
+            *(pytest.param(form, ()) for form in FORMS),
+            pytest.param("an answer", ("--set", "reports=[]")),
+        ],
+        4,
+    ),
 )
 def test_a_line_that_is_one_long_text_takes_a_few_times_its_size_at_most(peak, form, more):
-    """Read, graded and written as a row that may hold the text three times, which is read back for pages."""
+    """Read, graded and written as a row that may hold the text three times, which is read back for
+    pages.
+    """
     usual = peak("usual.jsonl", [SMALL], *more)
-    assert peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - usual <= 4 * SIZE + WOBBLE
+    assert (
+        peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - usual
+        <= 4 * SIZE + WOBBLE
+    )

@@ -60,7 +60,9 @@ def test_absent_is_false_and_stays_itself():
 WHOLE = Sample(
     id="a",
     calls=(ToolCall(name="f", arguments={"x": [1]}, status="ok", seconds=1.5),),
-    expected=Expectation(calls=(ExpectedCall(name="f", rules={"x": Rule(any_of=(1, "1"))}, optional=True),)),
+    expected=Expectation(
+        calls=(ExpectedCall(name="f", rules={"x": Rule(any_of=(1, "1"))}, optional=True),)
+    ),
     usage=Usage(requests=1),
     trace={"trace_id": "t"},
 )
@@ -71,7 +73,9 @@ def test_native_data_does_not_take_part_in_equality():
     assert replace(WHOLE, native=object()) == replace(WHOLE, native=object())
     assert "native=" not in repr(replace(WHOLE, native=object()))
     source = Source(file="f")
-    assert BadRecord(source=source, reason="r", native=1) == BadRecord(source=source, reason="r", native=2)
+    assert BadRecord(source=source, reason="r", native=1) == BadRecord(
+        source=source, reason="r", native=2
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,10 +103,15 @@ def test_samples_survive_pickling():
 def test_made_calls_may_be_given_as_expected_ones():
     """Name and arguments are taken, and the text of arguments only where there are none."""
     made = (
-        ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2),
+        ToolCall(
+            name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2
+        ),
         ToolCall(name="g", arguments=None, raw_arguments="{"),
     )
-    wanted = (ExpectedCall(name="f", arguments={"x": 1}), ExpectedCall(name="g", arguments=None, raw_arguments="{"))
+    wanted = (
+        ExpectedCall(name="f", arguments={"x": 1}),
+        ExpectedCall(name="g", arguments=None, raw_arguments="{"),
+    )
     assert Expectation(calls=made).calls == wanted
     assert Expectation(calls=wanted).calls is wanted
     assert replace(Expectation(), calls=made).calls == wanted
@@ -115,7 +124,10 @@ def test_a_plain_call_is_a_name_and_arguments_to_compare(call, plain):
 
 @pytest.mark.parametrize(
     ("source", "text"),
-    [(Source(file="f.json", ordinal=3), "f.json record 3"), (Source(file="f.jsonl", ordinal=3, line=4), "f.jsonl:4")],
+    [
+        (Source(file="f.json", ordinal=3), "f.json record 3"),
+        (Source(file="f.jsonl", ordinal=3, line=4), "f.jsonl:4"),
+    ],
 )
 def test_a_source_reads_as_a_place(source, text):
     assert str(source) == text
@@ -123,23 +135,35 @@ def test_a_source_reads_as_a_place(source, text):
 
 def test_skipped_says_why_and_has_no_score():
     grade = skipped("no_tools", "the record has no tools")
-    assert (grade.outcome, grade.score, grade.rationale) == (Outcome.SKIPPED, None, "the record has no tools")
+    assert (grade.outcome, grade.score, grade.rationale) == (
+        Outcome.SKIPPED,
+        None,
+        "the record has no tools",
+    )
     assert grade.reasons == (Reason(code="no_tools", message="the record has no tools"),)
 
 
 def test_failed_carries_its_fault():
     fault = Fault(category="data", code="x")
-    assert (failed(fault).outcome, failed(fault).score, failed(fault).fault) == (Outcome.FAILED, None, fault)
+    assert (failed(fault).outcome, failed(fault).score, failed(fault).fault) == (
+        Outcome.FAILED,
+        None,
+        fault,
+    )
     assert failed(fault).rationale == "x"
     assert failed(replace(fault, message="m")).rationale == "m"
 
 
-@pytest.mark.parametrize("grade", [Grade(score=0.5), Grade(score=-3), Grade(score=1e100), skipped("x", "y")])
+@pytest.mark.parametrize(
+    "grade", [Grade(score=0.5), Grade(score=-3), Grade(score=1e100), skipped("x", "y")]
+)
 def test_sound_grades_pass(grade):
     assert check_grade(grade) is None
 
 
-@pytest.mark.parametrize(("grade", "problem"), [*DATA["broken_grades"], ({"score": 10**400}, "too large")])
+@pytest.mark.parametrize(
+    ("grade", "problem"), [*DATA["broken_grades"], ({"score": 10**400}, "too large")]
+)
 def test_broken_grades_are_told_apart(grade, problem):
     outcome = grade.get("outcome", "graded")
     outcome = Outcome(outcome) if outcome in {*map(str, Outcome)} else outcome

@@ -1,4 +1,7 @@
-"""A package that breaks the contract in every way we know: what is said of it; and nobody else's figures change."""
+"""A package that breaks the contract in every way we know: what is said of it.
+
+And nobody else's figures change.
+"""
 
 import json
 import re
@@ -10,18 +13,25 @@ import yaml
 ROOT = Path(__file__).parents[2]
 WAYS = yaml.safe_load((ROOT / "tests/third_party/gradestack-nasty/ways.yaml").read_text())
 HEAD = "from gradestack import *\nfrom gradestack import hookimpl, Component\n"
-HOOK = "\n@hookimpl\ndef gradestack_components():\n    return [Component(*each) for each in OFFERS]\n"
+HOOK = (
+    "\n@hookimpl\ndef gradestack_components():\n    return [Component(*each) for each in OFFERS]\n"
+)
 CALL = {"name": "book", "arguments": {"city": "Oslo", "seats": 2}}
 OTHER = {"name": "book", "arguments": {"city": "Bergen", "seats": 2}}
 RECORDS = [
-    {"id": f"t{n}", "expected": [CALL], "predicted": [CALL if n % 3 else OTHER], "facets": {"n": n}} for n in range(12)
+    {"id": f"t{n}", "expected": [CALL], "predicted": [CALL if n % 3 else OTHER], "facets": {"n": n}}
+    for n in range(12)
 ]
 
 
 def installed(way, distribution, *, documented=False):
     offers = [each.split() for each in way.get("offers", ["grader bad Bad"])]
     targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
-    code = re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"]) if documented else way["code"]
+    code = (
+        re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"])
+        if documented
+        else way["code"]
+    )
     text = f"{HEAD}{code}\nOFFERS = {targets}\n{HOOK}"
     return distribution("gradestack-nasty", {"nasty": "nasty_one"}, {"nasty_one": text})
 
@@ -40,18 +50,35 @@ def plain():
 
 
 CASES = [
-    pytest.param(way, engine, id=f"{way['name']}, {engine}", marks=[pytest.mark.proof] if number or at % 8 else [])
+    pytest.param(
+        way,
+        engine,
+        id=f"{way['name']}, {engine}",
+        marks=[pytest.mark.proof] if number or at % 8 else [],
+    )
     for at, way in enumerate(WAYS)
     for number, engine in enumerate(way.get("engines", ["serial", "processes", "dask"]))
 ]
 
 
 @pytest.mark.parametrize(("way", "engine"), CASES)
-def test_what_breaks_is_named_and_costs_nobody_else(spawn, distribution, tmp_path, plain, way, engine):
+def test_what_breaks_is_named_and_costs_nobody_else(
+    spawn, distribution, tmp_path, plain, way, engine
+):
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
-    arguments = way.get("run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"])
+    arguments = way.get(
+        "run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"]
+    )
     engines = ["--engine", engine, *([] if engine == "serial" else ["--workers", 2])]
-    done = spawn("grade", "runs.jsonl", *arguments, *engines, "-o", "out", paths=[installed(way, distribution)])
+    done = spawn(
+        "grade",
+        "runs.jsonl",
+        *arguments,
+        *engines,
+        "-o",
+        "out",
+        paths=[installed(way, distribution)],
+    )
     said = f"{done.out}{done.err}"
     assert done.code == way.get("exit", 0), said
     assert "Traceback" not in said
@@ -64,7 +91,11 @@ def test_what_breaks_is_named_and_costs_nobody_else(spawn, distribution, tmp_pat
 
 
 FOUND = [
-    pytest.param(way, id=way["name"], marks=[pytest.mark.proof] if number % 16 or "longer" in way["kit"] else [])
+    pytest.param(
+        way,
+        id=way["name"],
+        marks=[pytest.mark.proof] if number % 16 or "longer" in way["kit"] else [],
+    )
     for number, way in enumerate(way for way in WAYS if "kit" in way)
 ]
 """What is wrong only now and then, or ends the process, the kit cannot find."""
@@ -75,18 +106,24 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
     reader = ["--reader", "bad"] if way.get("offers") == ["reader bad Bad"] else []
     site = installed(way, distribution, documented=True)
-    done = spawn("plugins", "check", "gradestack-nasty", "--on", "runs.jsonl", *reader, paths=[site])
+    done = spawn(
+        "plugins", "check", "gradestack-nasty", "--on", "runs.jsonl", *reader, paths=[site]
+    )
     said = f"{done.out}{done.err}"
     assert "Traceback" not in said
     assert done.code == 4, said
-    assert any(way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line), said
+    assert any(
+        way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line
+    ), said
 
 
 def test_report_and_compare_name_a_panel_that_ends_its_process(spawn, distribution, tmp_path):
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
     for out in ("one", "two"):
         assert spawn("grade", "runs.jsonl", "-o", out, "--quiet").code == 0
-    site = installed(next(way for way in WAYS if way["name"] == "a panel that ends its process"), distribution)
+    site = installed(
+        next(way for way in WAYS if way["name"] == "a panel that ends its process"), distribution
+    )
     for arguments in (["report", "one"], ["compare", "one", "two", "-o", "both"]):
         done = spawn(*arguments, paths=[site])
         assert done.code == 4

@@ -1,4 +1,7 @@
-"""Run directories that somebody else wrote, or changed: one clear error with exit code 3, or a page; never a bug."""
+"""Run directories that somebody else wrote, or changed.
+
+One clear error with exit code 3, or a page; never a bug.
+"""
 
 import contextlib
 import json
@@ -18,7 +21,13 @@ def sound(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     call = {"name": "f", "arguments": {}}
     samples = [
-        {"id": str(task), "run": run, "expected": [call], "predicted": [call] * ((task + run) % 2), "input": "do"}
+        {
+            "id": str(task),
+            "run": run,
+            "expected": [call],
+            "predicted": [call] * ((task + run) % 2),
+            "input": "do",
+        }
         for task in range(4)
         for run in range(2)
     ]
@@ -28,7 +37,9 @@ def sound(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize(("name", "change"), some_of(CASES, 4), ids=lambda each: json.dumps(each)[:60])
+@pytest.mark.parametrize(
+    ("name", "change"), some_of(CASES, 4), ids=lambda each: json.dumps(each)[:60]
+)
 def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, name, change):
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -39,7 +50,9 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
     else:
         path = tmp_path / "bad" / f"{name}.json"
         found = json.loads(path.read_text())
-        changed = {key: found[key] | each if key == "metrics" else each for key, each in change.items()}
+        changed = {
+            key: found[key] | each if key == "metrics" else each for key, each in change.items()
+        }
         path.write_text(json.dumps(found | changed))
     gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
     for arguments in (
@@ -48,7 +61,18 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         ("report", "bad", "-o", "pages"),
         ("show", "bad", "0"),
         ("index", "."),
-        ("grade", "r.jsonl", "--set", "graders={g: tool_calls}", "-o", "gated", "--set", gate, "--set", "reports=[]"),
+        (
+            "grade",
+            "r.jsonl",
+            "--set",
+            "graders={g: tool_calls}",
+            "-o",
+            "gated",
+            "--set",
+            gate,
+            "--set",
+            "reports=[]",
+        ),
     ):
         said = command(*arguments)
         assert said.code in (0, 3), (arguments, said)
@@ -67,7 +91,10 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"components": None}))
     with pytest.raises(DataError) as caught:
         load_report(tmp_path / "bad")
-    said = "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; grade the files again"
+    said = (
+        "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; "
+        "grade the files again"
+    )
     assert str(caught.value) == f"{path}: {said}"
 
 
@@ -75,24 +102,36 @@ def test_components_may_lack_options(sound, tmp_path):
     shutil.copytree(sound / "bad", tmp_path / "bad")
     path = tmp_path / "bad" / "header.json"
     path.write_text(path.read_text().replace('"options"', '"other"'))
-    (row,) = gradestack.compare(sound / "good", path.parent, figures=["g.call_figures.f1"]).data["figures"].values()
+    (row,) = (
+        gradestack.compare(sound / "good", path.parent, figures=["g.call_figures.f1"])
+        .data["figures"]
+        .values()
+    )
     assert row["difference"] == 0
 
 
 @pytest.mark.parametrize("key", ["model_name", "run", "sample", "source"])
 @pytest.mark.parametrize("value", some_of(["gone", None, 3, {}], 2))
-def test_an_odd_row_of_a_slim_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, key, value):
+def test_an_odd_row_of_a_slim_run_is_shown_or_refused(
+    sound, tmp_path, command, monkeypatch, key, value
+):
     """Its conversation is looked for in the input, by what the row says of its place."""
     shutil.copy(sound / "r.jsonl", tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert command("grade", "r.jsonl", "--rows", "slim", "-o", "slim", "--set", "reports=[]").code == 0
+    assert (
+        command("grade", "r.jsonl", "--rows", "slim", "-o", "slim", "--set", "reports=[]").code == 0
+    )
     path = tmp_path / "slim/results.jsonl"
     first, *rest = map(json.loads, path.read_text().splitlines())
-    first = {name: each for name, each in first.items() if name != key} | ({} if value == "gone" else {key: value})
+    first = {name: each for name, each in first.items() if name != key} | (
+        {} if value == "gone" else {key: value}
+    )
     path.write_text("".join(json.dumps(row) + "\n" for row in (first, *rest)))
     if key == "source" and value == "gone":
         header = json.loads((tmp_path / "slim/header.json").read_text())
-        (tmp_path / "slim/header.json").write_text(json.dumps({key: header[key] for key in header if key != "inputs"}))
+        (tmp_path / "slim/header.json").write_text(
+            json.dumps({key: header[key] for key in header if key != "inputs"})
+        )
     for arguments in (("report", "slim", "-o", "pages"), ("show", "slim", "0")):
         said = command(*arguments)
         assert said.code in (0, 3), (arguments, said)

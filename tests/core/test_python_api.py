@@ -6,7 +6,16 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, Expectation, Grade, Grader, PluginError, Sample, ToolCall
+from gradestack import (
+    ConfigError,
+    DataError,
+    Expectation,
+    Grade,
+    Grader,
+    PluginError,
+    Sample,
+    ToolCall,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "python_api.yaml")
@@ -37,7 +46,9 @@ def test_the_version_is_the_distributions():
     assert gradestack.__version__ == version("gradestack")
 
 
-@pytest.mark.parametrize("name", ["run", "grade", "grade_files", "load_suite", "load_report", "discover"])
+@pytest.mark.parametrize(
+    "name", ["run", "grade", "grade_files", "load_suite", "load_report", "discover"]
+)
 def test_the_api_is_typed_and_documented(name):
     function = getattr(gradestack, name)
     hints = typing.get_type_hints(function)
@@ -158,7 +169,9 @@ def test_a_raising_grader_object(registry, toys):
 
 def test_samples_that_are_not_json_are_failures(registry):
     odd = Sample(id="a", calls=(ToolCall(name="f", arguments={"x": {1}}),), recorded={"score": 1.0})
-    with gradestack.grade([odd, Sample(id="b", recorded={"score": 1.0})], ["toy"], registry=registry) as report:
+    with gradestack.grade(
+        [odd, Sample(id="b", recorded={"score": 1.0})], ["toy"], registry=registry
+    ) as report:
         assert report.states["toy"] == {"graded": 1, "skipped": 0, "failed": 1, "missing": 0}
 
 
@@ -175,7 +188,9 @@ def test_a_suite_may_be_a_file_or_a_mapping(write_lines, record, registry, tmp_p
     write_lines([record("a", 0.5)])
     suite = tmp_path / "suite.yaml"
     suite.write_text("name: filed\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n")
-    report = gradestack.run(suite, output=tmp_path / "out", overrides=["graders.q.factor=2"], registry=registry)
+    report = gradestack.run(
+        suite, output=tmp_path / "out", overrides=["graders.q.factor=2"], registry=registry
+    )
     assert (report.name, report.metrics["avg_score_attempted"]) == ("filed", 1.0)
     with pytest.raises(ConfigError, match=r"gone\.yaml: no such file"):
         gradestack.run(tmp_path / "gone.yaml", registry=registry)

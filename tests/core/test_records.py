@@ -1,4 +1,6 @@
-"""RecordReader: a format that names its keys and writes sample_of is recognised, cut, numbered and read with care."""
+"""RecordReader: a format that names its keys and writes sample_of is recognised, cut, numbered and
+read with care.
+"""
 
 import json
 import math
@@ -46,7 +48,10 @@ class Quiz(RecordReader):
         if record["answer"] == "deep":
             raise RecursionError
         return Sample(
-            id=self.prefix + str(record["question"]), text=str(record["answer"]), source=source, native=record
+            id=self.prefix + str(record["question"]),
+            text=str(record["answer"]),
+            source=source,
+            native=record,
         )
 
 
@@ -108,7 +113,10 @@ def read(*paths, reader=None):
 
 def told(records):
     texts = [each.reason if isinstance(each, BadRecord) else each.id for each in records]
-    return [(text, each.source.line, each.source.ordinal) for text, each in zip(texts, records, strict=True)]
+    return [
+        (text, each.source.line, each.source.ordinal)
+        for text, each in zip(texts, records, strict=True)
+    ]
 
 
 def sniff(path, reader=Quiz):
@@ -128,7 +136,8 @@ def test_lines_are_numbered_from_one_and_records_from_nought(write):
     lines = write('\n{"question": 1, "answer": 2}\r\n  \n{"question": 2, "answer": 2}')
     assert told(read(lines)) == [("1", 2, 1), ("2", 4, 3)]
     listed = write(
-        '[\n{"question": 1,\n "answer": 2}, {"question": 2, "answer": 2},\n\n{"question": 3, "answer": 2}\n]'
+        '[\n{"question": 1,\n "answer": 2}, {"question": 2, "answer": 2},\n\n{"question": 3, '
+        '"answer": 2}\n]'
     )
     assert told(read(listed)) == [("1", 2, 0), ("2", 3, 1), ("3", 5, 2)]
 
@@ -136,16 +145,29 @@ def test_lines_are_numbered_from_one_and_records_from_nought(write):
 @LAYOUTS
 def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
     records = [quiz(1), 7, None, {"question": 1}, {}, quiz(2, "odd"), quiz(3, "deep"), quiz(4)]
-    assert [text for text, *_ in told(read(write(records, as_list=as_list)))] == DATA["told_beside_a_bad_record"]
+    assert [text for text, *_ in told(read(write(records, as_list=as_list)))] == DATA[
+        "told_beside_a_bad_record"
+    ]
     bad = read(write(records, as_list=as_list))[5]
     assert (bad.native, bad.source.ordinal, bad.source.file) == (quiz(2, "odd"), 5, "quiz.json")
 
 
 def test_a_line_that_is_no_json_is_a_bad_record(write):
     found = told(
-        read(write(["{bad", quiz(1), '{"question": ', "\udcff".encode("utf-8", "surrogatepass").decode("latin1")]))
+        read(
+            write(
+                [
+                    "{bad",
+                    quiz(1),
+                    '{"question": ',
+                    "\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
+                ]
+            )
+        )
     )
-    assert [text.partition(" at ")[0] for text, *_ in found] == DATA["a_line_that_is_no_json_is_a_bad_record"]
+    assert [text.partition(" at ")[0] for text, *_ in found] == DATA[
+        "a_line_that_is_no_json_is_a_bad_record"
+    ]
 
 
 def test_a_document_over_several_lines_is_no_file_of_records(write):
@@ -158,7 +180,11 @@ def test_a_list_that_is_cut_off_gives_what_was_whole(write):
     path = write('[{"question": 1, "answer": 2}, {"question": 2, "ans')
     assert [each.id for each in read(path)[:-1]] == ["1"]
     assert "the list is cut off here" in read(path)[-1].reason
-    assert told(read(write('[{"question": 1, "answer": 2}')))[-1] == ("the list is cut off here", 1, 1)
+    assert told(read(write('[{"question": 1, "answer": 2}')))[-1] == (
+        "the list is cut off here",
+        1,
+        1,
+    )
 
 
 @LAYOUTS
@@ -178,7 +204,8 @@ def test_an_empty_file_has_no_records(write):
 @LAYOUTS
 def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(write, as_list):
     path = write(
-        ['{"question": NaN, "answer": [-Infinity, 123456789012345678901234567890, "\\ud800"]}'], as_list=as_list
+        ['{"question": NaN, "answer": [-Infinity, 123456789012345678901234567890, "\\ud800"]}'],
+        as_list=as_list,
     )
     (sample,) = read(path)
     assert math.isnan(sample.native["question"])
@@ -190,7 +217,10 @@ def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(wri
 def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
     records = [quiz(n, "odd" if n % 7 == 3 else "yes") for n in range(60)]
     records[10:10] = [[1], {"question": 1}]
-    paths = [write(records, as_list=as_list, name="a.json"), write(records[:9], as_list=as_list, name="b.json")]
+    paths = [
+        write(records, as_list=as_list, name="a.json"),
+        write(records[:9], as_list=as_list, name="b.json"),
+    ]
     whole = read(*paths)
     monkeypatch.setattr(SIZE, size)
     shards = pickle.loads(pickle.dumps(shards_of(*paths)))  # noqa: S301 - our own bytes
@@ -222,7 +252,9 @@ def test_a_layout_is_kept_to(write):
         layout = "list"
 
     lines, listed = write([quiz(1)], name="lines"), write([quiz(1)], as_list=True, name="list")
-    assert [[sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)] == DATA["layouts"]
+    assert [
+        [sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)
+    ] == DATA["layouts"]
     assert [each.reason for each in read(listed, reader=Lined())] == [
         'expected an object, found [{"question": 1, "answer": "yes"}]'
     ]
@@ -232,7 +264,10 @@ def test_a_layout_is_kept_to(write):
 
 @LAYOUTS
 def test_a_file_is_recognised_by_its_first_records(write, as_list):
-    """All keys and any others; what cannot be decoded hides nothing, objects of another format nearly everything."""
+    """All keys and any others.
+
+    What cannot be decoded hides nothing, objects of another format nearly everything.
+    """
     assert sniff(write([quiz(1) | {"more": 1}], as_list=as_list)) == 0.9
     assert sniff(write([{"question": 1}, 3, []], as_list=as_list)) == 0.0
     assert sniff(write([{"other": 1}, quiz(1)], as_list=as_list)) == 0.3
@@ -255,7 +290,9 @@ def test_a_record_that_says_nothing_leaves_it_to_the_next(write):
 @pytest.mark.parametrize("ours", [False, True])
 def test_a_record_longer_than_the_head_is_read_whole(write, tmp_path, as_list, ours):
     """If it can be; else the names at its beginning tell."""
-    path = write([{"question": "q", "note": "x" * HEAD, "answer" if ours else "reply": 1}], as_list=as_list)
+    path = write(
+        [{"question": "q", "note": "x" * HEAD, "answer" if ours else "reply": 1}], as_list=as_list
+    )
     assert sniff(path) == (0.9 if ours else 0.0)
     head = path.read_bytes()[:HEAD]
     assert Quiz.sniff(tmp_path / "gone", head) == 0.0
@@ -264,7 +301,10 @@ def test_a_record_longer_than_the_head_is_read_whole(write, tmp_path, as_list, o
 
 @LAYOUTS
 def test_a_record_too_long_to_be_read_is_told_by_its_names(write, monkeypatch, as_list):
-    """No more is read than a part of it; nothing more at all where its beginning speaks against it."""
+    """No more is read than a part of it.
+
+    Nothing more at all where its beginning speaks against it.
+    """
     path = write([{"question": "q", "answer": "x" * 3 * HEAD}], as_list=as_list)
     monkeypatch.setattr("gradestack.jsonio.records._FAR", 2 * HEAD)
     assert sniff(path) == 0.6
@@ -312,7 +352,9 @@ def test_another_file_may_be_read_for_an_input(write):
             return [RecordFile(input=given, file=other)]
 
         def read(self, shard, index):
-            return self.samples(shard, lambda record, source: [self.sample_of(record, source)], other)
+            return self.samples(
+                shard, lambda record, source: [self.sample_of(record, source)], other
+            )
 
     (shard,) = Elsewhere().plan(inputs_of(given.path), None)
     (sample,) = Elsewhere().read(shard, None)
@@ -333,7 +375,12 @@ def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "relative", "shown"),
-    [("runs/", "", "runs/"), ("runs/", "a/b", "runs/a/b"), ("runs/c", "d", "runs/d"), ("runs", "/etc/b", "/etc/b")],
+    [
+        ("runs/", "", "runs/"),
+        ("runs/", "a/b", "runs/a/b"),
+        ("runs/c", "d", "runs/d"),
+        ("runs", "/etc/b", "/etc/b"),
+    ],
 )
 def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     (tmp_path / "runs").mkdir()
@@ -341,15 +388,24 @@ def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     assert (found.path, found.name, found.shown) == (tmp_path / shown, "n", shown)
 
 
-@pytest.mark.parametrize(("text", "value", "problem"), [("\ufeff[1]\n", [1], None), ("{", None, "not JSON")])
+@pytest.mark.parametrize(
+    ("text", "value", "problem"), [("\ufeff[1]\n", [1], None), ("{", None, "not JSON")]
+)
 def test_a_document_is_one_record(tmp_path, text, value, problem):
     (tmp_path / "a.json").write_text(text)
     (found,) = read_document(Input(path=tmp_path / "a.json", name="a", shown="a.json"))
-    assert (found.ordinal, found.line, found.value, (found.problem or "")[:8] or None) == (0, 1, value, problem)
+    assert (found.ordinal, found.line, found.value, (found.problem or "")[:8] or None) == (
+        0,
+        1,
+        value,
+        problem,
+    )
 
 
 def test_a_format_that_says_nothing_of_its_records_is_refused(write):
-    with pytest.raises(NotImplementedError, match=r"RecordReader does not say.*sample_of is not written"):
+    with pytest.raises(
+        NotImplementedError, match=r"RecordReader does not say.*sample_of is not written"
+    ):
         read(write([{}]), reader=RecordReader())
 
 
@@ -357,7 +413,9 @@ def test_a_format_that_says_nothing_of_its_records_is_refused(write):
 def test_the_ranges_of_a_file_hold_its_records(write, monkeypatch, as_list):
     path = write([quiz(n) for n in range(30)], as_list=as_list)
     whole = list(iter_records(path))
-    assert [element.value for element, _ in first_records(path.read_bytes(), 5)] == [each.value for each in whole[:5]]
+    assert [element.value for element, _ in first_records(path.read_bytes(), 5)] == [
+        each.value for each in whole[:5]
+    ]
     monkeypatch.setattr(SIZE, 90)
     ranges = list(record_ranges(path))
     assert len(ranges) > 5

@@ -5,7 +5,16 @@ import shutil
 
 import pytest
 
-from gradestack import Component, ConfigError, Grader, PluginError, Registry, __version__, discover, suggest
+from gradestack import (
+    Component,
+    ConfigError,
+    Grader,
+    PluginError,
+    Registry,
+    __version__,
+    discover,
+    suggest,
+)
 from gradestack.registry import Plugin, unmet
 from tests.core.outcomes import data, some_of
 
@@ -64,7 +73,10 @@ def broken(text="boom"):
 
 
 def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
-    """With a broken plugin about, the message shows what it said; a mere typo of a known name stays a typo."""
+    """With a broken plugin about, the message shows what it said.
+
+    A mere typo of a known name stays a typo.
+    """
     found = Registry([*registry.plugins, broken()])
     with pytest.raises(PluginError) as caught:
         found.find("grader", "whatever")
@@ -75,13 +87,28 @@ def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
 
 def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     """Only who uses the bare name is refused, with both spellings."""
-    one = Plugin(name="a", distribution="dist-a", version="1", components=(toys.component("grader", "same", "Toy"),))
-    two = Plugin(name="b", distribution="dist-b", version="2", components=(toys.component("grader", "same", "Plain"),))
+    one = Plugin(
+        name="a",
+        distribution="dist-a",
+        version="1",
+        components=(toys.component("grader", "same", "Toy"),),
+    )
+    two = Plugin(
+        name="b",
+        distribution="dist-b",
+        version="2",
+        components=(toys.component("grader", "same", "Plain"),),
+    )
     found = Registry([one, two])
     assert found.conflicts == [
-        "grader 'same' is offered by a (dist-a 1) and b (dist-b 2); write dist-a:same or dist-b:same"
+        (
+            "grader 'same' is offered by a (dist-a 1) and b (dist-b 2); write dist-a:same or "
+            "dist-b:same"
+        )
     ]
-    with pytest.raises(PluginError, match=r"'same' is offered by .*; write dist-a:same or dist-b:same"):
+    with pytest.raises(
+        PluginError, match=r"'same' is offered by .*; write dist-a:same or dist-b:same"
+    ):
         found.find("grader", "same")
     assert found.find("grader", "Dist_B:same")[1] is two
     assert found.find("grader", "dist.b:same").name == "dist-b:same"
@@ -95,13 +122,18 @@ def test_which_releases_meet_what_is_required(requires, version, answer):
 
 
 def test_the_same_name_of_two_kinds_is_no_conflict(toys):
-    pair = (toys.component("reader", "same", "Numbers"), toys.component("stack", "same", "numbers_stack"))
+    pair = (
+        toys.component("reader", "same", "Numbers"),
+        toys.component("stack", "same", "numbers_stack"),
+    )
     assert discover(extra=[("toys", toys.offer(*pair))], limit="").conflicts == []
 
 
 @pytest.mark.parametrize(("component", "message"), DATA["a_malformed_component_breaks_its_plugin"])
 def test_a_malformed_component_breaks_its_plugin(toys, component, message):
-    made = Component(**({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component))
+    made = Component(
+        **({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component)
+    )
     found = discover(extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit="")
     (sick,) = [plugin for plugin in found.broken if plugin.name == "odd"]
     assert message in sick.error
@@ -110,7 +142,9 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
 
 def test_a_malformed_component_costs_itself(toys):
     other = Component(kind="juggler", name="x", target="a:B", summary="s")
-    found = discover(extra=[("odd", toys.offer(other, toys.component("grader", "sound", "Toy")))], limit="")
+    found = discover(
+        extra=[("odd", toys.offer(other, toys.component("grader", "sound", "Toy")))], limit=""
+    )
     assert found.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
 
 
@@ -126,7 +160,9 @@ def test_one_object_under_two_names_is_refused(toys):
     assert found.conflicts == []
 
 
-@pytest.mark.parametrize(("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"])
+@pytest.mark.parametrize(
+    ("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"]
+)
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
     found = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
     with pytest.raises(PluginError) as caught:
@@ -148,7 +184,10 @@ def test_suggestions(word, known, answer):
 
 def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):
     site = distribution(
-        "acme-graders", {"acme": "acme_graders"}, {"acme_graders": module(shiny="acme_graders:X")}, "3.2"
+        "acme-graders",
+        {"acme": "acme_graders"},
+        {"acme_graders": module(shiny="acme_graders:X")},
+        "3.2",
     )
     out = plugins_of(spawn, site)
     assert "shiny" in out
@@ -159,10 +198,15 @@ def hook(body, name="gradestack_components", arguments=""):
     return f"{HOOK}@hookimpl\ndef {name}({arguments}):\n    {body}"
 
 
-@pytest.mark.parametrize(("text", "message"), some_of(DATA["a_broken_plugin_does_not_take_the_others_with_it"], 3))
+@pytest.mark.parametrize(
+    ("text", "message"), some_of(DATA["a_broken_plugin_does_not_take_the_others_with_it"], 3)
+)
 def test_a_broken_plugin_does_not_take_the_others_with_it(spawn, distribution, text, message):
     target = "sick_one:gone" if text == "" else "sick_one"
-    out = plugins_of(spawn, distribution("sick-dist", {"sick": target}, {} if text is None else {"sick_one": text}))
+    out = plugins_of(
+        spawn,
+        distribution("sick-dist", {"sick": target}, {} if text is None else {"sick_one": text}),
+    )
     (line,) = [line for line in out.splitlines() if line.startswith("broken") and "sick" in line]
     assert message in line or message in out
     assert "[sick-dist 1.0]" in out
@@ -170,9 +214,13 @@ def test_a_broken_plugin_does_not_take_the_others_with_it(spawn, distribution, t
 
 
 def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, write_lines, record):
-    site = distribution("sick-dist", {"sick": "sick_one"}, {"sick_one": "raise ValueError('cannot start')"})
+    site = distribution(
+        "sick-dist", {"sick": "sick_one"}, {"sick_one": "raise ValueError('cannot start')"}
+    )
     runs = write_lines([record("a")])
-    sound = spawn("grade", runs, "-o", "out", "--set", "reports=[]", "-q", "--allow-all-failed", paths=[site])
+    sound = spawn(
+        "grade", runs, "-o", "out", "--set", "reports=[]", "-q", "--allow-all-failed", paths=[site]
+    )
     assert (sound.code, sound.err) == (0, "")
     used = spawn("grade", runs, "-o", "out", "--set", "graders={q: sick_grader}", paths=[site])
     assert used.code == 4
@@ -180,12 +228,24 @@ def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, w
     assert "Traceback" not in used.err
 
 
-def test_one_entry_point_name_in_two_distributions_is_an_error(spawn, distribution, write_lines, record):
+def test_one_entry_point_name_in_two_distributions_is_an_error(
+    spawn, distribution, write_lines, record
+):
     first = distribution("dist-one", {"same": "same_one"}, {"same_one": module(alpha="a:B")})
     second = distribution("dist-two", {"same": "same_two"}, {"same_two": module(beta="a:B")})
     runs = write_lines([record("a")])
     for sites in ([first, second], [second, first]):
-        done = spawn("grade", runs, "-o", "out", "-q", "--set", "reports=[]", "--allow-all-failed", paths=sites)
+        done = spawn(
+            "grade",
+            runs,
+            "-o",
+            "out",
+            "-q",
+            "--set",
+            "reports=[]",
+            "--allow-all-failed",
+            paths=sites,
+        )
         assert (done.code, done.err) == (0, "")
         listed = plugins_of(spawn, *sites)
         assert "[dist-one 1.0]" in listed
@@ -200,11 +260,18 @@ class Half(Grader):
 """
 
 
-def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(spawn, distribution, write_lines, record):
-    """A third party cannot quietly replace a built-in grader, nor be in the way of those who use it."""
+def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(
+    spawn, distribution, write_lines, record
+):
+    """A third party cannot quietly replace a built-in grader, nor be in the way of those who use
+    it.
+    """
     thief = module(tau_partial="thief_one:Half") + GRADER
     site = distribution("Thief.One", {"thief": "thief_one"}, {"thief_one": thief})
-    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed")
+    runs, common = (
+        write_lines([record("a")]),
+        ("-o", "out", "--set", "reports=[]", "--allow-all-failed"),
+    )
     done = spawn("grade", runs, "--grader", "tau_partial", *common, paths=[site])
     assert done.code == 0
     assert "write gradestack:tau_partial or thief-one:tau_partial: the first is used" in done.out
@@ -215,15 +282,25 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(spawn
     own = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
     assert "tau_partial" in own.out
     assert "is offered by" not in own.out
-    assert "from Thief.One 1.0" in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
+    assert (
+        "from Thief.One 1.0"
+        in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
+    )
 
 
 def test_a_name_of_two_others_is_refused_where_it_is_used(spawn, distribution, write_lines, record):
     sites = [
-        distribution(f"dist-{name}", {name: f"{name}_one"}, {f"{name}_one": module(half=f"{name}_one:Half") + GRADER})
+        distribution(
+            f"dist-{name}",
+            {name: f"{name}_one"},
+            {f"{name}_one": module(half=f"{name}_one:Half") + GRADER},
+        )
         for name in ("beta", "acme")
     ]
-    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q")
+    runs, common = (
+        write_lines([record("a")]),
+        ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q"),
+    )
     assert spawn("grade", runs, *common, paths=sites).err == ""
     used = spawn("grade", runs, "--grader", "half", *common, paths=sites)
     assert used.code == 4
@@ -231,10 +308,16 @@ def test_a_name_of_two_others_is_refused_where_it_is_used(spawn, distribution, w
     assert spawn("grade", runs, "--grader", "dist-beta:half", *common, paths=sites).code == 0
 
 
-def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(spawn, distribution, write_lines, record):
-    site = distribution("acme", {"acme": "acme_one"}, {"acme_one": module(half="acme_one:Half") + GRADER})
+def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(
+    spawn, distribution, write_lines, record
+):
+    site = distribution(
+        "acme", {"acme": "acme_one"}, {"acme_one": module(half="acme_one:Half") + GRADER}
+    )
     (metadata,) = site.glob("*.dist-info/METADATA")
-    metadata.write_text(metadata.read_text() + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n")
+    metadata.write_text(
+        metadata.read_text() + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n"
+    )
     said = f"needs gradestack >=9.0, this is {__version__}"
     assert said in plugins_of(spawn, site)
     used = spawn("grade", write_lines([record("a")]), "--grader", "half", "-o", "out", paths=[site])
@@ -244,14 +327,22 @@ def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(spawn, dis
 
 def test_a_reader_that_is_named_imports_no_other(spawn, distribution, write_lines, record):
     hook = module(x="slow_two:B").replace("grader", "reader")
-    site = distribution("slow", {"slow": "slow_one"}, {"slow_one": hook, "slow_two": "print('imported')"})
-    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q")
+    site = distribution(
+        "slow", {"slow": "slow_one"}, {"slow_one": hook, "slow_two": "print('imported')"}
+    )
+    runs, common = (
+        write_lines([record("a")]),
+        ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q"),
+    )
     assert spawn("grade", runs, "--reader", "jsonl", *common, paths=[site]).err == ""
     assert spawn("grade", runs, *common, paths=[site]).err == "imported\n"
 
 
 def test_plugins_can_be_limited(spawn, distribution):
-    """GRADESTACK_PLUGINS names those to load beside the built-in ones; an empty one loads none of the others."""
+    """GRADESTACK_PLUGINS names those to load beside the built-in ones.
+
+    An empty one loads none of the others.
+    """
     first = distribution("dist-one", {"one": "one_mod"}, {"one_mod": module(alpha="a:B")})
     second = distribution("dist-two", {"two": "two_mod"}, {"two_mod": module(beta="a:B")})
     names = {"alpha", "beta", "tau_partial"}
@@ -261,7 +352,9 @@ def test_plugins_can_be_limited(spawn, distribution):
         ("", {"tau_partial"}),
         (" two , x", {"beta", "tau_partial"}),
     ]:
-        out = plugins_of(spawn, first, second, **({} if limit is None else {"GRADESTACK_PLUGINS": limit}))
+        out = plugins_of(
+            spawn, first, second, **({} if limit is None else {"GRADESTACK_PLUGINS": limit})
+        )
         assert {name for name in names if f" {name} " in out} == expected
 
 
@@ -276,13 +369,19 @@ def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
     assert discover(limit="").unknown == []
     said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
     assert said.code == 0
-    assert said.err == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"
+    assert (
+        said.err == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"
+    )
 
 
 @pytest.fixture
 def kept_list(spawn, distribution, tmp_path):
     """A function that lists plugins, and the file in which it finds what is installed."""
-    site = distribution("acme", {"acme": "acme_one"}, {"acme_one": module(shiny="a:B"), "acme_two": module(dull="a:B")})
+    site = distribution(
+        "acme",
+        {"acme": "acme_one"},
+        {"acme_one": module(shiny="a:B"), "acme_two": module(dull="a:B")},
+    )
     cache, settings = tmp_path / "cache", {"PYTHONDONTWRITEBYTECODE": ""}
 
     def listed(**variables):
@@ -321,7 +420,10 @@ def test_what_is_installed_or_removed_since_is_noticed(kept_list, distribution):
 
 
 @pytest.mark.parametrize(
-    "change", some_of([lambda text: text[:-9], lambda text: "", lambda text: text + "\nodd", lambda text: "\0"], 4)
+    "change",
+    some_of(
+        [lambda text: text[:-9], lambda text: "", lambda text: text + "\nodd", lambda text: "\0"], 4
+    ),
 )
 def test_a_damaged_list_is_made_anew(kept_list, change):
     listed, kept, _ = kept_list
@@ -338,7 +440,9 @@ def test_a_list_that_cannot_be_kept_is_done_without(kept_list):
 def test_a_plugin_that_is_slow_to_import_is_asked_once(spawn, distribution, tmp_path):
     """Until its files change: what it offers is kept."""
     code = "import time, sys\nprint('imported', file=sys.stderr)\ntime.sleep(0.3)\n"
-    site = distribution("slow-one", {"slow": "slow_one"}, {"slow_one": code + module(lazy="slow_one:Lazy")})
+    site = distribution(
+        "slow-one", {"slow": "slow_one"}, {"slow_one": code + module(lazy="slow_one:Lazy")}
+    )
     cache = {"PYTHONDONTWRITEBYTECODE": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def listed():

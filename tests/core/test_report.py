@@ -18,7 +18,12 @@ DATA = data(__file__, "report.yaml")
 def finished(run_lines, record):
     records = [record("a", 1.0), record("b", 0.25), record("c", recorded={"do": "skip"})]
     graders = {"zeta": "toy", "alpha": {"kind": "toy", "factor": 0.5}}
-    return run_lines(records, graders=graders, gate={"op": "gte", "value": 0.9}, reports=["dump", "html", "markdown"])
+    return run_lines(
+        records,
+        graders=graders,
+        gate={"op": "gte", "value": 0.9},
+        reports=["dump", "html", "markdown"],
+    )
 
 
 def test_figures_are_at_hand(finished):
@@ -61,7 +66,10 @@ def test_a_run_reads_back_equal(finished):
 
 
 def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_path):
-    """A page written again has the title the suite gave it; a format that is named has its defaults."""
+    """A page written again has the title the suite gave it.
+
+    A format that is named has its defaults.
+    """
     run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])
     loaded = load_report(run.path)
     (again,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
@@ -75,7 +83,9 @@ def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, 
     loaded = load_report(run.path)
     (reporter,) = [each for each in loaded.header["components"] if each["kind"] == "reporter"]
     reporter["options"] = {"gone": 1}
-    with pytest.raises(PluginError, match="does not take the options of this run; name it with --format"):
+    with pytest.raises(
+        PluginError, match="does not take the options of this run; name it with --format"
+    ):
         rewrite_pages(loaded, registry, (), tmp_path / "pages")
 
 
@@ -86,12 +96,19 @@ def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tm
 
 
 def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch):
-    """Nothing is written; rows can be read again and again, beside each other, until the report is closed."""
+    """Nothing is written.
+
+    Rows can be read again and again, beside each other, until the report is closed.
+    """
     monkeypatch.chdir(tmp_path)
     given = [{"id": name, "predicted": "x"} for name in "abc"]
     with gradestack.grade(given, ["toy"], registry=registry) as report:
         assert report.path is None
-        pairs = [(one["sample"]["id"], two["sample"]["id"]) for one in report.rows() for two in report.rows()]
+        pairs = [
+            (one["sample"]["id"], two["sample"]["id"])
+            for one in report.rows()
+            for two in report.rows()
+        ]
         assert pairs == [(one, two) for one in "abc" for two in "abc"]
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(DataError, match="the report is closed"):
@@ -99,7 +116,9 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
 
 
 def test_pages_of_samples_without_an_output_are_temporary(registry):
-    with gradestack.grade([{"id": "a", "predicted": "x"}], ["toy"], reports=["markdown"], registry=registry) as report:
+    with gradestack.grade(
+        [{"id": "a", "predicted": "x"}], ["toy"], reports=["markdown"], registry=registry
+    ) as report:
         (page,) = report.pages
         assert page.is_file()
     assert not report.path.exists()
@@ -109,7 +128,9 @@ def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
     given = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
     gate = {"kind": "simple", "metric_key": "toy", "aggregation": "p50", "op": "gte", "value": 0.0}
     with gradestack.grade(given, ["toy"], gate=gate, registry=registry) as held:
-        kept = gradestack.grade(given, ["toy"], gate=gate, registry=registry, output=tmp_path / "out")
+        kept = gradestack.grade(
+            given, ["toy"], gate=gate, registry=registry, output=tmp_path / "out"
+        )
         assert list(held.rows()) == list(kept.rows())
         assert held.summary == kept.summary
         assert {*held.header, "files"} == set(kept.header)
@@ -168,13 +189,19 @@ def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
     assert str(caught.value) == f"{place / name}: cannot be read: Is a directory"
 
 
-@pytest.mark.parametrize("change", [lambda lines: lines[:-1], lambda lines: [*lines, lines[0]], lambda _: []])
+@pytest.mark.parametrize(
+    "change", [lambda lines: lines[:-1], lambda lines: [*lines, lines[0]], lambda _: []]
+)
 def test_rows_that_were_lost_or_repeated_since_are_refused(finished, change):
-    """Pages, tables and comparisons of fewer or more rows than the summary is of would say other figures."""
+    """Pages, tables and comparisons of fewer or more rows than the summary is of would say other
+    figures.
+    """
     path = finished.path / "results.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(change(lines)))
-    with pytest.raises(DataError, match=rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"):
+    with pytest.raises(
+        DataError, match=rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"
+    ):
         list(finished.rows())
     with pytest.raises(DataError, match="grade the files again"):
         index_of(gradestack.load_report(finished.path))

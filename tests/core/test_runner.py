@@ -9,7 +9,9 @@ from tests.core.toy_components import Count
 def test_a_run_directory(run_lines, record, toys):
     report = run_lines([record("a", 1.0), record("b", 0.25)])
     assert sorted(toys.files_of(report.path)) == ["header.json", "results.jsonl", "summary.json"]
-    assert [path.name for path in report.path.parent.iterdir() if path.name != "runs.jsonl"] == ["out"]
+    assert [path.name for path in report.path.parent.iterdir() if path.name != "runs.jsonl"] == [
+        "out"
+    ]
     assert is_run(report.path)
     assert ids(report) == ["a", "b"]
     assert dict(report.summary) == read(report)
@@ -19,7 +21,12 @@ def test_a_run_directory(run_lines, record, toys):
 def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines, record, registry):
     path = write_lines([record("a", 1.0)])
     monkeypatch.chdir(tmp_path)
-    suite = {"name": "my suite", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}
+    suite = {
+        "name": "my suite",
+        "target": {"paths": [str(path)]},
+        "graders": {"q": "toy"},
+        "reports": [],
+    }
     reports = [gradestack.run(suite, registry=registry) for _ in range(3)]
     assert len({report.path for report in reports}) == 3
     assert reports[0].path.parent.as_posix() == "gradestack-runs/my-suite"
@@ -37,7 +44,10 @@ def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path
 
 
 def test_what_metrics_warn_of_is_a_warning_of_the_run(run_lines, record, monkeypatch):
-    """Texts under `warnings` of an aggregator's metrics are said with the grader's key; anything else is left alone."""
+    """Texts under `warnings` of an aggregator's metrics are said with the grader's key.
+
+    Anything else is left alone.
+    """
     monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": ["look here", 5], "sum": 1})
     assert run_lines([record("a", 1.0)]).summary["warnings"] == ["grader 'quality': look here"]
     monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": 3})

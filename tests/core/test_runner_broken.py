@@ -16,11 +16,15 @@ DATA = data(__file__, "runner_broken.yaml")
 def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, said, small_shards):
     small_shards(1)
     metrics = {"sick": {"kind": "toy_count", "fail": fail}}
-    report = run_lines([record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5})
+    report = run_lines(
+        [record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5}
+    )
     assert report.summary["failed_metrics"] == {"quality/sick": said}
     assert report.aggregates["quality"]["sick"] == {"error": said}
     assert report.aggregates["quality"]["toy_count"]["sum"] == 1.5
-    assert report.summary["warnings"] == [f"quality/sick (toy_count) is broken and left out: {said}"]
+    assert report.summary["warnings"] == [
+        f"quality/sick (toy_count) is broken and left out: {said}"
+    ]
     assert (report.exit_code, report.passed, ids(report)) == (0, True, ["a", "b"])
     assert read(report)["failed_metrics"] == {"quality/sick": said}
     with pytest.raises(PluginError, match="quality/sick"):
@@ -29,7 +33,9 @@ def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, sa
 
 @pytest.mark.parametrize(("target", "said"), DATA["a_raising_exporter_costs_its_file_only"])
 def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
-    using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
+    using = toys.make_registry(
+        toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo")
+    )
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
     name = f"exporter sick (gradestack {gradestack.__version__})"
     assert (report.exit_code, report.summary["broken"]) == (4, {name: said})
@@ -46,22 +52,32 @@ def test_a_strict_run_ends_at_a_raising_exporter(run_lines, record, toys):
 
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
-    assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere (toy_components.py:178)"}
+    assert report.summary["broken"] == {
+        "reporter dump": "RuntimeError: no page in somewhere (toy_components.py:193)"
+    }
     assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
     assert report.summary["warnings"] == [
-        "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere (toy_components.py:178)"
+        (
+            "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere "
+            "(toy_components.py:193)"
+        )
     ]
     assert read(report) == dict(report.summary)
 
 
 def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path):
-    """The results are kept and the other page is there; the suite is to be mended, so no reporter is called broken."""
+    """The results are kept and the other page is there.
+
+    The suite is to be mended, so no reporter is called broken.
+    """
     house = tmp_path / "house"
     house.mkdir()
     (house / "report.html").write_text(
         "{% extends 'gradestack/report.html' %}{% block how %}\n{{ gone }}{% endblock %}"
     )
-    report = run_lines([record("a", 1.0)], reports=[{"kind": "html", "templates": str(house)}, "markdown"])
+    report = run_lines(
+        [record("a", 1.0)], reports=[{"kind": "html", "templates": str(house)}, "markdown"]
+    )
     said = "templates: house/report.html:2: UndefinedError: 'gone' is undefined"
     assert (report.exit_code, [page.name for page in report.pages]) == (2, ["report.md"])
     assert report.summary["refused"] == {"reporter html": said}
@@ -81,13 +97,21 @@ def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_an_interrupted_run_keeps_what_it_has(run_lines, record, small_shards, size, toys, with_echo):
+def test_an_interrupted_run_keeps_what_it_has(
+    run_lines, record, small_shards, size, toys, with_echo
+):
     small_shards(size)
     records = [record("a", 1.0), record("b", 0.0), record("c", **DO_STOP), record("d", 1.0)]
-    report = run_lines(records, gate={"op": "gte", "value": 0.1}, reports=["markdown"], using=with_echo)
+    report = run_lines(
+        records, gate={"op": "gte", "value": 0.1}, reports=["markdown"], using=with_echo
+    )
     assert report.exit_code == 130
     assert ids(report) == ["a", "b"]
-    assert (report.metrics["total"], report.metrics["avg_score_attempted"], report.passed) == (2, 0.5, False)
+    assert (report.metrics["total"], report.metrics["avg_score_attempted"], report.passed) == (
+        2,
+        0.5,
+        False,
+    )
     assert "interrupted" in report.summary["incomplete"]
     loaded = gradestack.load_report(report.path)
     assert (loaded.summary, loaded.exit_code) == (report.summary, 130)
@@ -106,7 +130,9 @@ def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, reco
     assert (report.exit_code, ids(report)) == (130, ["a"])
 
 
-def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
+def test_an_interrupt_while_native_files_are_joined_keeps_the_results(
+    run_lines, record, with_echo, monkeypatch, toys
+):
     def stop(self, summary):
         raise KeyboardInterrupt
 

@@ -33,7 +33,9 @@ MIXED = [
         "predicted": "é",
         "recorded": {"score": score},
     }
-    for number, score in enumerate(random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120))  # noqa: S311 - test data
+    for number, score in enumerate(
+        random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120)  # noqa: S311 - test data
+    )
 ]
 for _position in (3, 50, 119):
     MIXED[_position]["recorded"] = {"do": "raise"}
@@ -50,7 +52,9 @@ LINES = [
 RICH = DATA["rich"]
 
 
-def test_where_the_input_lies_does_not_show(tmp_path, write_lines, toys, with_echo, monkeypatch, noon):
+def test_where_the_input_lies_does_not_show(
+    tmp_path, write_lines, toys, with_echo, monkeypatch, noon
+):
     found = []
     for place, relative in (("one", False), ("some/where/else", True)):
         path = write_lines(LINES, f"{place}/runs.jsonl")
@@ -64,16 +68,22 @@ def test_where_the_input_lies_does_not_show(tmp_path, write_lines, toys, with_ec
 
 
 @pytest.mark.parametrize("size", some_of([333, 1, 100, 1000, 5000], 5))
-def test_any_split_into_shards_gives_the_same_bytes(run_lines, small_shards, toys, with_echo, size, noon):
+def test_any_split_into_shards_gives_the_same_bytes(
+    run_lines, small_shards, toys, with_echo, size, noon
+):
     whole = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
     small_shards(size)
-    split = toys.files_of(run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json")
+    split = toys.files_of(
+        run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json"
+    )
     assert split == whole
 
 
 def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, with_echo):
     whole = run_lines(MIXED, using=with_echo, **RICH)
-    paths = [str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)]
+    paths = [
+        str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)
+    ]
     parts = run_lines([], output="parts", using=with_echo, target={"paths": paths}, **RICH)
     assert parts.metrics == whole.metrics
     strip = lambda row: {key: value for key, value in row.items() if key != "source"}  # noqa: E731
@@ -84,7 +94,11 @@ def test_native_files_of_one_input(run_lines, record, with_echo):
     report = run_lines([record("a", 1.0), "broken", record("b", **DO_SKIP)], using=with_echo)
     assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"bad",\n"b=None"\n]\n'
     figures = read(report, "native/figures.json")
-    assert (figures["key"], figures["ids"], figures["states"]["skipped"]) == ("quality", ["a", "b"], 1)
+    assert (figures["key"], figures["ids"], figures["states"]["skipped"]) == (
+        "quality",
+        ["a", "b"],
+        1,
+    )
 
 
 def test_native_files_of_several_inputs(run_lines, write_lines, record, with_echo, small_shards):

@@ -17,8 +17,19 @@ ASKED = "What is asked of record number"
 
 
 def line(number, **more):
-    messages = [{"role": "user", "content": f"{ASKED} {number}?"}, {"role": "assistant", "content": f"{number}."}]
-    return json.dumps({"id": f"t{number}", "run": 0, "messages": messages, "recorded": {"score": number / 40}, **more})
+    messages = [
+        {"role": "user", "content": f"{ASKED} {number}?"},
+        {"role": "assistant", "content": f"{number}."},
+    ]
+    return json.dumps(
+        {
+            "id": f"t{number}",
+            "run": 0,
+            "messages": messages,
+            "recorded": {"score": number / 40},
+            **more,
+        }
+    )
 
 
 @pytest.fixture
@@ -38,7 +49,9 @@ def run(place, registry):
         told = []
         content = DATA["run"]
         options = {"engine": "serial", "say": told.append} | options
-        report = gradestack.run({**content, **dict(suite)}, output=output, registry=registry, **options)
+        report = gradestack.run(
+            {**content, **dict(suite)}, output=output, registry=registry, **options
+        )
         call.told = told
         return report
 
@@ -50,16 +63,22 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize(
-    "engine", [{"engine": "serial"}, {"engine": "processes", "workers": 2}], ids=["serial", "processes"]
+    "engine",
+    [{"engine": "serial"}, {"engine": "processes", "workers": 2}],
+    ids=["serial", "processes"],
 )
 def test_all_but_the_conversation_is_the_same(run, place, engine):
     run("full")
     report = run("slim", rows="slim", **engine)
     assert rows_of(place / "slim") == [
-        {key: each for key, each in row.items() if key != "trajectory"} for row in rows_of(place / "full")
+        {key: each for key, each in row.items() if key != "trajectory"}
+        for row in rows_of(place / "full")
     ]
     full, slim = files_but_headers(place / "full"), files_but_headers(place / "slim")
-    assert {name for name in full if full[name] != slim.get(name)} == {"results.jsonl", "report.html"}
+    assert {name for name in full if full[name] != slim.get(name)} == {
+        "results.jsonl",
+        "report.html",
+    }
     pages = [(place / name / "report.html").read_text() for name in ("full", "slim")]
     assert without_rows(pages[0]) == without_rows(pages[1])
     assert [carried(page).count(ASKED) for page in pages] == [
@@ -67,17 +86,25 @@ def test_all_but_the_conversation_is_the_same(run, place, engine):
         240,
     ]  # input and conversation, of slim rows the input twice
     assert full.keys() == slim.keys()
-    assert (report.header["rows"], report.has_rows, report.has_trajectories) == ("slim", True, False)
+    assert (report.header["rows"], report.has_rows, report.has_trajectories) == (
+        "slim",
+        True,
+        False,
+    )
     assert run.told == []
 
 
-def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatch, tmp_path_factory):
+def test_pages_are_written_again_from_the_input(
+    run, place, registry, monkeypatch, tmp_path_factory
+):
     run("full")
     run("slim", rows="slim")
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     told = []
     rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
-    again, slim, full = ((place / name / "report.html").read_text() for name in ("again", "slim", "full"))
+    again, slim, full = (
+        (place / name / "report.html").read_text() for name in ("again", "slim", "full")
+    )
     assert again == slim
     assert without_rows(again) == without_rows(full)
     assert told == []
@@ -93,7 +120,10 @@ def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
     why = "one.jsonl is gone" if what == "gone" else "one.jsonl has changed since"
     assert told == [f"warning: rows are slim, and conversations cannot be read again: {why}"]
     rows = carried((place / "again/report.html").read_text())
-    sentence = f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
+    sentence = (
+        "The conversation was not kept with the results (rows: slim) and cannot be read "
+        f"again: {why}."
+    )
     assert (rows.count(sentence), rows.count(ASKED)) == (40, 200)
     assert "ASKED" not in rows
 
@@ -108,14 +138,21 @@ def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
     wanted = [79, 3, 41]
     assert list(rows_at(report, wanted)) == [rows_of(place / "full")[at] for at in wanted]
     (place / "one.jsonl").unlink()
-    assert [row.keys() & {"trajectory", "trajectory_gone"} for row in rows_at(report, [3], trajectories=False)] == [
-        set()
-    ]
+    assert [
+        row.keys() & {"trajectory", "trajectory_gone"}
+        for row in rows_at(report, [3], trajectories=False)
+    ] == [set()]
 
 
 def test_a_format_read_in_the_order_of_a_dataset(place, command):
-    """Its records may be in any range; those of the dataset that nobody answers have no conversation to look for."""
-    tasks = [{"uuid": f"u{number}", "question": "?", "correct_answer": "direct", "tools": []} for number in range(30)]
+    """Its records may be in any range.
+
+    Those of the dataset that nobody answers have no conversation to look for.
+    """
+    tasks = [
+        {"uuid": f"u{number}", "question": "?", "correct_answer": "direct", "tools": []}
+        for number in range(30)
+    ]
     answers = [{"uuid": f"u{number}", "prediction": "direct"} for number in range(28, 0, -1)]
     for name, content in (("tasks", tasks), ("answers", answers)):
         (place / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in content))

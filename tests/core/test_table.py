@@ -15,9 +15,20 @@ from gradestack.table import LABELS, Columns, Table, Wanted
 
 ODD = "\ud800 lone"
 GRADES = [
-    Grade(score=1.0, passed=True, counts={"calls": 2}, parts={"f1": 0.5, "none": None}, label="a", gold=ODD),
+    Grade(
+        score=1.0,
+        passed=True,
+        counts={"calls": 2},
+        parts={"f1": 0.5, "none": None},
+        label="a",
+        gold=ODD,
+    ),
     Grade(score=0.25, counts={"calls": 10**30}, items=(Item(id="i", score=0.5, counts={"n": 1}),)),
-    Grade(score=0.0, reasons=(Reason(code="wrong", pointer="/x"),), metadata={"set": ["a"], "other": 1}),
+    Grade(
+        score=0.0,
+        reasons=(Reason(code="wrong", pointer="/x"),),
+        metadata={"set": ["a"], "other": 1},
+    ),
     skipped("no_calls", "nothing to grade"),
     failed(Fault(category="grading", code="raised", message=ODD)),
     Grade(outcome=Outcome.MISSING),
@@ -55,8 +66,15 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     keys = samples(60)
     grades = [GRADES[number % len(GRADES)] for number in range(60)]
     found = table(keys, grades, cuts)
-    for row, ((key, grade), place, made) in enumerate(zip(Grades(found, "h"), keys, grades, strict=True)):
-        assert (key.id, key.cluster, key.model, key.run) == (place.id, place.cluster, place.model, place.run)
+    for row, ((key, grade), place, made) in enumerate(
+        zip(Grades(found, "h"), keys, grades, strict=True)
+    ):
+        assert (key.id, key.cluster, key.model, key.run) == (
+            place.id,
+            place.cluster,
+            place.model,
+            place.run,
+        )
         assert type(key.run) is type(place.run)
         assert (key.ordinal, key.facets) == (row, {"domain": place.facets["domain"]})
         asked = {name: each for name, each in made.metadata.items() if name == "set"}
@@ -73,12 +91,20 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
 
 
 def test_tasks_are_clusters_else_ids():
-    keys = [Key(id="a", model="m"), Key(id="a", model="n"), Key(id="b", cluster="a", model="m"), Key(id="b", model="m")]
+    keys = [
+        Key(id="a", model="m"),
+        Key(id="a", model="n"),
+        Key(id="b", cluster="a", model="m"),
+        Key(id="b", model="m"),
+    ]
     found = table(keys, [GRADES[0]] * 4)
     numbers = ([{"n": 1}], [0] * 4)
     every, models = Grades(found, "g", None, numbers).task_numbers()
     assert every == {(("", 3), ("n", 3)): 1, (("", 1), ("n", 1)): 1}
-    assert models == {"m": {(("", 2), ("n", 2)): 1, (("", 1), ("n", 1)): 1}, "n": {(("", 1), ("n", 1)): 1}}
+    assert models == {
+        "m": {(("", 2), ("n", 2)): 1, (("", 1), ("n", 1)): 1},
+        "n": {(("", 1), ("n", 1)): 1},
+    }
 
 
 def test_a_table_of_nothing_has_no_tasks():
@@ -86,7 +112,11 @@ def test_a_table_of_nothing_has_no_tasks():
 
 
 @given(
-    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)), min_size=1), st.data()
+    st.lists(
+        st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)),
+        min_size=1,
+    ),
+    st.data(),
 )
 def test_packed_numbers_add_up_exactly(numbers, data):
     drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
@@ -101,7 +131,10 @@ def test_packed_numbers_add_up_exactly(numbers, data):
             (whole,), unit = packing.whole(name, [total])
             assert Fraction(whole, unit or 1) == exact
             with suppress(OverflowError):
-                assert packing.rounded(name, [total])[0] in (exact, float(exact))  # whole numbers are not rounded
+                assert packing.rounded(name, [total])[0] in (
+                    exact,
+                    float(exact),
+                )  # whole numbers are not rounded
         with suppress(OverflowError):
             named.append((packing.named([total]), packing.named([total], "a")))
     assert named[:1] == named[1:] or len(named) < 2
@@ -110,7 +143,10 @@ def test_packed_numbers_add_up_exactly(numbers, data):
 def test_many_numbers_of_which_each_grade_has_few_take_little(monkeypatch):
     """Those of 3,000 tools, say: side by side in one integer they took minutes and gigabytes."""
     keys = [Key(id=str(number % 50), model="mn"[number % 2]) for number in range(6000)]
-    numbers = ([{f"calls\n{number}": number, "all": 0.5} for number in range(3000)], [*range(3000), *range(3000)])
+    numbers = (
+        [{f"calls\n{number}": number, "all": 0.5} for number in range(3000)],
+        [*range(3000), *range(3000)],
+    )
     found = Grades(table(keys, [GRADES[0]] * 6000), "g", None, numbers)
     assert found.totals["all"] == 3000
     assert (len(found.totals), len(found.task_numbers()[0])) == (3001, 50)
@@ -138,7 +174,9 @@ def test_rows_of_an_input_are_those_of_its_shards():
 
 def test_a_column_that_lacks_a_shard_is_left_as_it_was():
     """The metric it is of is broken; the others are whole."""
-    full = Columns(Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1}, frozenset())}))
+    full = Columns(
+        Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1}, frozenset())})
+    )
     bare = Columns(Wanted(parts={"g": ()}))
     found = Table(["g"])
     for columns in (full, bare, full):

@@ -15,7 +15,10 @@ def suite(write_lines, record):
 
 
 def test_the_figures_are_the_same(suite, tmp_path, registry):
-    accuracy, simple = {"metric": "accuracy", "op": "gte", "value": 5}, {"kind": "simple", "aggregation": "p95"}
+    accuracy, simple = (
+        {"metric": "accuracy", "op": "gte", "value": 5},
+        {"kind": "simple", "aggregation": "p95"},
+    )
     suite["gates"] = [
         {"op": "gte", "value": 0.1, "per": "model"},
         accuracy | {"metric_key": "first"},
@@ -23,7 +26,12 @@ def test_the_figures_are_the_same(suite, tmp_path, registry):
     ]
     gradestack.run(suite, output=tmp_path / "with", registry=registry)
     report = gradestack.run(suite, output=tmp_path / "without", registry=registry, rows=False)
-    assert (tmp_path / "with/summary.json").read_bytes() == (tmp_path / "without/summary.json").read_bytes()
+    assert (tmp_path / "with/summary.json").read_bytes() == (
+        tmp_path / "without/summary.json"
+    ).read_bytes()
     names = {path.name for path in (tmp_path / "without").iterdir()}
     assert names == {"header.json", "summary.json", "report.html", "report.md"}
-    assert (report.has_rows, json.loads((tmp_path / "without/header.json").read_text())["rows"]) == (False, False)
+    assert (
+        report.has_rows,
+        json.loads((tmp_path / "without/header.json").read_text())["rows"],
+    ) == (False, False)

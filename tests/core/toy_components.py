@@ -82,7 +82,11 @@ class Toy(Grader):
         score = sample.recorded.get("score", 0.0)
         score = float(score) if isinstance(score, str) else score
         reasons = (Reason(code="low", pointer="/x", expected=1, actual=None),) if score == 0 else ()
-        return Grade(score=score * self.factor if self.factor != 1.0 else score, counts={"seen": 1}, reasons=reasons)
+        return Grade(
+            score=score * self.factor if self.factor != 1.0 else score,
+            counts={"seen": 1},
+            reasons=reasons,
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -111,11 +115,16 @@ class Count(Aggregator):
 
     def numbers(self, grade: Grade) -> Mapping[str, float]:
         self._stumble("numbers")
-        return {"score": float("inf") if self.fail == "infinite" else grade.score or 0, f"outcome {grade.outcome}": 1}
+        return {
+            "score": float("inf") if self.fail == "infinite" else grade.score or 0,
+            f"outcome {grade.outcome}": 1,
+        }
 
     def compute(self, grades: Grades) -> Mapping[str, Any]:
         self._stumble("compute")
-        totals = {name.removeprefix("outcome "): number for name, number in sorted(grades.totals.items())}
+        totals = {
+            name.removeprefix("outcome "): number for name, number in sorted(grades.totals.items())
+        }
         return {
             "sum": float(totals.pop("score", 0)),
             "outcomes": totals,
@@ -133,7 +142,9 @@ class Echo(Exporter):
     separator = ",\n"
     breaks: ClassVar[str] = ""
 
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterable[tuple[str, str]]:
         if self.breaks == "row" and isinstance(record, Sample) and record.id == "bad":
             msg = "no row"
             raise RuntimeError(msg)
@@ -148,7 +159,11 @@ class Echo(Exporter):
             msg = "no end"
             raise RuntimeError(msg)
         toy = summary.graders["toy"]
-        return {"figures.json": json.dumps({"key": toy.key, "states": toy.states, **toy.aggregates["toy_count"]})}
+        return {
+            "figures.json": json.dumps(
+                {"key": toy.key, "states": toy.states, **toy.aggregates["toy_count"]}
+            )
+        }
 
 
 @attrs.frozen(kw_only=True)
@@ -206,7 +221,10 @@ class Fading(Engine):
 
 @attrs.frozen(kw_only=True)
 class Numbers(Reader):
-    """Reads ``numbers`` files: one score per line after the first; knows nothing else, and stumbles over words."""
+    """Reads ``numbers`` files: one score per line after the first.
+
+    Knows nothing else, and stumbles over words.
+    """
 
     provides = frozenset({"recorded"})
     stack = "numbers"
@@ -227,10 +245,15 @@ class Numbers(Reader):
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         self._stumble("plan")
-        return [Shard(ordinal=number, input=each, position=1000 * number) for number, each in enumerate(inputs.data)]
+        return [
+            Shard(ordinal=number, input=each, position=1000 * number)
+            for number, each in enumerate(inputs.data)
+        ]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        for number, line in enumerate(shard.input.path.read_text(encoding="utf-8").splitlines()[1:]):
+        for number, line in enumerate(
+            shard.input.path.read_text(encoding="utf-8").splitlines()[1:]
+        ):
             source = Source(file=shard.input.shown, ordinal=number, line=number + 2)
             yield Sample(id=str(number), recorded={"score": float(line)}, source=source)
             self._stumble("read")
@@ -252,14 +275,22 @@ def counting_stack(inputs: Inputs | None = None) -> dict[str, Any]:
     """A grader for each input, and a gate about the first."""
     names = ["toy"] if inputs is None else [each.name for each in inputs.data]
     gate = {"metric_key": names[0], "op": "gte", "value": 0.5}
-    return {"graders": {name: {"kind": "toy"} for name in names}, "gate": gate, "warnings": ["counted"]}
+    return {
+        "graders": {name: {"kind": "toy"} for name in names},
+        "gate": gate,
+        "warnings": ["counted"],
+    }
 
 
 @attrs.frozen(kw_only=True)
 class Adapting(Toy):
-    """Multiplies by the number of scores among the first samples, and refuses a recording without any."""
+    """Multiplies by the number of scores among the first samples, and refuses a recording without
+    any.
+    """
 
-    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> "Adapting":
+    def for_recording(
+        self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
+    ) -> "Adapting":
         found = sum("score" in sample.recorded for sample in samples)
         if not found:
             msg = f"{key} finds no score in {len(inputs.data)} input(s) of {type(reader).__name__}"
@@ -308,7 +339,9 @@ def offer(*components: Component) -> object:
 
 def component(kind: str, name: str, target: str) -> Component:
     """Return a component of this module."""
-    return Component(kind=kind, name=name, target=f"gradestack_toys:{target}", summary=f"A {kind} for tests")
+    return Component(
+        kind=kind, name=name, target=f"gradestack_toys:{target}", summary=f"A {kind} for tests"
+    )
 
 
 TOYS = (
@@ -322,10 +355,18 @@ TOYS = (
 
 
 def make_registry(*more: Component) -> Registry:
-    """Return the sound built-in plugins, the toys, and further components; exporters beside the jsonl reader."""
+    """Return the sound built-in plugins, the toys, and further components.
+
+    Exporters beside the jsonl reader.
+    """
     beside = [each for each in more if each.kind == "exporter"]
-    found = discover(extra=[("toys", offer(*TOYS, *(each for each in more if each not in beside)))], limit="")
-    plugins = (with_more(plugin, beside) if plugin.name == "readers" else plugin for plugin in found.plugins)
+    found = discover(
+        extra=[("toys", offer(*TOYS, *(each for each in more if each not in beside)))], limit=""
+    )
+    plugins = (
+        with_more(plugin, beside) if plugin.name == "readers" else plugin
+        for plugin in found.plugins
+    )
     return Registry([plugin for plugin in plugins if not plugin.error])
 
 
@@ -336,7 +377,11 @@ def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:
     """Return the content of every file below a directory, by relative path."""
-    found = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
+    found = {
+        path.relative_to(directory).as_posix(): path
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
     return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in but}
 
 

@@ -7,7 +7,14 @@ from gradestack.grading.plan import Metric, Plan, Stage, Success
 from gradestack.grading.worker import Worker
 from gradestack.rundir.recorder import FilePieces, RowWriter
 
-USUAL = {"exporters": (), "gate": None, "main": "quality", "rows": True, "strict": False, "by_run": False}
+USUAL = {
+    "exporters": (),
+    "gate": None,
+    "main": "quality",
+    "rows": True,
+    "strict": False,
+    "by_run": False,
+}
 
 
 def stage(kind, key, name, component, **fields):
@@ -16,7 +23,9 @@ def stage(kind, key, name, component, **fields):
 
 
 def grader_stage(*, key, component, grader, extractor=None, profile="documented"):
-    text = None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
+    text = (
+        None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
+    )
     return stage("grader", key, component, grader, extractor=text, profile=profile)
 
 
@@ -33,7 +42,8 @@ def metric(*, key, of, aggregator):
 def worker(folder, reader, *, graders, metrics=(), **fields):
     """Return a worker that writes its pieces into a folder.
 
-    ``exporters`` are (name, exporter) pairs; further fields are those of the plan, the pieces and the worker.
+    ``exporters`` are (name, exporter) pairs; further fields are those of the plan, the pieces and
+    the worker.
     """
     known = USUAL | fields
     plan = Plan(
@@ -42,7 +52,9 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
         reader=stage("reader", "reader", type(reader).__name__, reader),
         graders=graders,
         metrics=metrics,
-        exporters=tuple(stage("exporter", name, name, exporter) for name, exporter in known.pop("exporters")),
+        exporters=tuple(
+            stage("exporter", name, name, exporter) for name, exporter in known.pop("exporters")
+        ),
         main=known.pop("main"),
         rule=known.pop("gate"),
         num_runs=2 if known.pop("by_run") else None,

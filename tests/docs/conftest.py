@@ -14,11 +14,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def environment_of(*first):
-    """Return the environment of examples: nothing of the tests' own, programs of the directories given first."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "GRADESTACK"))}
+    """Return the environment of examples.
+
+    Nothing of the tests' own, programs of the directories given first.
+    """
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COV_", "GRADESTACK"))
+    }
     paths = [str(ROOT / part) for part in ("core", "plugins", "templates")]
     clean["PYTHONPATH"] = os.pathsep.join(paths)
-    clean["PATH"] = os.pathsep.join([*map(str, first), str(Path(sys.executable).parent), clean.get("PATH", "")])
+    clean["PATH"] = os.pathsep.join(
+        [*map(str, first), str(Path(sys.executable).parent), clean.get("PATH", "")]
+    )
     return {**clean, "GRADESTACK_PLUGINS": "", "COLUMNS": "100", "NO_COLOR": "1"}
 
 

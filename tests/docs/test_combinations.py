@@ -20,7 +20,9 @@ DATA = data(__file__, "combinations.yaml")
 sys.path.pop(0)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OPTIONS = DATA["options"]
-DATASETS = {name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")}
+DATASETS = {
+    name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")
+}
 """Without which these formats have no sample."""
 APART = {"combined", "judged", "model_judge", "rubric"}
 """They ask a model, or combine other graders, and refuse on every reader as they stand."""
@@ -29,11 +31,26 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 TALK = DATA["talk"]
 BLOCKS = DATA["blocks"]
 ACTIONS = {"actions": [{"name": "f", "arguments": {"x": 1}}]}
-SIMULATION = {"id": "s", "task_id": "t", "trial": 0, "reward_info": {"reward": 1.0}, "messages": TALK[:1]}
-STEP = {"workflow_id": "w", "step_id": 1, "agent": "user", "agent_type": "user", "data": {"content": "hi"}}
+SIMULATION = {
+    "id": "s",
+    "task_id": "t",
+    "trial": 0,
+    "reward_info": {"reward": 1.0},
+    "messages": TALK[:1],
+}
+STEP = {
+    "workflow_id": "w",
+    "step_id": 1,
+    "agent": "user",
+    "agent_type": "user",
+    "data": {"content": "hi"},
+}
 SCENARIO = {"metadata": {}, "steps": [STEP]}
 SPAN = DATA["span"]
-RECORDED = {"name": "m", "attributes": {"mlflow.spanType": '"LLM"', "mlflow.spanOutputs": '"seven"'}}
+RECORDED = {
+    "name": "m",
+    "attributes": {"mlflow.spanType": '"LLM"', "mlflow.spanOutputs": '"seven"'},
+}
 EVALUATED = {"id": "t", "epoch": 1, "messages": TALK, "scores": {"match": {"value": "C"}}}
 
 
@@ -49,19 +66,41 @@ def files(tmp_path):
         "openai": ("log.jsonl", {"messages": TALK, "tools": [TOOL]}),
         "anthropic": ("claude.jsonl", {"messages": BLOCKS}),
         "records": ("rows.jsonl", {"id": "a", "messages": TALK, "state": {"x": 1}}),
-        "adk": ("desk.evalset.json", {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]}),
-        "atif": ("t.json", {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "agent"}]}),
-        "deepeval": ("run.json", {"testFile": "t", "testCases": [{"name": "a", "input": "hi", "actualOutput": "ho"}]}),
-        "promptfoo": ("eval.json", {"evalId": "e", "results": [{"testIdx": 0, "promptIdx": 0, "success": True}]}),
+        "adk": (
+            "desk.evalset.json",
+            {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]},
+        ),
+        "atif": (
+            "t.json",
+            {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "agent"}]},
+        ),
+        "deepeval": (
+            "run.json",
+            {"testFile": "t", "testCases": [{"name": "a", "input": "hi", "actualOutput": "ho"}]},
+        ),
+        "promptfoo": (
+            "eval.json",
+            {"evalId": "e", "results": [{"testIdx": 0, "promptIdx": 0, "success": True}]},
+        ),
         "tau2": (
             "tau2.json",
-            {"info": {}, "tasks": [{"id": "t", "evaluation_criteria": ACTIONS}], "simulations": [SIMULATION]},
+            {
+                "info": {},
+                "tasks": [{"id": "t", "evaluation_criteria": ACTIONS}],
+                "simulations": [SIMULATION],
+            },
         ),
-        "bfcl": ("result/m/BFCL_v4_multiple_result.json", {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]}),
+        "bfcl": (
+            "result/m/BFCL_v4_multiple_result.json",
+            {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]},
+        ),
         "orchestrationbench_scenario": ("1.yaml", SCENARIO),
         "otel": ("traces.json", {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}),
         "mlflow": ("mlflow.json", {"info": {"trace_id": "t"}, "data": {"spans": [RECORDED]}}),
-        "inspect": ("inspect.json", {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]}),
+        "inspect": (
+            "inspect.json",
+            {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]},
+        ),
     }
     found = {
         "tau_bench": EXAMPLES / "airline/results.json",
@@ -82,7 +121,10 @@ def files(tmp_path):
 
 
 def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, registry):
-    """A grader that lacks a field is refused by its name before reading; all others grade, or skip with a reason."""
+    """A grader that lacks a field is refused by its name before reading.
+
+    All others grade, or skip with a reason.
+    """
     readers, graders = (combinations.classes(registry, kind) for kind in ("reader", "grader"))
     assert set(files) == set(readers)
     graded = set()
@@ -94,7 +136,9 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
             for grader, fields in refused.items():
                 wanted = f"{grader} needs {', '.join(sorted(fields))}; the format {name!r} provides"
                 assert any(wanted in line for line in said), (name, grader, said)
-        for grade_of, row in _rows(tmp_path, files[name], name, set(graders) - set(refused) - APART):
+        for grade_of, row in _rows(
+            tmp_path, files[name], name, set(graders) - set(refused) - APART
+        ):
             assert row["state"] in {"graded", "skipped", "failed", "missing"}
             if row["state"] == "graded":
                 graded.add(grade_of)
@@ -125,7 +169,10 @@ def _problems(folder, path, reader, graders):
 
 
 def _rows(folder, path, reader, graders):
-    """Yield each grader with each of its grades, of the first samples; none where there is only a reference."""
+    """Yield each grader with each of its grades, of the first samples.
+
+    None where there is only a reference.
+    """
     suite = _suite(folder, path, reader, graders)
     overrides = ["max_samples=3", "engine=serial"]
     overrides += [f"dataset={DATASETS[reader]}"] if reader in DATASETS else []

@@ -1,13 +1,18 @@
-"""The documentation against the program: nothing is left out, every example does what its page says.
+"""The documentation against the program.
 
-Fenced blocks that are checked, in page order, in one directory per page that holds a copy of ``examples/`` and of two
-of its files, ``results.json`` and ``runs.jsonl``:
+Nothing is left out, every example does what its page says.
 
-- ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is what they print,
-  standard error included. ``...`` stands for any text, also for any lines; blank lines do not matter.
-- ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there are any.
-- ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the published schema.
-- any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``, ``python pkg/mod.py``):
+Fenced blocks that are checked, in page order, in one directory per page that holds a copy of
+``examples/`` and of two of its files, ``results.json`` and ``runs.jsonl``:
+
+- ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is
+what they print,
+  standard error included. ``...`` stands for any text, also for any lines; blank lines do not
+  matter.
+- ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there
+are any. - ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the
+published schema. - any block whose info string has a file name (``jsonl calls.jsonl``,
+``yaml suite.yaml``, ``python pkg/mod.py``):
   written to that file first.
 """
 
@@ -36,7 +41,9 @@ from gradestack.suites.schema import suite_schema
 from tests.docs.conftest import environment_of
 
 CONTRACTS = {
-    kind: getattr(gradestack, kind.capitalize()) for kind in KINDS if kind not in ("stack", "panel", "command")
+    kind: getattr(gradestack, kind.capitalize())
+    for kind in KINDS
+    if kind not in ("stack", "panel", "command")
 }
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -68,7 +75,12 @@ def _blocks(page):
 
 def _checked(block):
     suite = block.language == "yaml" and block.text.startswith("# suite\n")
-    return bool(block.file) or block.language == "console" or (block.language, block.word) == ("python", "run") or suite
+    return (
+        bool(block.file)
+        or block.language == "console"
+        or (block.language, block.word) == ("python", "run")
+        or suite
+    )
 
 
 def _page_id(page):
@@ -93,8 +105,12 @@ def stage(tmp_path):
 
 
 def _tidy(text):
-    """Return a text without trailing spaces, blank lines and what a busy machine adds, which carry no meaning."""
-    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip() and "s so far" not in line)
+    """Return a text without trailing spaces, blank lines and what a busy machine adds, which carry
+    no meaning.
+    """
+    return "\n".join(
+        line.rstrip() for line in text.splitlines() if line.strip() and "s so far" not in line
+    )
 
 
 def _matches(expected, printed):
@@ -113,25 +129,41 @@ def _run_console(block, place, environment):
         else:
             assert commands, f"a console block starts with a command, not with {line!r}"
             outputs[-1].append(line)
-    script = "exec 2>&1\n" + "".join(f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands)
+    script = "exec 2>&1\n" + "".join(
+        f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands
+    )
     done = subprocess.run(
-        ["bash", "-c", script], check=False, cwd=place, env=environment, capture_output=True, text=True
+        ["bash", "-c", script],
+        check=False,
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     printed = done.stdout.split(MARK)[:-1]
     assert len(printed) == len(commands), done.stdout
     for command, expected, got in zip(commands, outputs, printed, strict=True):
         wanted = "\n".join(expected)
-        assert _matches(wanted, got), f"$ {command}\n--- the page says\n{_tidy(wanted)}\n--- printed\n{_tidy(got)}"
+        assert _matches(wanted, got), (
+            f"$ {command}\n--- the page says\n{_tidy(wanted)}\n--- printed\n{_tidy(got)}"
+        )
 
 
 def _run_python(block, place, environment):
-    expected = [line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line]
+    expected = [
+        line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line
+    ]
     script = place / "example.py"
     script.write_text(block.text, encoding="utf-8")
     paths = os.pathsep.join([str(place), *filter(None, [environment.get("PYTHONPATH")])])
     environment = {**environment, "PYTHONPATH": paths}
     done = subprocess.run(
-        ["python", script.name], check=False, cwd=place, env=environment, capture_output=True, text=True
+        ["python", script.name],
+        check=False,
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, f"{block.text}\n{done.stderr}"
     if expected:
@@ -150,7 +182,9 @@ def _check_suite(block, place, registry):
     _validator(registry).validate(yaml.safe_load(block.text))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id
+)
 def test_examples_do_what_their_page_says(page, stage, registry, warm):
     run_page(page, stage, registry, environment_of(warm))
 
@@ -195,7 +229,11 @@ def test_blocks_are_of_their_language(page):
 
 def test_a_wrong_output_is_noticed(stage, warm):
     """The console check tells a page that says something else from one that is right."""
-    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage, environment_of(warm))
+    _run_console(
+        Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"),
+        stage,
+        environment_of(warm),
+    )
     with pytest.raises(AssertionError, match="the page says"):
         _run_console(Block("console", "", "$ echo one\ntwo\n"), stage, environment_of(warm))
 
@@ -235,7 +273,9 @@ def test_every_option_of_a_component_is_described(registry):
     """On some page, or where the component itself is described."""
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     words = set().union(*(_words(text) | set(re.findall(r"(\w+)[:=]", text)) for text in texts))
-    classes = [registry.load(component.kind, component.name) for component, _ in registry.components()]
+    classes = [
+        registry.load(component.kind, component.name) for component, _ in registry.components()
+    ]
     for found in filter(attrs.has, classes):
         options = {field.name for field in attrs.fields(found) if field.init}
         assert sorted(options - words - set(re.findall(r"\w+", found.__doc__))) == [], found
@@ -247,7 +287,9 @@ def test_readme_table_lists_every_reader_and_stack(registry):
     words = _words(text)
     for kind in ("reader", "stack"):
         assert [name for name in registry.names(kind) if name not in words] == []
-    rows = re.findall(r"^\| [^|]+\|([^|]*)\|([^|]*)\|([^|]*)\|$", text[text.index("| you have |") :], re.MULTILINE)[2:]
+    rows = re.findall(
+        r"^\| [^|]+\|([^|]*)\|([^|]*)\|([^|]*)\|$", text[text.index("| you have |") :], re.MULTILINE
+    )[2:]
     for column, kind in enumerate(("reader", "stack")):
         assert set().union(*(_spans(row[column]) for row in rows)) <= set(registry.names(kind))
 
@@ -264,7 +306,9 @@ def test_every_kind_of_component_has_an_example(kind):
 
 
 def test_the_easy_reader_is_described():
-    """docs/plugins.md names every public member of RecordReader, and a format with it takes at most 30 lines."""
+    """docs/plugins.md names every public member of RecordReader, and a format with it takes at most
+    30 lines.
+    """
     page = DOCS / "plugins.md"
     words = {word.partition("(")[0] for word in _words(page.read_text(encoding="utf-8"))}
     assert {name for name in vars(gradestack.RecordReader) if not name.startswith("_")} <= words
@@ -274,7 +318,9 @@ def test_the_easy_reader_is_described():
 
 def test_every_suite_key_is_described():
     schema = suite_schema(discover(limit=""))
-    suites, gates = (_words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md"))
+    suites, gates = (
+        _words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md")
+    )
     assert set(schema["properties"]) <= suites
     kinds = (GateSpec, SimpleGate, WeightedGate, LogicalSpec, BaselineGate)
     assert {name for kind in kinds for name in kind.__struct_fields__} <= gates
@@ -288,7 +334,9 @@ def test_every_sample_field_is_described(registry):
 
 
 def test_every_state_is_described():
-    assert {str(outcome) for outcome in Outcome} <= _words((DOCS / "figures.md").read_text(encoding="utf-8"))
+    assert {str(outcome) for outcome in Outcome} <= _words(
+        (DOCS / "figures.md").read_text(encoding="utf-8")
+    )
 
 
 # A run directory
@@ -303,13 +351,20 @@ def test_every_key_of_a_run_directory_is_described(tmp_path):
     assert set(summary["metrics"]) <= words
     assert set(summary["metrics"]["by_metric"]["calls"]) <= words
     assert {key for gate in report.gates for key in gate} <= words
-    assert set(report.header) | {key for each in report.header["components"] for key in each} <= words
+    assert (
+        set(report.header) | {key for each in report.header["components"] for key in each} <= words
+    )
     assert {key for each in report.header["inputs"] for key in each} <= words
     rows = list(report.rows())
     assert {*gradestack.Row.__annotations__, *gradestack.GradeRow.__annotations__} <= words
     grades = [grade for row in rows for grade in row["grades"].values()]
     assert {key for grade in grades for item in grade.get("items", ()) for key in item} <= words
-    assert {key for row in rows for name in ("sample", "source", "expected", "predicted") for key in row[name]} <= words
+    assert {
+        key
+        for row in rows
+        for name in ("sample", "source", "expected", "predicted")
+        for key in row[name]
+    } <= words
 
 
 # Links
@@ -328,14 +383,22 @@ def test_relative_links_resolve(page):
         name, _, anchor = target.partition("#")
         path = (page.parent / name).resolve() if name else page
         assert path.exists(), f"{page.name} links to {target}"
-        if anchor and path.name != "components.md":  # made when the site is built, which looks at its anchors
-            headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
-            assert anchor in {_slug(heading) for heading in headings}, f"{page.name} links to {target}"
+        if (
+            anchor and path.name != "components.md"
+        ):  # made when the site is built, which looks at its anchors
+            headings = re.findall(
+                r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE
+            )
+            assert anchor in {_slug(heading) for heading in headings}, (
+                f"{page.name} links to {target}"
+            )
 
 
 def test_index_links_to_every_page():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
-    others = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"]
+    others = [
+        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"
+    ]
     assert [name for name in others if f"]({name})" not in text] == []
 
 

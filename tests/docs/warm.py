@@ -1,8 +1,10 @@
-"""The command of the documentation's examples, run by a process that has everything loaded: it forks for each.
+"""The command of the documentation's examples, run by a process that has everything loaded.
 
-Starting Python and importing what a run needs takes longer than most examples; the words, the exit code and the files
-are those of the command as it is installed. ``python warm.py SOCKET`` serves; ``install`` writes the ``gradestack``
-that asks it.
+It forks for each.
+
+Starting Python and importing what a run needs takes longer than most examples; the words, the exit
+code and the files are those of the command as it is installed. ``python warm.py SOCKET`` serves;
+``install`` writes the ``gradestack`` that asks it.
 """
 
 import contextlib
@@ -30,7 +32,11 @@ os._exit(int(server.recv(8) or 70))
 def install(place, address, environment):
     """Write a ``gradestack`` into a directory that has the server do what it is told."""
     program = place / "gradestack"
-    values = {"python": sys.executable, "pythonpath": environment["PYTHONPATH"], "address": str(address)}
+    values = {
+        "python": sys.executable,
+        "pythonpath": environment["PYTHONPATH"],
+        "address": str(address),
+    }
     program.write_text(ASKING.format(**values))
     program.chmod(0o755)
 

@@ -1,4 +1,6 @@
-"""Recordings whose records say what is to go wrong when they are graded, and what a run left behind."""
+"""Recordings whose records say what is to go wrong when they are graded, and what a run left
+behind.
+"""
 
 import json
 import os
@@ -30,17 +32,30 @@ class Recording:
         """Write the files; ``what`` maps the number of a record to what happens at it."""
         for file in range(self.files):
             numbers = range(file * self.records, (file + 1) * self.records)
-            rows = [{"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n)}} for n in numbers]
-            (self.place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            rows = [
+                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n)}}
+                for n in numbers
+            ]
+            (self.place / f"{file:02}.jsonl").write_text(
+                "".join(json.dumps(row) + "\n" for row in rows)
+            )
 
     def suite(self, engine, **more):
         grader = {"kind": "python_function", "file": str(self.place / "grader.py"), "name": "grade"}
         target = {"paths": [str(self.place / "*.jsonl")]}
-        base = {"name": "faults", "target": target, "graders": {"g": grader}, "reports": [], "engine": engine}
+        base = {
+            "name": "faults",
+            "target": target,
+            "graders": {"g": grader},
+            "reports": [],
+            "engine": engine,
+        }
         return {**base, **more}
 
     def run(self, engine, **more):
-        return gradestack.run(self.suite(engine), output=self.place / "out", allow_code=True, **more)
+        return gradestack.run(
+            self.suite(engine), output=self.place / "out", allow_code=True, **more
+        )
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Files that change while they are read: what was planned is graded, or the run says that it cannot be."""
+"""Files that change while they are read.
+
+What was planned is graded, or the run says that it cannot be.
+"""
 
 import gzip
 import hashlib
@@ -43,14 +46,21 @@ def lines(tmp_path, monkeypatch):
     """A file of 200 records in about ten shards."""
     path = tmp_path / "runs.jsonl"
     call = {"name": "f", "arguments": {"a": 1}}
-    records = [{"id": f"t{n}", "expected": [call], "predicted": [call] * (n % 3)} for n in range(200)]
+    records = [
+        {"id": f"t{n}", "expected": [call], "predicted": [call] * (n % 3)} for n in range(200)
+    ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", path.stat().st_size // 10)
     return path
 
 
 def _run(path, engine, tmp_path, name):
-    suite = {"name": "x", "target": {"paths": [str(path)]}, "graders": {"q": "tau_partial"}, "reports": []}
+    suite = {
+        "name": "x",
+        "target": {"paths": [str(path)]},
+        "graders": {"q": "tau_partial"},
+        "reports": [],
+    }
     return gradestack.run({**suite, "engine": engine}, output=tmp_path / name)
 
 
@@ -66,7 +76,9 @@ def test_a_file_cut_short_meanwhile_ends_the_run(lines, tmp_path, engine, share,
             file.truncate(kept)
 
     meanwhile(cut)
-    with pytest.raises(DataError, match=r"runs\.jsonl: was cut short while it was read: it held \d+ bytes, now"):
+    with pytest.raises(
+        DataError, match=r"runs\.jsonl: was cut short while it was read: it held \d+ bytes, now"
+    ):
         _run(lines, engine, tmp_path, "cut")
     assert not (tmp_path / "cut" / "summary.json").exists()
 
@@ -79,7 +91,9 @@ def test_a_file_removed_meanwhile_ends_the_run(lines, tmp_path, engine, meanwhil
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
-def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(tmp_path, engine, meanwhile, monkeypatch):
+def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(
+    tmp_path, engine, meanwhile, monkeypatch
+):
     """A JSON list has records missing at its end only with a word about it."""
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 2000)
     path = tmp_path / "results.json"
@@ -109,7 +123,9 @@ GRADER = DATA["grader"]
 
 @pytest.fixture
 def command(tmp_path):
-    """Return a function that grades five samples of a file, and does something to the file meanwhile."""
+    """Return a function that grades five samples of a file, and does something to the file
+    meanwhile.
+    """
     rows = [f'{{"id": "t{number}", "predicted": "x"}}\n' for number in range(5)]
     (tmp_path / "other.jsonl").write_text("".join(rows[::-1]))
     (tmp_path / "runs.jsonl").write_text("".join(rows))
@@ -117,8 +133,25 @@ def command(tmp_path):
 
     def run(change, engine, *files):
         (tmp_path / "own.py").write_text(GRADER.replace("{change}", change))
-        options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", "out", "--set", "reports=[]"]
-        command = [sys.executable, "-m", "gradestack.cli", "grade", *(files or ["runs.jsonl"]), *options]
+        options = [
+            "--allow-code",
+            "--grader",
+            "own.py:grade",
+            "--engine",
+            engine,
+            "-o",
+            "out",
+            "--set",
+            "reports=[]",
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "gradestack.cli",
+            "grade",
+            *(files or ["runs.jsonl"]),
+            *options,
+        ]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return run
@@ -126,10 +159,15 @@ def command(tmp_path):
 
 @pytest.mark.parametrize(
     ("engine", "change"),
-    some_of([pytest.param(engine, each) for each in CHANGES for engine in ("serial", "processes")], 3),
+    some_of(
+        [pytest.param(engine, each) for each in CHANGES for engine in ("serial", "processes")], 3
+    ),
 )
 def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, change, engine):
-    """No figures of a mixture: exit 3, and nothing is written. What looks is the same for every engine."""
+    """No figures of a mixture: exit 3, and nothing is written.
+
+    What looks is the same for every engine.
+    """
     code, message = CHANGES[change]
     done = command(code, engine)
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr
@@ -139,24 +177,40 @@ def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, ch
 FILES = {
     "jsonl": ("".join(f'{{"id": "t{number}", "predicted": "x"}}\n' for number in range(5)), 5),
     "openai": ('{"role": "user", "content": "q"}\n{"role": "assistant", "content": "a"}\n', 1),
-    "when2call": ("".join(f'{{"uuid": "t{number}", "predicted_label": "tool_call"}}\n' for number in range(5)), 5),
+    "when2call": (
+        "".join(
+            f'{{"uuid": "t{number}", "predicted_label": "tool_call"}}\n' for number in range(5)
+        ),
+        5,
+    ),
 }
 
 
 @pytest.mark.parametrize(
     ("reader", "engine"),
-    some_of([pytest.param(each, engine) for each in FILES for engine in ("serial", "processes")], 3),
+    some_of(
+        [pytest.param(each, engine) for each in FILES for engine in ("serial", "processes")], 3
+    ),
 )
 def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, engine, reader):
-    """The header's checksum is of the lines that were read; a chat log is one sample, of the lines there were."""
+    """The header's checksum is of the lines that were read.
+
+    A chat log is one sample, of the lines there were.
+    """
     text, samples = FILES[reader]
     (tmp_path / "runs.jsonl").write_text(text)
     done = command(APPEND, engine, "runs.jsonl", "--reader", reader)
     assert done.returncode == 0, done.stderr
-    assert "Warning: runs.jsonl: 39 bytes were appended while it was read and are not graded" in done.stdout
+    assert (
+        "Warning: runs.jsonl: 39 bytes were appended while it was read and are not graded"
+        in done.stdout
+    )
     report = gradestack.load_report(tmp_path / "out")
     (entry,) = report.header["inputs"]
-    assert (entry["bytes"], entry["sha256"]) == (len(text), hashlib.sha256(text.encode()).hexdigest())
+    assert (entry["bytes"], entry["sha256"]) == (
+        len(text),
+        hashlib.sha256(text.encode()).hexdigest(),
+    )
     assert report.metrics["total"] == samples
     assert report.summary["bad_records"]["count"] == 0
 
@@ -166,14 +220,20 @@ def test_a_packed_file_that_is_replaced_after_it_was_unpacked_is_refused(command
     packed = tmp_path / "runs.jsonl.gz"
     packed.write_bytes(gzip.compress((tmp_path / "runs.jsonl").read_bytes()))
     done = command(f"Path({str(packed)!r}).write_bytes(b'other')", "serial", packed)
-    assert (done.returncode, "runs.jsonl.gz: has changed while it was read" in done.stderr) == (3, True), done.stderr
+    assert (done.returncode, "runs.jsonl.gz: has changed while it was read" in done.stderr) == (
+        3,
+        True,
+    ), done.stderr
 
 
 def test_a_file_of_a_directory_that_changes_is_refused(command, tmp_path):
     """Also one that is read beside the results."""
     shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
     done = command("(HERE / 'recorded/summary.json').write_text('{}')", "serial", "recorded")
-    assert (done.returncode, "recorded/summary.json: was cut short while it" in done.stderr) == (3, True), done.stderr
+    assert (done.returncode, "recorded/summary.json: was cut short while it" in done.stderr) == (
+        3,
+        True,
+    ), done.stderr
 
 
 def test_samples_handed_over_one_by_one_end_when_their_file_changes(lines, tmp_path):

@@ -1,4 +1,7 @@
-"""Graders that fork: their children neither grade the rest a second time nor are taken for workers."""
+"""Graders that fork.
+
+Their children neither grade the rest a second time nor are taken for workers.
+"""
 
 import os
 import subprocess
@@ -15,15 +18,34 @@ FORKS = DATA["forks"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("ending", some_of(["raise KeyboardInterrupt", "return 0.0", "raise ValueError"], 3))
+@pytest.mark.parametrize(
+    "ending", some_of(["raise KeyboardInterrupt", "return 0.0", "raise ValueError"], 3)
+)
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
-    """There is one child per time a sample is graded, not one more for each child; every grade is the parent's."""
+    """There is one child per time a sample is graded, not one more for each child.
+
+    Every grade is the parent's.
+    """
     (tmp_path / "forks.py").write_text(FORKS.format(ending=ending))
-    (tmp_path / "runs.jsonl").write_text("".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(6)))
-    options = ["--engine", engine, "--allow-code", "--grader", "./forks.py:forks", "-o", "out", "--set", "reports=[]"]
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(6))
+    )
+    options = [
+        "--engine",
+        engine,
+        "--allow-code",
+        "--grader",
+        "./forks.py:forks",
+        "-o",
+        "out",
+        "--set",
+        "reports=[]",
+    ]
     command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", *options]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "children").read_text() == "x" * 12  # graders of others are asked twice
     assert (tmp_path / "out/results.jsonl").read_text().count('"state":"graded"') == 3 * 6

@@ -1,4 +1,6 @@
-"""Graders that print, change the directory, or leave processes behind cost nobody but themselves."""
+"""Graders that print, change the directory, or leave processes behind cost nobody but
+themselves.
+"""
 
 import os
 import signal
@@ -22,7 +24,9 @@ AGGREGATOR = DATA["aggregator"]
 
 @pytest.fixture
 def command(tmp_path):
-    """Return a function that grades twelve samples in four files by a grader of its own, and gives what was printed."""
+    """Return a function that grades twelve samples in four files by a grader of its own, and gives
+    what was printed.
+    """
     for file in range(4):
         rows = [f'{{"id": "t{3 * file + number}", "predicted": "x"}}\n' for number in range(3)]
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
@@ -30,15 +34,45 @@ def command(tmp_path):
     def run(grader, engine, *options, output="out", **variables):
         (tmp_path / "own.py").write_text(grader)
         files = [f"{file}.jsonl" for file in range(4)]
-        options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", output, *options]
-        command = [sys.executable, "-m", "gradestack.cli", "grade", *files, *options, "--set", "reports=[]"]
-        out, err = tmp_path / "stdout", tmp_path / "stderr"  # no pipes, which what is left behind would keep open
+        options = [
+            "--allow-code",
+            "--grader",
+            "own.py:grade",
+            "--engine",
+            engine,
+            "-o",
+            output,
+            *options,
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "gradestack.cli",
+            "grade",
+            *files,
+            *options,
+            "--set",
+            "reports=[]",
+        ]
+        out, err = (
+            tmp_path / "stdout",
+            tmp_path / "stderr",
+        )  # no pipes, which what is left behind would keep open
         for path in (out, err):
             path.write_text("")
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | variables
-        with out.open("a") as first, err.open("a") as second:  # where several write, none over another
-            done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=first, stderr=second, check=False)
-        return subprocess.CompletedProcess(command, done.returncode, out.read_text(), err.read_text())
+        environment = {
+            name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"
+        } | variables
+        with (
+            out.open("a") as first,
+            err.open("a") as second,
+        ):  # where several write, none over another
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environment, stdout=first, stderr=second, check=False
+            )
+        return subprocess.CompletedProcess(
+            command, done.returncode, out.read_text(), err.read_text()
+        )
 
     return run
 
@@ -83,16 +117,40 @@ def grade(sample):
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="pipes that keep what is written apart are Linux's")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="pipes that keep what is written apart are Linux's"
+)
 @pytest.mark.parametrize("unbuffered", some_of(["1", ""], 2))
 def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
-    """Each is written by itself and at once, also where Python is to write everything as it comes."""
+    """Each is written by itself and at once, also where Python is to write everything
+    as it comes.
+    """
     command(SAYS, "serial")
     reading, writing = os.pipe2(os.O_DIRECT)
     files = [f"{file}.jsonl" for file in range(4)]
-    options = ["--allow-code", "--grader", "own.py:grade", "--engine", "processes", "--workers", "2", "-q"]
+    options = [
+        "--allow-code",
+        "--grader",
+        "own.py:grade",
+        "--engine",
+        "processes",
+        "--workers",
+        "2",
+        "-q",
+    ]
     run = subprocess.Popen(
-        [sys.executable, "-m", "gradestack.cli", "grade", *files, *options, "-o", "out", "--set", "reports=[]"],
+        [
+            sys.executable,
+            "-m",
+            "gradestack.cli",
+            "grade",
+            *files,
+            *options,
+            "-o",
+            "out",
+            "--set",
+            "reports=[]",
+        ],
         cwd=tmp_path,
         env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         stderr=writing,
@@ -101,7 +159,9 @@ def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         written = list(iter(lambda: pipe.read(4096), b""))
     assert run.wait() == 0
-    assert sorted(written) == sorted(f"a line of t{number % COUNT} in one piece\n".encode() for number in range(ASKED))
+    assert sorted(written) == sorted(
+        f"a line of t{number % COUNT} in one piece\n".encode() for number in range(ASKED)
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -109,7 +169,9 @@ def test_a_grader_that_changes_the_directory(command, tmp_path, engine):
     """A relative output is where it was meant, and relative inputs are found."""
     (tmp_path / "elsewhere").mkdir()
     done = command(
-        f"import os\n\ndef grade(sample):\n    os.chdir({str(tmp_path / 'elsewhere')!r})\n    return 1.0\n", engine
+        f"import os\n\ndef grade(sample):\n    os.chdir({str(tmp_path / 'elsewhere')!r})\n    "
+        "return 1.0\n",
+        engine,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert list((tmp_path / "elsewhere").iterdir()) == []

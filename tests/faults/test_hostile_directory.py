@@ -1,4 +1,7 @@
-"""A working directory full of Python files of a stranger: no command and no engine imports one of them."""
+"""A working directory full of Python files of a stranger.
+
+No command and no engine imports one of them.
+"""
 
 import json
 import os
@@ -16,7 +19,16 @@ DATA = data(__file__, "hostile_directory.yaml")
 
 PROGRAM = Path(sys.executable).with_name("gradestack")
 FILES = [f"{number}.jsonl" for number in range(4)]
-MORE = ["sitecustomize", "usercustomize", "conftest", "setup", "site", "evil", "__init__", "__main__"]
+MORE = [
+    "sitecustomize",
+    "usercustomize",
+    "conftest",
+    "setup",
+    "site",
+    "evil",
+    "__init__",
+    "__main__",
+]
 SETTINGS = ["dask.yaml", "dask.yml", "distributed.yaml", "distributed.yml"]
 GRADER = """
 import sibling
@@ -43,11 +55,17 @@ def here(tmp_path):
             (place / folder / name).write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
         (place / folder / "entry_points.txt").write_text("[gradestack]\nevil = evil\n")
     for name in SETTINGS:
-        (place / name).write_text("distributed: {worker: {preload: [evil]}, scheduler: {preload: [evil]}}\n")
+        (place / name).write_text(
+            "distributed: {worker: {preload: [evil]}, scheduler: {preload: [evil]}}\n"
+        )
     for number, name in enumerate(FILES):
         row = {"expected": {"calls": [{"name": "f", "arguments": {}}]}, "predicted": {"calls": []}}
-        (place / name).write_text("".join(f"{json.dumps({'id': f't{number}.{n}', **row})}\n" for n in range(3)))
-    (place / "suite.yaml").write_text(f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n")
+        (place / name).write_text(
+            "".join(f"{json.dumps({'id': f't{number}.{n}', **row})}\n" for n in range(3))
+        )
+    (place / "suite.yaml").write_text(
+        f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n"
+    )
     return place
 
 
@@ -55,7 +73,9 @@ def here(tmp_path):
 def command(here):
     def run(*arguments, program=(str(PROGRAM),), **variables):
         environment = {
-            name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("PYTHONPATH", "PYTHONSAFEPATH")
         }
         done = subprocess.run(
             [*program, *map(str, arguments)],
@@ -90,12 +110,16 @@ def test_no_command_imports_anything_from_the_working_directory(command):
     command("report", "first")
     command("show", "first", "t0.0")
     command("index", ".")
-    assert "evil" not in command("plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli"))
+    assert "evil" not in command(
+        "plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli")
+    )
 
 
 def test_workers_that_are_not_forked_import_nothing_from_it(command, tmp_path):
     """As in a program with threads: its own folder is where it imports from, as ever."""
-    (tmp_path / "script.py").write_text(f"FILES, OUT = {FILES!r}, {str(tmp_path / 'out')!r}\n{SCRIPT}")
+    (tmp_path / "script.py").write_text(
+        f"FILES, OUT = {FILES!r}, {str(tmp_path / 'out')!r}\n{SCRIPT}"
+    )
     command(tmp_path / "script.py", program=(sys.executable,))
     assert (tmp_path / "out/results.jsonl").exists()
 
@@ -111,7 +135,16 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
     module = "graders.m={kind: python_function, module: my_module, name: halved}"
     workers = () if engine == "serial" else ("--workers", 2)
     file = tmp_path / "mine/grader.py"
-    options = ["--allow-code", "--grader", f"{file}:doubled", "--set", module, "--engine", engine, *workers]
+    options = [
+        "--allow-code",
+        "--grader",
+        f"{file}:doubled",
+        "--set",
+        module,
+        "--engine",
+        engine,
+        *workers,
+    ]
     out = tmp_path / "out"
     command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(tmp_path / "named"))
     averages = json.loads((out / "summary.json").read_text())["metrics"]["by_metric"]
@@ -122,13 +155,17 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
 def test_started_as_a_module_it_leaves_the_working_directory_out(given, tmp_path):
     """Plugins are not looked for in it, unless PYTHONPATH names it."""
     (tmp_path / "mine.egg-info").mkdir()
-    (tmp_path / "mine.egg-info/PKG-INFO").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (tmp_path / "mine.egg-info/PKG-INFO").write_text(
+        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"
+    )
     (tmp_path / "mine.egg-info/entry_points.txt").write_text("[gradestack]\nmine = my_plugin\n")
     (tmp_path / "my_plugin.py").write_text(
         "from gradestack import Component, hookimpl\n\n@hookimpl\ndef gradestack_components():\n"
         "    return [Component(kind='stack', name='mine', target='x:y', summary='')]\n"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | given
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    } | given
     done = subprocess.run(
         [sys.executable, "-m", "gradestack.cli", "stacks", "list"],
         cwd=tmp_path,

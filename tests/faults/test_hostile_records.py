@@ -1,4 +1,7 @@
-"""Records whose grading ends the process or eats its memory: they fail, everything else is graded."""
+"""Records whose grading ends the process or eats its memory.
+
+They fail, everything else is graded.
+"""
 
 import re
 import sys
@@ -21,7 +24,11 @@ MANY, ENDS = [0, 97, 99, 299], ["exit", "kill"]
 
 
 def _faults(report):
-    return {row["sample"]["id"]: row["grade"]["fault"] for row in report.rows() if row["state"] == "failed"}
+    return {
+        row["sample"]["id"]: row["grade"]["fault"]
+        for row in report.rows()
+        if row["state"] == "failed"
+    }
 
 
 def _all_there(report, recording):
@@ -30,15 +37,24 @@ def _all_there(report, recording):
     scores = {n: row["grade"]["score"] for n, row in enumerate(rows) if row["state"] == "graded"}
     assert scores == {n: (n % 5) / 4 for n in scores}
     failed = recording.count - len(scores)
-    assert report.states["g"] == {"graded": len(scores), "skipped": 0, "failed": failed, "missing": 0}
+    assert report.states["g"] == {
+        "graded": len(scores),
+        "skipped": 0,
+        "failed": failed,
+        "missing": 0,
+    }
     assert "broken" not in report.summary
 
 
 @pytest.mark.parametrize(
-    ("what", "hostile"), [("exit", [0, 99]), *(pytest.param(how, MANY, marks=pytest.mark.faults) for how in ENDS)]
+    ("what", "hostile"),
+    [("exit", [0, 99]), *(pytest.param(how, MANY, marks=pytest.mark.faults) for how in ENDS)],
 )
 def test_records_that_end_the_process(recording, what, hostile):
-    """Several of them, two in one shard, the first and the last of all: each is named, nothing else is lost."""
+    """Several of them, two in one shard, the first and the last of all.
+
+    Each is named, nothing else is lost.
+    """
     recording.do(dict.fromkeys(hostile, what))
     report = recording.run(POOL)
     _all_there(report, recording)
@@ -73,13 +89,18 @@ def test_records_that_eat_memory(recording, engine):
     _all_there(report, recording)
     faults = _faults(report)
     assert sorted(faults) == sorted(f"t{n}" for n in hostile)
-    assert {(fault["type"], fault["message"]) for fault in faults.values()} == {("MemoryError", "not enough memory")}
+    assert {(fault["type"], fault["message"]) for fault in faults.values()} == {
+        ("MemoryError", "not enough memory")
+    }
 
 
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_grader_that_never_gives_memory_back(recording):
-    """Its worker is replaced between shards, so that all are graded: 4.8 GB, as it is asked twice, within 1.5 GB."""
+    """Its worker is replaced between shards, so that all are graded.
+
+    4.8 GB, as it is asked twice, within 1.5 GB.
+    """
     recording.do(dict.fromkeys(range(150), "keep"))
     report = recording.run({**POOL, "memory": "1500MB"})
     _all_there(report, recording)
@@ -94,13 +115,18 @@ def _nested(recording, engine, depths):
         rows = []
         for depth in depths:
             text = call.format("[" * depth + "]" * depth)
-            rows.append(f'{{"id": "{depth}", "run": {number}, "expected": [{text}], "predicted": [{text}]}}\n')
+            rows.append(
+                f'{{"id": "{depth}", "run": {number}, "expected": [{text}], "predicted": '
+                f"[{text}]}}\n"
+            )
         (recording.place / f"{number}.jsonl").write_text("".join(rows))
     suite = recording.suite(engine, graders={"g": "tau_partial"}, reader="jsonl")
     report = gradestack.run(suite, output=recording.place / "out")
     read = [
         int(each)
-        for each in re.findall(r'"ground_truth":null,"id":"(\d+)"', (report.path / "results.jsonl").read_text())
+        for each in re.findall(
+            r'"ground_truth":null,"id":"(\d+)"', (report.path / "results.jsonl").read_text()
+        )
     ]
     assert read[: len(read) // 2] == read[len(read) // 2 :]
     return read[: len(read) // 2]
@@ -108,7 +134,10 @@ def _nested(recording, engine, depths):
 
 @ENGINES
 def test_what_is_nested_too_deeply_is_so_on_every_engine(recording, engine):
-    """Though their stacks differ in depth: a record a little less deep than one refused here is read there."""
+    """Though their stacks differ in depth.
+
+    A record a little less deep than one refused here is read there.
+    """
     deepest = _nested(recording, "serial", range(ROOM - 100, ROOM + 20))[-1]
     assert ROOM - 100 < deepest < ROOM + 19
     assert _nested(recording, engine, [deepest - 4, deepest + 4]) == [deepest - 4]

@@ -14,7 +14,9 @@ DATA = data(__file__, "interruption.yaml")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.faults)]
-LEAST = {"dask": 1}  # rows there are when both workers stand still: dask may put a free range behind a held one
+LEAST = {
+    "dask": 1
+}  # rows there are when both workers stand still: dask may put a free range behind a held one
 
 
 @pytest.fixture
@@ -31,7 +33,10 @@ def started(held, scratch, marked):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_interrupted_run_keeps_what_was_graded(started, held, engine, scratch, marked, until):
-    """Exit code 130; rows and figures agree; no word of the workers; nothing left but the results."""
+    """Exit code 130; rows and figures agree; no word of the workers.
+
+    Nothing left but the results.
+    """
     run = started(engine)
     os.killpg(run.pid, signal.SIGINT)  # as the terminal does: to the run and its workers
     _, said = run.communicate()
@@ -41,7 +46,12 @@ def test_an_interrupted_run_keeps_what_was_graded(started, held, engine, scratch
     summary = json.loads((held.place / "out/summary.json").read_bytes())
     assert "incomplete" in summary
     with (held.place / "out/results.jsonl").open("rb") as rows:
-        assert LEAST.get(engine, held.free) <= summary["metrics"]["total"] == sum(1 for _ in rows) <= held.free
+        assert (
+            LEAST.get(engine, held.free)
+            <= summary["metrics"]["total"]
+            == sum(1 for _ in rows)
+            <= held.free
+        )
     until(lambda: marked() == [])
     assert list(scratch.iterdir()) == []
 
@@ -62,12 +72,29 @@ SECOND = DATA["second"]
 
 @pytest.mark.faults
 def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
-    """The system hands it to one of dask's threads; the cluster was left half closed and told about it later."""
+    """The system hands it to one of dask's threads.
+
+    The cluster was left half closed and told about it later.
+    """
     pytest.importorskip("distributed")
-    grader = "import os, signal\n\ndef grade(sample):\n    os.kill(os.getppid(), signal.SIGINT)\n    return 1.0\n"
+    grader = (
+        "import os, signal\n\ndef grade(sample):\n    os.kill(os.getppid(), signal.SIGINT)\n "
+        "   return 1.0\n"
+    )
     (tmp_path / "own.py").write_text(grader)
     (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
-    options = ["--allow-code", "--grader", "own.py:grade", "--engine", "dask", "-o", "out", "--set", "reports=[]", "-q"]
+    options = [
+        "--allow-code",
+        "--grader",
+        "own.py:grade",
+        "--engine",
+        "dask",
+        "-o",
+        "out",
+        "--set",
+        "reports=[]",
+        "-q",
+    ]
     command = [sys.executable, "-c", SECOND, "grade", "runs.jsonl", *options]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (130, "")

@@ -1,7 +1,10 @@
-"""The fault laboratory: runs that are signalled at random, out of room, or not allowed, and then continued.
+"""The fault laboratory.
 
-Whatever happens to a run, what was on record counts, ``--resume`` ends in the bytes of a run that nothing happened to,
-and no process or file is left behind. A few cases run with every ``make test``, all of them with ``make faults``.
+Runs that are signalled at random, out of room, or not allowed, and then continued.
+
+Whatever happens to a run, what was on record counts, ``--resume`` ends in the bytes of a run that
+nothing happened to, and no process or file is left behind. A few cases run with every
+``make test``, all of them with ``make faults``.
 """
 
 import json
@@ -11,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -44,7 +48,10 @@ class Laboratory:
         self.place = place
         (place / "grader.py").write_text(GRADER)
         for file in range(FILES):
-            rows = [{"id": f"t{file}-{n}", "predicted": str(n % 5 / 4), "facets": {"n": n}} for n in range(RECORDS)]
+            rows = [
+                {"id": f"t{file}-{n}", "predicted": str(n % 5 / 4), "facets": {"n": n}}
+                for n in range(RECORDS)
+            ]
             (place / f"{file:02}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         suite = {
             "name": "laboratory",
@@ -55,7 +62,15 @@ class Laboratory:
         (place / "suite.yaml").write_text(yaml.safe_dump(suite))
 
     def start(self, output, engine, *options, before="", **more):
-        command = [sys.executable, "-c", before + ON_RECORD, "run", "suite.yaml", "--allow-code", "--quiet"]
+        command = [
+            sys.executable,
+            "-c",
+            before + ON_RECORD,
+            "run",
+            "suite.yaml",
+            "--allow-code",
+            "--quiet",
+        ]
         command += ["-o", str(output), *ENGINES[engine], *options]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=self.place, start_new_session=True, **pipes, **more)
@@ -67,7 +82,9 @@ class Laboratory:
 
     def on_record(self, output="out"):
         try:
-            return (self.place / f".{output}.unfinished/journal.jsonl").read_bytes().count(b"\n") - 1
+            return (self.place / f".{output}.unfinished/journal.jsonl").read_bytes().count(
+                b"\n"
+            ) - 1
         except OSError:
             return 0
 
@@ -95,9 +112,14 @@ def send(number, processes):
             continue
 
 
-@pytest.mark.parametrize("case", [pytest.param(n, marks=pytest.mark.faults if n > 1 else ()) for n in range(CASES)])
+@pytest.mark.parametrize(
+    "case", [pytest.param(n, marks=pytest.mark.faults if n > 1 else ()) for n in range(CASES)]
+)
 def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scratch, marked, case):
-    """To the run, a worker or both; the same bytes after --resume, and neither processes nor files left behind."""
+    """To the run, a worker or both.
+
+    The same bytes after --resume, and neither processes nor files left behind.
+    """
     choose = random.Random(case)  # noqa: S311 - a seed is wanted
     engine = ("processes", "serial", "dask")[case % 3]
     number = choose.choice([signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
@@ -110,14 +132,20 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
     hit = {"parent": [run.pid], "worker": workers[:1], "both": [run.pid, *workers]}[victims]
     send(number, hit)
     out, err = run.communicate()
-    what = f"{engine}: {number.name} to {victims} after {after} ranges: exit {run.returncode}, {err!r}"
+    what = (
+        f"{engine}: {number.name} to {victims} after {after} ranges: exit {run.returncode}, {err!r}"
+    )
     assert "Traceback" not in err, what
     assert out == "", what
-    allowed = {0} if victims == "worker" else {0, -signal.SIGKILL if number == signal.SIGKILL else ASKED}
+    allowed = (
+        {0} if victims == "worker" else {0, -signal.SIGKILL if number == signal.SIGKILL else ASKED}
+    )
     assert run.returncode in allowed, what
     until(lambda: marked() == [])  # workers of a run that was killed follow it
     if run.returncode != 0:
-        assert laboratory.on_record() >= after or files_of(laboratory.place / "out") == expected, what
+        assert laboratory.on_record() >= after or files_of(laboratory.place / "out") == expected, (
+            what
+        )
         done = laboratory.run("out", engine, "--resume")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), what
     assert files_of(laboratory.place / "out") == expected, what
@@ -157,7 +185,10 @@ def test_two_ctrl_c_print_no_traceback(laboratory, scratch, marked, engine, case
 @pytest.mark.parametrize("most", [3_000, 20_000, 60_000])
 def test_no_file_may_grow_any_more(laboratory, expected, scratch, marked, engine, most):
     """One message and exit 3; with more room the run is continued."""
-    limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({most}, resource.RLIM_INFINITY))\n"
+    limit = (
+        f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({most}, "
+        "resource.RLIM_INFINITY))\n"
+    )
     done = laboratory.run("out", engine, before=limit)
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("error: ")
@@ -173,12 +204,18 @@ def test_no_file_may_grow_any_more(laboratory, expected, scratch, marked, engine
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Return a function that gives a directory on a file system of its own a size, or makes it read-only."""
+    """Return a function that gives a directory on a file system of its own a size, or makes it
+    read-only.
+    """
     place = tmp_path / "disk"
     place.mkdir()
 
     def mount(options):
-        said = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False)
+        said = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place],
+            capture_output=True,
+            check=False,
+        )
         if said.returncode:
             pytest.skip("no file system may be mounted here")
         return place
@@ -202,14 +239,34 @@ def test_a_full_disk(laboratory, expected, small_disk, engine, marked):
     assert marked() == []
 
 
-@pytest.mark.parametrize("kib", [16, *(pytest.param(kib, marks=pytest.mark.faults) for kib in (4, 40))])
+@pytest.mark.parametrize(
+    "kib", [16, *(pytest.param(kib, marks=pytest.mark.faults) for kib in (4, 40))]
+)
 def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
-    """One message and exit 3, whether the pages or the data lack room; no page is left half written."""
+    """One message and exit 3, whether the pages or the data lack room.
+
+    No page is left half written.
+    """
     assert laboratory.run(laboratory.place / "out", "serial").returncode == 0
     place = small_disk(f"size={kib}k")
-    command = [sys.executable, "-m", "gradestack.cli", "compare", "out", "out", "-o", str(place / "compared")]
+    command = [
+        sys.executable,
+        "-m",
+        "gradestack.cli",
+        "compare",
+        "out",
+        "out",
+        "-o",
+        str(place / "compared"),
+    ]
     done = subprocess.run(
-        command, cwd=laboratory.place, capture_output=True, text=True, check=False, timeout=60, env={**os.environ}
+        command,
+        cwd=laboratory.place,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ},
     )
     assert done.returncode == 3, done.stderr
     assert "No space left on device" in done.stderr
@@ -217,7 +274,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
     assert not list(place.glob("compared/*"))
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")  # noqa: PTH110
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_an_error_that_cannot_be_written_either(tmp_path):
     """Standard error on a full disk: the exit code is not that of a failed gate."""
     command = [sys.executable, "-m", "gradestack.cli", "compare", "none", "none"]
@@ -237,7 +294,11 @@ def another_user(laboratory):
     for path in (laboratory.place, *laboratory.place.parents):
         if path.owner() == "root" and not path.stat().st_mode & 0o001:
             pytest.skip(f"{path} is closed to other users")
-    somebody = {"user": 65534, "group": 65534, "env": {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}}
+    somebody = {
+        "user": 65534,
+        "group": 65534,
+        "env": {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"},
+    }
     command = [sys.executable, "-c", "import gradestack.runner"]
     if subprocess.run(command, cwd="/", capture_output=True, check=False, **somebody).returncode:
         pytest.skip("this installation is closed to other users")
@@ -247,7 +308,9 @@ def another_user(laboratory):
 @pytest.mark.faults
 @pytest.mark.parametrize("closed", ["an input", "the place"])
 def test_what_another_user_may_not_do(laboratory, another_user, closed):
-    """A file that cannot be read ends the run with exit 3, a place that cannot be written with exit 2; by name."""
+    """A file that cannot be read ends the run with exit 3, a place that cannot be written with exit
+    2; by name.
+    """
     if closed == "an input":
         laboratory.place.chmod(0o777)
         (laboratory.place / "03.jsonl").chmod(0o600)

@@ -1,4 +1,6 @@
-"""Runs of the command line on mutated files, in this process, and what has to hold of every one of them."""
+"""Runs of the command line on mutated files, in this process, and what has to hold of every one of
+them.
+"""
 
 import contextlib
 import faulthandler
@@ -70,7 +72,9 @@ def ended(tmp_path, monkeypatch, installed):
         shutil.rmtree(out, ignore_errors=True)
         said, code = io.StringIO(), 0
         begun = time.process_time()
-        faulthandler.dump_traceback_later(30 * LONGEST, exit=True)  # what never comes back cannot be asked
+        faulthandler.dump_traceback_later(
+            30 * LONGEST, exit=True
+        )  # what never comes back cannot be asked
         try:
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 commands.main([str(each) for each in arguments])
@@ -94,7 +98,9 @@ def ended(tmp_path, monkeypatch, installed):
 
 @pytest.fixture
 def fuzz(request, record_property, tmp_path):
-    """Return a function that runs a test on inputs of a strategy: a few that are always the same, or for a time.
+    """Return a function that runs a test on inputs of a strategy.
+
+    A few that are always the same, or for a time.
 
     What fails is kept, one input of each kind of failure, and the others are tried all the same.
     """
@@ -121,7 +127,9 @@ def fuzz(request, record_property, tmp_path):
                 max_examples=size,
                 database=None,
                 deadline=None,
-                phases=[Phase.generate],  # making a failing input smaller would take the time of the others
+                phases=[
+                    Phase.generate
+                ],  # making a failing input smaller would take the time of the others
                 suppress_health_check=list(HealthCheck),
                 **more,
             )
@@ -140,7 +148,14 @@ def fuzz(request, record_property, tmp_path):
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = [each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])]
-    inputs = sum(value for each in reports for name, value in getattr(each, "user_properties", ()) if name == "inputs")
+    reports = [
+        each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])
+    ]
+    inputs = sum(
+        value
+        for each in reports
+        for name, value in getattr(each, "user_properties", ())
+        if name == "inputs"
+    )
     if inputs and SECONDS:
         terminalreporter.write_line(f"fuzzing: {inputs:,} inputs")

@@ -1,4 +1,6 @@
-"""Mutated files: changes at the level of bytes and of JSON, drawn by hypothesis and applied to real examples."""
+"""Mutated files: changes at the level of bytes and of JSON, drawn by hypothesis and applied to real
+examples.
+"""
 
 import copy
 import csv
@@ -26,7 +28,9 @@ RAW = {
     "raw:twice": '{"id": 1, "id": 2}',
     "raw:open": '{"a": [',
 }
-"""What no value of Python is written as, by the text that stands for it until the file is written."""
+"""What no value of Python is written as, by the text that stands for it until the file
+is written.
+"""
 VALUES = [
     None, True, False, 0, -1, 1, 2.5, 0.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null", "é\u2028\u202e", "\x00",
     "a\nb", "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}}, ["x"] * 50,
@@ -52,8 +56,14 @@ _byte_edits = st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swa
 byte_edits = st.lists(st.tuples(_byte_edits, _small, _small, st.integers(0, 300)), max_size=5)
 _tree_edits = st.sampled_from(["replace", "drop", "rename", "copy", "wrap", "add", "record"])
 tree_edits = st.lists(st.tuples(_tree_edits, _small, _small), max_size=5)
-one_value = st.lists(st.tuples(st.sampled_from(["replace", "drop", "rename"]), _small, _small), min_size=1, max_size=2)
-forms = st.sampled_from([*["as it is"] * 12, "list", "lines", "indented", "gzip", "utf-16", "bom", "crlf", "behind"])
+one_value = st.lists(
+    st.tuples(st.sampled_from(["replace", "drop", "rename"]), _small, _small),
+    min_size=1,
+    max_size=2,
+)
+forms = st.sampled_from(
+    [*["as it is"] * 12, "list", "lines", "indented", "gzip", "utf-16", "bom", "crlf", "behind"]
+)
 
 
 def edited(content, edits, tokens=TOKENS):
@@ -84,7 +94,9 @@ def changed(records, edits):
             records.insert(number % len(records), copy.deepcopy(records[place % len(records)]))
         elif kind == "replace":
             holder[step] = value
-        elif kind == "drop" and holder is not None and (isinstance(holder, dict) or len(holder) > 1):
+        elif (
+            kind == "drop" and holder is not None and (isinstance(holder, dict) or len(holder) > 1)
+        ):
             del holder[step]
         elif kind == "rename" and isinstance(holder, dict):
             holder[str(value)[:50]] = holder.pop(step)
@@ -101,7 +113,11 @@ def changed(records, edits):
 
 def _root(records, holder):
     """Return the data, which an edit at its top may have taken the place of."""
-    return holder[0] if len(holder) == 1 and isinstance(holder, list) and holder[0] is not records else records
+    return (
+        holder[0]
+        if len(holder) == 1 and isinstance(holder, list) and holder[0] is not records
+        else records
+    )
 
 
 def _place(top, number):
@@ -123,7 +139,10 @@ def _table(records, layout):
     """Return the bytes of a table; in Parquet they need not be UTF-8."""
     rows = [each for each in records if isinstance(each, dict)] if isinstance(records, list) else []
     names = list(dict.fromkeys(str(name) for row in rows for name in row)) or ["id"]
-    cells = [[json.dumps(v) if isinstance(v := row.get(name), dict | list) else v for name in names] for row in rows]
+    cells = [
+        [json.dumps(v) if isinstance(v := row.get(name), dict | list) else v for name in names]
+        for row in rows
+    ]
     if layout == "csv":
         text = io.StringIO()
         csv.writer(text).writerows([names, *cells])
@@ -133,9 +152,14 @@ def _table(records, layout):
         [None if v is None else str(v).encode(errors="surrogatepass") for v in column]
         for column in zip(*cells, strict=True)
     ]
-    columns = [arrow.array([v and v.replace(b"x", b"\xff") for v in each], arrow.binary()) for each in written]
+    columns = [
+        arrow.array([v and v.replace(b"x", b"\xff") for v in each], arrow.binary())
+        for each in written
+    ]
     out = arrow.BufferOutputStream()
-    texts = [each.view(arrow.string()) for each in columns] or [arrow.array([], arrow.string()) for _ in names]
+    texts = [each.view(arrow.string()) for each in columns] or [
+        arrow.array([], arrow.string()) for _ in names
+    ]
     names = [each.encode(errors="replace").decode() for each in names]
     parquet.write_table(arrow.Table.from_arrays(texts, names=names), out)
     return out.getvalue().to_pybytes()

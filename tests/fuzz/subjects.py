@@ -52,7 +52,11 @@ def _with(dataset: str) -> tuple[str, str]:
 
 
 def _text_lines(content: bytes) -> list[bytes]:
-    return [line for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line and not line.isspace()]
+    return [
+        line
+        for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        if line and not line.isspace()
+    ]
 
 
 def _value(line: bytes) -> Any:
@@ -110,7 +114,10 @@ def every_trial(content: bytes) -> tuple[int, int]:
 
 def _joined() -> list[Any]:
     records, replies = _lines("deepfabric/dataset.jsonl"), _lines("deepfabric/replies.jsonl")
-    return [{"sample": record, "recorded": reply} for record, reply in zip(records, replies, strict=True)]
+    return [
+        {"sample": record, "recorded": reply}
+        for record, reply in zip(records, replies, strict=True)
+    ]
 
 
 def _orchestration() -> Any:
@@ -120,7 +127,10 @@ def _orchestration() -> Any:
 def _seeds() -> list[Subject]:
     """Return the small files of formats without an example."""
     found = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text(encoding="utf-8"))
-    return [Subject(**{**each, "options": tuple(chain.from_iterable(each.get("options", [])))}) for each in found]
+    return [
+        Subject(**{**each, "options": tuple(chain.from_iterable(each.get("options", [])))})
+        for each in found
+    ]
 
 
 def _published() -> list[Subject]:
@@ -128,11 +138,25 @@ def _published() -> list[Subject]:
     found = []
     for path in sorted(Path(DATA).rglob("*.json*")) if DATA else ():
         text = path.read_bytes()
-        if path.name == "expected.json" or path.suffix == ".gz" or len(text) > LARGEST or path.parts[-3] == "bfcl":
+        if (
+            path.name == "expected.json"
+            or path.suffix == ".gz"
+            or len(text) > LARGEST
+            or path.parts[-3] == "bfcl"
+        ):
             continue
         lines = [_value(line) for line in text.splitlines()[:9]]
         whole = len(lines) < 2 or None in lines
-        found.append(Subject("", path.name, json.loads(text) if whole else lines, "indented" if whole else "lines"))
+        if whole and _value(text) is None:
+            continue
+        found.append(
+            Subject(
+                "",
+                path.name,
+                json.loads(text) if whole else lines,
+                "indented" if whole else "lines",
+            )
+        )
     return found
 
 
@@ -142,17 +166,39 @@ def subjects() -> list[Subject]:
     return [
         Subject("jsonl", "runs.jsonl", _lines("quickstart/runs.jsonl"), "lines", count=every_line),
         Subject("tau_bench", "results.json", tau, "list", count=every_element),
-        Subject("letta", "results.jsonl", _lines("letta/recorded/results.jsonl"), "lines", count=every_result),
-        Subject("when2call", "decisions.jsonl", _lines("when2call/judge_decisions.jsonl"), "lines", count=every_record),
-        Subject("stability", "sweeps.jsonl", _lines("stability/runs.jsonl"), "lines", count=every_run),
+        Subject(
+            "letta",
+            "results.jsonl",
+            _lines("letta/recorded/results.jsonl"),
+            "lines",
+            count=every_result,
+        ),
+        Subject(
+            "when2call",
+            "decisions.jsonl",
+            _lines("when2call/judge_decisions.jsonl"),
+            "lines",
+            count=every_record,
+        ),
+        Subject(
+            "stability", "sweeps.jsonl", _lines("stability/runs.jsonl"), "lines", count=every_run
+        ),
         Subject("deepfabric", "joined.jsonl", _joined(), "lines", count=every_line),
-        Subject("orchestrationbench", "kiln_out.json", _orchestration(), "indented", count=every_trial),
+        Subject(
+            "orchestrationbench", "kiln_out.json", _orchestration(), "indented", count=every_trial
+        ),
         *(
             Subject(reader, "answers.jsonl", _lines(answers), "lines", _with(data))
             for reader, answers, data in JOINED[1:]
         ),
         *(
-            Subject(f"{reader} dataset", "dataset.jsonl", _lines(data), "lines", beside=EXAMPLES / answers)
+            Subject(
+                f"{reader} dataset",
+                "dataset.jsonl",
+                _lines(data),
+                "lines",
+                beside=EXAMPLES / answers,
+            )
             for reader, answers, data in JOINED
         ),
         *_seeds(),

@@ -1,4 +1,7 @@
-"""Mutated files of every format and mutated suites: no traceback, no exit code of its own, no hang, no record lost."""
+"""Mutated files of every format and mutated suites.
+
+No traceback, no exit code of its own, no hang, no record lost.
+"""
 
 import json
 import shutil
@@ -23,11 +26,29 @@ RUNS = {
     "when2call": ["run", EXAMPLES / "when2call/suite.yaml"],
     "deepfabric": ["run", EXAMPLES / "deepfabric/suite.yaml"],
     "orchestration": ["grade", EXAMPLES / "orchestration/results", "--set", "max_samples=4"],
-    "stability": ["grade", EXAMPLES / "stability/runs.jsonl", "--dataset", EXAMPLES / "stability/dataset.jsonl"],
-    "several": ["grade", EXAMPLES / "airline/results.json", "--set", "max_samples=3", "--num-runs", "4"],
+    "stability": [
+        "grade",
+        EXAMPLES / "stability/runs.jsonl",
+        "--dataset",
+        EXAMPLES / "stability/dataset.jsonl",
+    ],
+    "several": [
+        "grade",
+        EXAMPLES / "airline/results.json",
+        "--set",
+        "max_samples=3",
+        "--num-runs",
+        "4",
+    ],
 }
 """Runs whose directories are mutated, by the command that makes them."""
-FILES = ["header.json", "summary.json", "results.jsonl", "aggregate_stats.json", "run_1/summary.json"]
+FILES = [
+    "header.json",
+    "summary.json",
+    "results.jsonl",
+    "aggregate_stats.json",
+    "run_1/summary.json",
+]
 _WAYS = 12
 """How many ways a run is used."""
 FORMATS = ["html", "markdown", "junit", "github"]
@@ -41,29 +62,46 @@ def contents(draw, subject):
     table = subject.layout in ("csv", "parquet")
     layout = form if form in ("list", "lines", "indented") and not table else subject.layout
     records = mutation.changed(subject.records, draw(mutation.tree_edits | mutation.one_value))
-    content = mutation.edited(mutation.written(records, layout), draw(st.just([]) | mutation.byte_edits))
+    content = mutation.edited(
+        mutation.written(records, layout), draw(st.just([]) | mutation.byte_edits)
+    )
     return mutation.formed(content, form, OTHER), draw(st.integers(0, 63))
 
 
 def options_of(drawn):
-    """Return the options a number stands for: mostly none, sometimes each of those that change the way."""
+    """Return the options a number stands for.
+
+    Mostly none, sometimes each of those that change the way.
+    """
     options = ["--quiet", "--engine", "serial"]
     if drawn % 8:
         options += ["--set", "reports=[]"]
     return options + DATA["options_of"].get(drawn // 8, [])
 
 
-@pytest.mark.parametrize("subject", some_of(SUBJECTS, 5), ids=lambda each: f"{each.reader} {each.name}".strip())
+@pytest.mark.parametrize(
+    "subject", some_of(SUBJECTS, 5), ids=lambda each: f"{each.reader} {each.name}".strip()
+)
 def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, subject):
-    """Whoever reads it: an exit code of the table, no traceback, in time, and every record a sample or a bad one."""
+    """Whoever reads it.
+
+    An exit code of the table, no traceback, in time, and every record a sample or a bad one.
+    """
 
     def look(drawn):
         content, choice = drawn
         path = tmp_path / subject.name
         for name, records in subject.around.items():
-            mutation.write(tmp_path / name, mutation.written(records, "lines" if isinstance(records, list) else ""))
+            mutation.write(
+                tmp_path / name,
+                mutation.written(records, "lines" if isinstance(records, list) else ""),
+            )
         mutation.write(path, content)
-        given = [tmp_path / (subject.given or path)] if subject.beside is None else [subject.beside, "--dataset", path]
+        given = (
+            [tmp_path / (subject.given or path)]
+            if subject.beside is None
+            else [subject.beside, "--dataset", path]
+        )
         known = subject.reader and subject.beside is None and choice % 4 != 1
         reader = ["--reader", subject.reader] if known else []
         found = ended("grade", *given, *reader, *subject.options, *options_of(choice), "-o", "out")
@@ -75,7 +113,9 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
     fuzz(contents(subject), look)
 
 
-@pytest.mark.parametrize("path", subjects.suites(), ids=lambda path: f"{path.parent.name} {path.stem}")
+@pytest.mark.parametrize(
+    "path", subjects.suites(), ids=lambda path: f"{path.parent.name} {path.stem}"
+)
 def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, path):
     """Whatever its bytes are, checked only and run."""
     place = tmp_path / "suite"
@@ -88,7 +128,17 @@ def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, p
         if choice % 3:
             ended("validate", place / path.name)
         else:
-            ended("run", place / path.name, "--quiet", "--engine", "serial", "--set", "reports=[]", "-o", "out")
+            ended(
+                "run",
+                place / path.name,
+                "--quiet",
+                "--engine",
+                "serial",
+                "--set",
+                "reports=[]",
+                "-o",
+                "out",
+            )
 
     fuzz(st.tuples(mutation.byte_edits, st.integers(0, 5)), look)
 
@@ -110,7 +160,13 @@ def _used(place, name, how, task):
     mutated, good = place / "mutated" / name, place / name
     if how < len(FORMATS):
         return ["report", mutated, "--format", FORMATS[how], "-o", "pages"]
-    suite = {"name": name, "target": {"paths": [str(good)]}, "reader": "letta", "reports": [], "engine": "serial"}
+    suite = {
+        "name": name,
+        "target": {"paths": [str(good)]},
+        "reader": "letta",
+        "reports": [],
+        "engine": "serial",
+    }
     gate = {"kind": "baseline", "metric_key": task, "baseline": str(mutated), "not_worse_than": 0.1}
     (place / "mutated/suite.yaml").write_text(yaml.safe_dump({**suite, "gates": [gate]}))
     return [
@@ -132,7 +188,9 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
     there = [each for each in FILES if (runs / name / each).is_file()]
     contents = {each: (runs / name / each).read_bytes() for each in there}
     values = {
-        each: [json.loads(line) for line in text.splitlines()] if each.endswith("l") else json.loads(text)
+        each: [json.loads(line) for line in text.splitlines()]
+        if each.endswith("l")
+        else json.loads(text)
         for each, text in contents.items()
     }
     keys = [*map(str, values["summary.json"]["metrics"]["states"])]
@@ -144,10 +202,17 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
         shutil.copytree(runs / name, mutated)
         each = there[file % len(there)]
         layout = "lines" if each.endswith("l") else "indented"
-        changed = mutation.written(mutation.changed(values[each], tree), layout) if tree else contents[each]
+        changed = (
+            mutation.written(mutation.changed(values[each], tree), layout)
+            if tree
+            else contents[each]
+        )
         (mutated / each).write_bytes(mutation.edited(changed, raw))
         task = keys[choice % len(keys)] if how == _WAYS - 1 else tasks[choice % len(tasks)]
         ended(*_used(runs, name, how, task))
 
     trees, edits = mutation.tree_edits | mutation.one_value, st.just([]) | mutation.byte_edits
-    fuzz(st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)), look)
+    fuzz(
+        st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)),
+        look,
+    )

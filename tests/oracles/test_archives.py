@@ -1,4 +1,6 @@
-"""Files written by google-adk and atif themselves hold for our readers what these libraries read back."""
+"""Files written by google-adk and atif themselves hold for our readers what these libraries read
+back.
+"""
 
 import json
 import time
@@ -24,8 +26,14 @@ def test_results_of_adk_are_adks(tmp_path):
     from google.genai import types
 
     def invocation(number):
-        uses = [types.FunctionCall(id=f"f{each}", name="find", args={"n": each}) for each in range(number)]
-        answers = [types.FunctionResponse(id=each.id, name="find", response={"result": each.args}) for each in uses]
+        uses = [
+            types.FunctionCall(id=f"f{each}", name="find", args={"n": each})
+            for each in range(number)
+        ]
+        answers = [
+            types.FunctionResponse(id=each.id, name="find", response={"result": each.args})
+            for each in uses
+        ]
         said = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
         return Invocation(
             user_content=types.Content(role="user", parts=[types.Part(text="Find")]),
@@ -40,10 +48,17 @@ def test_results_of_adk_are_adks(tmp_path):
             eval_id=f"case-{number}",
             final_eval_status=EvalStatus.PASSED,
             overall_eval_metric_results=[
-                EvalMetricResult(metric_name="calls", score=number / 4, threshold=0.5, eval_status=EvalStatus.PASSED)
+                EvalMetricResult(
+                    metric_name="calls",
+                    score=number / 4,
+                    threshold=0.5,
+                    eval_status=EvalStatus.PASSED,
+                )
             ],
             eval_metric_result_per_invocation=[
-                EvalMetricResultPerInvocation(actual_invocation=invocation(n), expected_invocation=invocation(number))
+                EvalMetricResultPerInvocation(
+                    actual_invocation=invocation(n), expected_invocation=invocation(number)
+                )
                 for n in range(number)
             ],
             session_id=f"s{number}",
@@ -59,18 +74,29 @@ def test_results_of_adk_are_adks(tmp_path):
     for sample, case in zip(found, known, strict=True):
         made = [each.actual_invocation for each in case.eval_metric_result_per_invocation]
         uses = [use for each in made for use in each.intermediate_data.tool_uses]
-        results = [answer.response for each in made for answer in each.intermediate_data.tool_responses]
-        assert [(call.id, call.name, call.arguments) for call in sample.calls] == [(u.id, u.name, u.args) for u in uses]
+        results = [
+            answer.response for each in made for answer in each.intermediate_data.tool_responses
+        ]
+        assert [(call.id, call.name, call.arguments) for call in sample.calls] == [
+            (u.id, u.name, u.args) for u in uses
+        ]
         assert [call.result for call in sample.calls] == results
         assert sample.text == made[-1].final_response.parts[0].text
-        assert dict(sample.recorded) == {each.metric_name: each.score for each in case.overall_eval_metric_results}
+        assert dict(sample.recorded) == {
+            each.metric_name: each.score for each in case.overall_eval_metric_results
+        }
 
 
 def test_trajectories_of_atif_are_atifs(tmp_path):
     """Its own model writes and reads them: calls, results, totals."""
     atif = pytest.importorskip("atif")
-    calls = [{"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}} for n in range(3)]
-    results = [{"source_call_id": each["tool_call_id"], "content": str(each["arguments"])} for each in calls[::-1]]
+    calls = [
+        {"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}} for n in range(3)
+    ]
+    results = [
+        {"source_call_id": each["tool_call_id"], "content": str(each["arguments"])}
+        for each in calls[::-1]
+    ]
     document = {
         "schema_version": "ATIF-v1.7",
         "session_id": "s",
@@ -102,11 +128,18 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
         for each in step.observation.results
     }
     assert {call.id: call.result for call in sample.calls} == said
-    assert sample.usage.input_tokens == sum(step.metrics.prompt_tokens for step in known.steps if step.metrics)
-    assert json.loads((tmp_path / "trajectory.json").read_text())["agent"]["model_name"] == sample.model
+    assert sample.usage.input_tokens == sum(
+        step.metrics.prompt_tokens for step in known.steps if step.metrics
+    )
+    assert (
+        json.loads((tmp_path / "trajectory.json").read_text())["agent"]["model_name"]
+        == sample.model
+    )
 
 
-@pytest.mark.parametrize("name", ["airline/results.json", "quickstart/runs.jsonl", "when2call/judge_decisions.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["airline/results.json", "quickstart/runs.jsonl", "when2call/judge_decisions.jsonl"]
+)
 @pytest.mark.parametrize("plain", [False, True])
 def test_what_convert_writes_is_what_atif_s_own_model_takes(name, plain):
     """It refuses unknown keys, results without their call, and steps that are not numbered."""

@@ -1,4 +1,7 @@
-"""Conversations as their own libraries write them: calls, results, errors and tokens are what the libraries hold."""
+"""Conversations as their own libraries write them.
+
+Calls, results, errors and tokens are what the libraries hold.
+"""
 
 import asyncio
 import json
@@ -13,20 +16,32 @@ USED = {"input_tokens": 30, "output_tokens": 7, "total_tokens": 37}
 
 
 def told(sample):
-    return [(each.name, each.arguments, each.raw_arguments, each.result, each.status) for each in sample.calls]
+    return [
+        (each.name, each.arguments, each.raw_arguments, each.result, each.status)
+        for each in sample.calls
+    ]
 
 
 def spoken(messages):
     made = messages.AIMessage(
         content="I look.",
-        tool_calls=[{"name": "find", "args": ARGUMENTS, "id": "c1"}, {"name": "move", "args": {}, "id": "c2"}],
+        tool_calls=[
+            {"name": "find", "args": ARGUMENTS, "id": "c1"},
+            {"name": "move", "args": {}, "id": "c2"},
+        ],
         invalid_tool_calls=[{"name": "note", "args": '{"a": ', "id": "c3", "error": "no JSON"}],
-        usage_metadata={**USED, "input_token_details": {"cache_read": 10}, "output_token_details": {"reasoning": 3}},
+        usage_metadata={
+            **USED,
+            "input_token_details": {"cache_read": 10},
+            "output_token_details": {"reasoning": 3},
+        },
         response_metadata={"model_name": "m-1"},
     )
     results = [
         messages.ToolMessage(content="taken", tool_call_id="c2", status="error"),
-        messages.ToolMessage(content=[{"type": "text", "text": "room 100"}], tool_call_id="c1", artifact={"x": 1}),
+        messages.ToolMessage(
+            content=[{"type": "text", "text": "room 100"}], tool_call_id="c1", artifact={"x": 1}
+        ),
     ]
     return [
         messages.SystemMessage("Desk."),
@@ -57,8 +72,16 @@ def test_langchain(tmp_path, form, reader):
     ]
     assert (sample.text, sample.input) == ("Done.", "Move A1.")
     if reader != "jsonl":
-        assert (sample.model, sample.usage.input_tokens, sample.usage.cached_input_tokens) == ("m-1", 30, 10)
-        assert (sample.usage.output_tokens, sample.usage.reasoning_tokens, sample.usage.requests) == (7, 3, 1)
+        assert (sample.model, sample.usage.input_tokens, sample.usage.cached_input_tokens) == (
+            "m-1",
+            30,
+            10,
+        )
+        assert (
+            sample.usage.output_tokens,
+            sample.usage.reasoning_tokens,
+            sample.usage.requests,
+        ) == (7, 3, 1)
 
 
 def test_agents_sdk(tmp_path):
@@ -68,10 +91,25 @@ def test_agents_sdk(tmp_path):
     class Model(agents.Model):
         async def get_response(self, *asked, **more):
             done = "function_call_output" in str((asked, more))
-            call = {"type": "function_call", "call_id": "c1", "name": "move", "arguments": '{"ref": "A1"}'}
+            call = {
+                "type": "function_call",
+                "call_id": "c1",
+                "name": "move",
+                "arguments": '{"ref": "A1"}',
+            }
             said = {"type": "output_text", "text": "Done.", "annotations": []}
-            last = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [said]}
-            item = responses.ResponseOutputMessage(**last) if done else responses.ResponseFunctionToolCall(**call)
+            last = {
+                "type": "message",
+                "id": "m",
+                "role": "assistant",
+                "status": "completed",
+                "content": [said],
+            }
+            item = (
+                responses.ResponseOutputMessage(**last)
+                if done
+                else responses.ResponseFunctionToolCall(**call)
+            )
             return agents.ModelResponse(output=[item], usage=agents.Usage(), response_id=None)
 
         def stream_response(self, *asked, **more):
@@ -82,12 +120,20 @@ def test_agents_sdk(tmp_path):
         raise LookupError(ref)
 
     agents.set_tracing_disabled(disabled=True)
-    result = asyncio.run(agents.Runner.run(agents.Agent(name="Desk", model=Model(), tools=[move]), "Move A1."))
+    result = asyncio.run(
+        agents.Runner.run(agents.Agent(name="Desk", model=Model(), tools=[move]), "Move A1.")
+    )
     raws = [
-        each.raw_item if isinstance(each.raw_item, dict) else each.raw_item.model_dump() for each in result.new_items
+        each.raw_item if isinstance(each.raw_item, dict) else each.raw_item.model_dump()
+        for each in result.new_items
     ]
-    items = [{"type": each.type, "raw_item": raw} for each, raw in zip(result.new_items, raws, strict=True)]
-    (one,) = read("records", written(tmp_path, [{"id": "a", "input": "Move A1.", "new_items": items}]))
+    items = [
+        {"type": each.type, "raw_item": raw}
+        for each, raw in zip(result.new_items, raws, strict=True)
+    ]
+    (one,) = read(
+        "records", written(tmp_path, [{"id": "a", "input": "Move A1.", "new_items": items}])
+    )
     (other,) = read("records", written(tmp_path, [{"id": "a", "items": result.to_input_list()}]))
     for sample in (one, other):
         ((name, arguments, _, output, status),) = told(sample)
@@ -98,22 +144,42 @@ def test_agents_sdk(tmp_path):
             "Done.",
             "Move A1.",
         )
-        assert output == next(each.output for each in result.new_items if each.type == "tool_call_output_item")
+        assert output == next(
+            each.output for each in result.new_items if each.type == "tool_call_output_item"
+        )
 
 
 def test_anthropic(tmp_path):
     types = pytest.importorskip("anthropic.types")
     use = {"type": "tool_use", "id": "t1", "name": "find", "input": ARGUMENTS}
     about = {"type": "message", "role": "assistant", "model": "m-1", "stop_sequence": None}
-    usage = {"input_tokens": 10, "output_tokens": 4, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 1}
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 4,
+        "cache_read_input_tokens": 5,
+        "cache_creation_input_tokens": 1,
+    }
     first = types.Message(id="msg_1", content=[use], stop_reason="tool_use", usage=usage, **about)
     text = {"type": "text", "text": "Done."}
     last = types.Message(id="msg_2", content=[text], stop_reason="end_turn", usage=usage, **about)
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "taken", "is_error": True}
     asked = [{"role": "user", "content": "Move A1."}]
-    talk = [*asked, first.model_dump(), {"role": "user", "content": [result]}, last.model_dump(exclude_none=True)]
+    talk = [
+        *asked,
+        first.model_dump(),
+        {"role": "user", "content": [result]},
+        last.model_dump(exclude_none=True),
+    ]
     for reader in ("anthropic", "openai", "records"):
         (sample,) = read(reader, written(tmp_path, [{"id": "a", "messages": talk}]))
         assert told(sample) == [("find", ARGUMENTS, None, "taken", "error")]
-        assert (sample.model, sample.usage.input_tokens, sample.usage.output_tokens) == ("m-1", 32, 8)
-        assert (sample.text, sample.usage.cached_input_tokens, sample.usage.requests) == ("Done.", 10, 2)
+        assert (sample.model, sample.usage.input_tokens, sample.usage.output_tokens) == (
+            "m-1",
+            32,
+            8,
+        )
+        assert (sample.text, sample.usage.cached_input_tokens, sample.usage.requests) == (
+            "Done.",
+            10,
+            2,
+        )

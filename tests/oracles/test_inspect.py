@@ -72,25 +72,38 @@ def logs(inspect, tmp_path_factory):
             ModelOutput.from_content("mockllm/m", "three"),
         ] * 20
         for each in made:
-            each.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=30, input_tokens_cache_read=15)
+            each.usage = ModelUsage(
+                input_tokens=10, output_tokens=5, total_tokens=30, input_tokens_cache_read=15
+            )
         return made
 
     samples = [
         Sample(id=1, input="one", target="3", metadata={"domain": "x"}),
         Sample(
-            id="two", input=[ChatMessageUser(content=[ContentText(text="partial " + "y" * 200)])], target=["a", "b"]
+            id="two",
+            input=[ChatMessageUser(content=[ContentText(text="partial " + "y" * 200)])],
+            target=["a", "b"],
         ),
         Sample(id=3, input="break", target="z"),
     ]
     folder = tmp_path_factory.mktemp("logs")
     for form in ("eval", "json"):
         task = inspect.Task(
-            samples, solver=[use_tools(add()), breaks(), generate()], scorer=[letter(), several()], epochs=2
+            samples,
+            solver=[use_tools(add()), breaks(), generate()],
+            scorer=[letter(), several()],
+            epochs=2,
         )
         model = get_model("mockllm/m", custom_outputs=outputs())
         place = str(folder / form)
         inspect.eval(
-            task, model=model, log_format=form, log_dir=place, display="none", fail_on_error=False, max_samples=1
+            task,
+            model=model,
+            log_format=form,
+            log_dir=place,
+            display="none",
+            fail_on_error=False,
+            max_samples=1,
         )
     convert_eval_logs_to_chunked(
         str(folder / "eval"), str(folder / "pieces"), chunk_size=2, attachments_chunk_bytes=300
@@ -104,24 +117,39 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
     from inspect_ai.log import read_eval_log
 
     (path,) = (logs / form).iterdir()
-    (readable,) = (logs / form.replace("pieces", "eval")).iterdir()  # not all releases read pieces again
+    (readable,) = (
+        logs / form.replace("pieces", "eval")
+    ).iterdir()  # not all releases read pieces again
     log = read_eval_log(str(readable), resolve_attachments=True)
-    found = {(each.id, each.run): each for each in read("inspect", shutil.copy(path, tmp_path / path.name))}
+    found = {
+        (each.id, each.run): each
+        for each in read("inspect", shutil.copy(path, tmp_path / path.name))
+    }
     assert len(found) == len(log.samples) == 6
     for wanted in log.samples:
         sample = found[str(wanted.id), wanted.epoch]
         results = {each.tool_call_id: each for each in wanted.messages if each.role == "tool"}
-        calls = [call for each in wanted.messages if each.role == "assistant" for call in each.tool_calls or ()]
+        calls = [
+            call
+            for each in wanted.messages
+            if each.role == "assistant"
+            for call in each.tool_calls or ()
+        ]
         assert [(call.name, call.arguments) for call in sample.calls or ()] == [
             (c.function, c.arguments) for c in calls
         ]
-        errors = [None if results[c.id].error is None else results[c.id].error.message for c in calls]
+        errors = [
+            None if results[c.id].error is None else results[c.id].error.message for c in calls
+        ]
         assert [call.error for call in sample.calls or ()] == errors
         assert [call.result or "" for call in sample.calls or ()] == [
             results[c.id].text or e for c, e in zip(calls, errors, strict=True)
         ]
         assert (sample.status is gradestack.Status.FAILED) is (wanted.error is not None)
-        scores = {name: VALUES.get(str(each.value), each.value) for name, each in (wanted.scores or {}).items()}
+        scores = {
+            name: VALUES.get(str(each.value), each.value)
+            for name, each in (wanted.scores or {}).items()
+        }
         several = scores.pop("several", {})
         assert {n: v for n, v in sample.recorded.items() if n != "explanations"} == {
             **scores,
@@ -133,4 +161,6 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
             each.input_tokens + each.input_tokens_cache_read for each in used
         )
         assert (sample.text or "") == (wanted.output.completion or "")
-        assert sample.input == wanted.input if isinstance(wanted.input, str) else wanted.input[0].text
+        assert (
+            sample.input == wanted.input if isinstance(wanted.input, str) else wanted.input[0].text
+        )

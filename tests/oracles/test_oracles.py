@@ -1,4 +1,7 @@
-"""Statistics against libraries that compute the same; run by `make oracles`, in an environment of its own."""
+"""Statistics against libraries that compute the same.
+
+Run by `make oracles`, in an environment of its own.
+"""
 # ruff: noqa: S311 - test data
 
 import math
@@ -43,12 +46,17 @@ def test_the_paired_test_is_scipys(stats, seed):
 def test_mcnemar_is_the_binomial_test(stats):
     """Of the flips, by halves."""
     for fixed, broken in ((0, 1), (3, 9), (13, 15), (20, 2)):
-        assert mcnemar(fixed, broken) == pytest.approx(stats.binomtest(fixed, fixed + broken).pvalue, rel=1e-12)
+        assert mcnemar(fixed, broken) == pytest.approx(
+            stats.binomtest(fixed, fixed + broken).pvalue, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("tasks", [5, 20, 50, 200])
 def test_the_smallest_difference_that_shows_is_statsmodels(stats, statsmodels, tasks):
-    """To 1e-6, as near as its search comes; and with it scipy's noncentral t distribution gives a power of 80 %."""
+    """To 1e-6, as near as its search comes.
+
+    And with it scipy's noncentral t distribution gives a power of 80 %.
+    """
     known = statsmodels.stats.TTestPower().solve_power(nobs=tasks, alpha=0.05, power=0.8)
     found = detectable(1.0, tasks)
     assert found == pytest.approx(known, abs=1e-6)
@@ -68,9 +76,13 @@ def test_holm_is_statsmodels(statsmodels):
 def test_the_standard_error_of_a_mean_is_the_cluster_robust_one(statsmodels):
     """Of an intercept, with the small-sample correction C / (C - 1)."""
     rng = random.Random(4)
-    rows = [(f"t{task}", run, None, rng.random()) for task in range(15) for run in range(task % 4 + 1)]
+    rows = [
+        (f"t{task}", run, None, rng.random()) for task in range(15) for run in range(task % 4 + 1)
+    ]
     scores, clusters = [row[3] for row in rows], [int(row[0][1:]) for row in rows]
-    model = statsmodels.OLS(scores, [1.0] * len(scores)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    model = statsmodels.OLS(scores, [1.0] * len(scores)).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters}
+    )
     assert figures({"mean": {}}, rows)["mean"]["stderr"] == pytest.approx(model.bse[0], rel=1e-10)
 
 
@@ -88,7 +100,9 @@ def test_labels_are_scored_as_scikit_learn_does(seed):
     assert found["classification"]["accuracy"] == pytest.approx(metrics.accuracy_score(gold, said))
     macro = metrics.f1_score(gold, said, labels=list("abcd"), average="macro", zero_division=0)
     assert found["classification"]["macro_f1"] == pytest.approx(macro, rel=1e-12)
-    assert found["agreement"]["kappa"] == pytest.approx(metrics.cohen_kappa_score(gold, said), rel=1e-10)
+    assert found["agreement"]["kappa"] == pytest.approx(
+        metrics.cohen_kappa_score(gold, said), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
@@ -101,7 +115,9 @@ def test_alpha_is_that_of_krippendorff(seed, level):
     for values in zip(*table, strict=True):
         held = tuple(sorted(value for value in values if not math.isnan(value)))
         units[held] = units.get(held, 0) + 1
-    assert alpha(units, level) == pytest.approx(library.alpha(table, level_of_measurement=level), rel=1e-9)
+    assert alpha(units, level) == pytest.approx(
+        library.alpha(table, level_of_measurement=level), rel=1e-9
+    )
 
 
 def test_the_intra_class_correlation_is_that_of_the_analysis_of_variance(statsmodels):
@@ -123,7 +139,10 @@ def test_the_intra_class_correlation_is_that_of_the_analysis_of_variance(statsmo
 
 
 def test_ac1_of_a_published_table():
-    """Of rules and a judge, as irrCAC has it to three digits; that library pins an old scipy, so by its figure."""
+    """Of rules and a judge, as irrCAC has it to three digits.
+
+    That library pins an old scipy, so by its figure.
+    """
     table = {("1", "1"): 8, ("1", "0"): 1, ("0", "1"): 1}
     assert round(ac1(table), 3) == 0.756
     assert round(kappa(table), 3) == -0.111
@@ -134,10 +153,15 @@ TABLES = [((66, 9, 7, 18), 380, 500), ((20, 20, 19, 21), 300, 500), ((40, 3, 9, 
 
 @pytest.mark.parametrize(("table", "passes", "graded"), TABLES)
 def test_judges_are_calibrated_as_numpy_and_scipy_have_it(stats, table, passes, graded):
-    """Figures from columns of verdicts, the interval by leaving out each sample in turn, all to 1e-9."""
+    """Figures from columns of verdicts, the interval by leaving out each sample in turn, all to
+    1e-9.
+    """
     numpy = pytest.importorskip("numpy")
     kinds = {(1, 1.0): table[0], (1, 0.0): table[1], (0, 1.0): table[2], (0, 0.0): table[3]}
-    kinds |= {(1, math.nan): passes - table[0] - table[1], (0, math.nan): graded - passes - table[2] - table[3]}
+    kinds |= {
+        (1, math.nan): passes - table[0] - table[1],
+        (0, math.nan): graded - passes - table[2] - table[3],
+    }
     cells = [cell for cell, number in kinds.items() for _ in range(number)]
     golds = {1.0: "pass", 0.0: "fail"}
     rows = [
@@ -149,18 +173,29 @@ def test_judges_are_calibrated_as_numpy_and_scipy_have_it(stats, table, passes, 
 
     def rate_of(verdicts, labels):
         share = verdicts.mean()
-        return share * numpy.nanmean(labels[verdicts == 1]) + (1 - share) * numpy.nanmean(labels[verdicts == 0])
+        return share * numpy.nanmean(labels[verdicts == 1]) + (1 - share) * numpy.nanmean(
+            labels[verdicts == 0]
+        )
 
     both = ~numpy.isnan(labels)
     judge, people = verdicts[both], labels[both]
     p, a, b, same = passes / graded, judge.mean(), people.mean(), (judge == people).mean()
-    sensitivity, specificity, q = judge[people == 1].mean(), 1 - judge[people == 0].mean(), (a + b) / 2
+    sensitivity, specificity, q = (
+        judge[people == 1].mean(),
+        1 - judge[people == 0].mean(),
+        (a + b) / 2,
+    )
     youden, chance = sensitivity + specificity - 1, a * b + (1 - a) * (1 - b)
     known = {"rate": rate_of(verdicts, labels), "youden": youden, "percent_agreement": same}
     known["rogan_gladen"] = numpy.clip((p + specificity - 1) / youden, 0, 1)
-    known |= {"kappa": (same - chance) / (1 - chance), "ac1": (same - 2 * q * (1 - q)) / (1 - 2 * q * (1 - q))}
+    known |= {
+        "kappa": (same - chance) / (1 - chance),
+        "ac1": (same - 2 * q * (1 - q)) / (1 - 2 * q * (1 - q)),
+    }
     assert {name: found[name] for name in known} == pytest.approx(known, abs=1e-9)
-    left = numpy.array([rate_of(numpy.delete(verdicts, at), numpy.delete(labels, at)) for at in range(graded)])
+    left = numpy.array(
+        [rate_of(numpy.delete(verdicts, at), numpy.delete(labels, at)) for at in range(graded)]
+    )
     spread = numpy.sqrt((graded - 1) / graded * ((left - left.mean()) ** 2).sum())
     wide = spread / (known["rate"] * (1 - known["rate"])) * stats.t.ppf(0.975, graded - 1)
     ends = stats.logistic.cdf(stats.logistic.ppf(known["rate"]) + numpy.array([-wide, wide]))

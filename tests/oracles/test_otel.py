@@ -12,15 +12,33 @@ from tests.plugins.chat_files import read
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 ARGUMENTS = {"ref": "A1", "to": ["Ghent", "Köln"], "by": {"é": 1.5}}
-TOOLS = [{"type": "function", "function": {"name": each, "parameters": {}}} for each in ("find", "move")]
-FUNCTIONS = [{"name": "find", "arguments": json.dumps(ARGUMENTS)}, {"name": "move", "arguments": "{}"}]
-CALLS = [{"id": f"c{at}", "type": "function", "function": each} for at, each in enumerate(FUNCTIONS)]
+TOOLS = [
+    {"type": "function", "function": {"name": each, "parameters": {}}} for each in ("find", "move")
+]
+FUNCTIONS = [
+    {"name": "find", "arguments": json.dumps(ARGUMENTS)},
+    {"name": "move", "arguments": "{}"},
+]
+CALLS = [
+    {"id": f"c{at}", "type": "function", "function": each} for at, each in enumerate(FUNCTIONS)
+]
 MADE = [("find", ARGUMENTS, "room 100", "ok"), ("move", {}, "Error: taken", "error")]
 ASKED = [{"role": "system", "content": "Desk."}, {"role": "user", "content": "Move A1."}]
-RESULTS = [{"tool_call_id": "c1", "content": "Error: taken"}, {"tool_call_id": "c0", "content": "room 100"}]
-TALK = [*ASKED, {"role": "assistant", "tool_calls": CALLS}, *({"role": "tool", **each} for each in RESULTS)]
+RESULTS = [
+    {"tool_call_id": "c1", "content": "Error: taken"},
+    {"tool_call_id": "c0", "content": "room 100"},
+]
+TALK = [
+    *ASKED,
+    {"role": "assistant", "tool_calls": CALLS},
+    *({"role": "tool", **each} for each in RESULTS),
+]
 V2, ONLY = "opentelemetry.instrumentation.openai_v2", ("SPAN_ONLY", "EVENT_ONLY")
-WRITERS = [f"{by}.instrumentation.{of}" for by in ("opentelemetry", "openinference") for of in ("openai", "langchain")]
+WRITERS = [
+    f"{by}.instrumentation.{of}"
+    for by in ("opentelemetry", "openinference")
+    for of in ("openai", "langchain")
+]
 CASES = [*((each, "true") for each in (V2, *WRITERS)), *((V2, each) for each in ONLY)]
 
 
@@ -30,10 +48,20 @@ class Api(BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         done = any(each["role"] == "tool" for each in asked["messages"])
-        said = {"role": "assistant", "content": "Done."} if done else {"role": "assistant", "tool_calls": CALLS}
+        said = (
+            {"role": "assistant", "content": "Done."}
+            if done
+            else {"role": "assistant", "tool_calls": CALLS}
+        )
         choice = {"index": 0, "message": said, "finish_reason": "stop" if done else "tool_calls"}
         usage = {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
-        answer = {"id": "a", "object": "chat.completion", "created": 1, "model": "m-1", "usage": usage}
+        answer = {
+            "id": "a",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m-1",
+            "usage": usage,
+        }
         content = json.dumps({**answer, "choices": [choice]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -54,8 +82,12 @@ class Export:
     """What a program traced, kept and written as a Collector does."""
 
     def __init__(self):
-        trace, logs = (pytest.importorskip(f"opentelemetry.sdk.{name}") for name in ("trace", "_logs"))
-        to_spans, to_logs = (importlib.import_module(f"{each.__name__}.export") for each in (trace, logs))
+        trace, logs = (
+            pytest.importorskip(f"opentelemetry.sdk.{name}") for name in ("trace", "_logs")
+        )
+        to_spans, to_logs = (
+            importlib.import_module(f"{each.__name__}.export") for each in (trace, logs)
+        )
         memory = importlib.import_module(f"{trace.__name__}.export.in_memory_span_exporter")
         self.spans, self.logs = memory.InMemorySpanExporter(), to_logs.InMemoryLogRecordExporter()
         self.provider, self.logger = trace.TracerProvider(), logs.LoggerProvider()
@@ -65,10 +97,16 @@ class Export:
     def sample(self, tmp_path):
         json_format = importlib.import_module("google.protobuf.json_format")
         common = "opentelemetry.exporter.otlp.proto.common"
-        spans = importlib.import_module(f"{common}.trace_encoder").encode_spans(self.spans.get_finished_spans())
-        logs = importlib.import_module(f"{common}._log_encoder").encode_logs(self.logs.get_finished_logs())
+        spans = importlib.import_module(f"{common}.trace_encoder").encode_spans(
+            self.spans.get_finished_spans()
+        )
+        logs = importlib.import_module(f"{common}._log_encoder").encode_logs(
+            self.logs.get_finished_logs()
+        )
         path = tmp_path / "traces.jsonl"
-        path.write_text("".join(json.dumps(json_format.MessageToDict(each)) + "\n" for each in (spans, logs)))
+        path.write_text(
+            "".join(json.dumps(json_format.MessageToDict(each)) + "\n" for each in (spans, logs))
+        )
         (found,) = read("otel", path)
         return found
 
@@ -76,13 +114,18 @@ class Export:
 @pytest.mark.parametrize(("module", "captured"), CASES)
 def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured, monkeypatch):
     """By the client of OpenAI, and through LangChain, whose tools are run."""
-    stability = pytest.importorskip("opentelemetry.instrumentation._semconv")._OpenTelemetrySemanticConventionStability
+    stability = pytest.importorskip(
+        "opentelemetry.instrumentation._semconv"
+    )._OpenTelemetrySemanticConventionStability
     monkeypatch.setattr(stability, "_initialized", False)  # it reads the environment once
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
     if captured in ONLY:
         monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
     known = {name.lower(): each for name, each in vars(pytest.importorskip(module)).items()}
-    export, instrumentor = Export(), known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"]()
+    export, instrumentor = (
+        Export(),
+        known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"](),
+    )
     instrumentor.instrument(tracer_provider=export.provider, logger_provider=export.logger)
     try:
         with export.provider.get_tracer("desk").start_as_current_span("run"):
@@ -92,21 +135,32 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     sample = export.sample(tmp_path)
     assert [(each.name, each.arguments, each.result, each.status) for each in sample.calls] == MADE
     assert (sample.input, sample.text, sample.model) == ("Move A1.", "Done.", "m-1")
-    assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (60, 14, 2)
+    assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (
+        60,
+        14,
+        2,
+    )
     assert {each.step for each in sample.calls} == {0}
 
 
 def directly(address):
-    completions = importlib.import_module("openai").OpenAI(base_url=address, api_key="none").chat.completions
+    completions = (
+        importlib.import_module("openai").OpenAI(base_url=address, api_key="none").chat.completions
+    )
     for messages in (ASKED, TALK):
         completions.create(model="m", messages=messages, tools=TOOLS)
 
 
 def through_langchain(address):
     tools = importlib.import_module("langchain_core.tools")
-    model = pytest.importorskip("langchain_openai").ChatOpenAI(model="m", base_url=address, api_key="none")
+    model = pytest.importorskip("langchain_openai").ChatOpenAI(
+        model="m", base_url=address, api_key="none"
+    )
     functions = {"find": lambda ref, to, by: "room 100", "move": lambda: "Error: taken"}
-    run = [tools.StructuredTool.from_function(each, name=name, description=".") for name, each in functions.items()]
+    run = [
+        tools.StructuredTool.from_function(each, name=name, description=".")
+        for name, each in functions.items()
+    ]
     bound, talk = model.bind_tools(run), [("system", "Desk."), ("user", "Move A1.")]
     answer = bound.invoke(talk)
     results = [tool.invoke(call) for tool, call in zip(run, answer.tool_calls, strict=True)]
@@ -115,9 +169,18 @@ def through_langchain(address):
 
 @pytest.mark.parametrize("captured", ["SPAN_AND_EVENT", "NO_CONTENT"])
 def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
-    """Its own spans, also without content: then calls are known by their executions, and whether these failed."""
-    agents, models = pytest.importorskip("google.adk.agents"), importlib.import_module("google.adk.models")
-    runners, types = importlib.import_module("google.adk.runners"), importlib.import_module("google.genai.types")
+    """Its own spans, also without content.
+
+    Then calls are known by their executions, and whether these failed.
+    """
+    agents, models = (
+        pytest.importorskip("google.adk.agents"),
+        importlib.import_module("google.adk.models"),
+    )
+    runners, types = (
+        importlib.import_module("google.adk.runners"),
+        importlib.import_module("google.genai.types"),
+    )
     monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
     export, spans = Export(), importlib.import_module("google.adk.telemetry.tracing")
@@ -126,10 +189,21 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     class Model(models.BaseLlm):
         async def generate_content_async(self, asked, stream=False):
             done = any(part.function_response for each in asked.contents for part in each.parts)
-            calls = [types.FunctionCall(id=f"f{n}", name=name, args=given) for n, (name, given, *_) in enumerate(MADE)]
-            parts = [types.Part(text="Done.")] if done else [types.Part(function_call=each) for each in calls]
-            used = types.GenerateContentResponseUsageMetadata(prompt_token_count=30, candidates_token_count=7)
-            yield models.LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=used)
+            calls = [
+                types.FunctionCall(id=f"f{n}", name=name, args=given)
+                for n, (name, given, *_) in enumerate(MADE)
+            ]
+            parts = (
+                [types.Part(text="Done.")]
+                if done
+                else [types.Part(function_call=each) for each in calls]
+            )
+            used = types.GenerateContentResponseUsageMetadata(
+                prompt_token_count=30, candidates_token_count=7
+            )
+            yield models.LlmResponse(
+                content=types.Content(role="model", parts=parts), usage_metadata=used
+            )
 
     def find(ref: str, to: list[str], by: dict) -> str:
         return "room 100"
@@ -140,9 +214,17 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     agent = agents.LlmAgent(name="desk", model=Model(model="m-1"), tools=[find, move])
     asyncio.run(runners.InMemoryRunner(agent, app_name="app").run_debug("Move A1.", quiet=True))
     sample = export.sample(tmp_path)
-    assert [(each.name, each.status) for each in sample.calls] == [("find", "ok"), ("move", "error")]
+    assert [(each.name, each.status) for each in sample.calls] == [
+        ("find", "ok"),
+        ("move", "error"),
+    ]
     used = sample.usage
-    assert (sample.model, used.input_tokens, used.output_tokens, used.requests) == ("m-1", 60, 14, 2)
+    assert (sample.model, used.input_tokens, used.output_tokens, used.requests) == (
+        "m-1",
+        60,
+        14,
+        2,
+    )
     if captured != "NO_CONTENT":
         made = [(each.arguments, each.result) for each in sample.calls]
         assert made == [(ARGUMENTS, {"result": "room 100"}), ({}, {"error": "taken"})]

@@ -1,4 +1,7 @@
-"""What contributors rely on: changelog fragments that are taken up, hooks that run what `make lint` runs."""
+"""What contributors rely on.
+
+Changelog fragments that are taken up, hooks that run what `make lint` runs.
+"""
 
 import re
 import subprocess
@@ -18,7 +21,9 @@ HOOKS = ROOT / ".pre-commit-config.yaml"
 
 def _tool(*arguments):
     command = [sys.executable, "-m", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    ).stdout
 
 
 def test_fragments_are_named_by_their_kind_and_hold_whole_sentences():
@@ -26,7 +31,9 @@ def test_fragments_are_named_by_their_kind_and_hold_whole_sentences():
     for path in FRAGMENTS:
         assert re.fullmatch(rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(KINDS)})\.md", path.name)
         text = path.read_text(encoding="utf-8")
-        assert re.fullmatch(r"[A-Z`].*[.`]\n", text, re.DOTALL), "a sentence, no bullet, one line break at its end"
+        assert re.fullmatch(r"[A-Z`].*[.`]\n", text, re.DOTALL), (
+            "a sentence, no bullet, one line break at its end"
+        )
         assert "\n\n" not in text
         assert max(map(len, text.splitlines())) <= 140
 
@@ -41,11 +48,19 @@ def test_fragments_come_to_a_section():
 
 
 def test_make_test_installs_what_its_tests_import():
-    """A test that is skipped for a library not installed would be skipped on every fresh machine."""
+    """A test that is skipped for a library not installed would be skipped on every
+    fresh machine.
+    """
     files = [path for path in (ROOT / "tests").rglob("*.py") if "oracles" not in path.parts]
-    asked = {name for path in files for name in re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8"))}
+    asked = {
+        name
+        for path in files
+        for name in re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8"))
+    }
     lacking = {name for name in asked if find_spec(name) is None}
-    assert lacking <= {"compression"}, "tests would be skipped; the extra 'dev' installs what they import"
+    assert lacking <= {"compression"}, (
+        "tests would be skipped; the extra 'dev' installs what they import"
+    )
 
 
 def test_the_changelog_has_a_place_for_them():
@@ -60,7 +75,9 @@ def test_hooks_run_what_lint_runs():
     _tool("pre_commit", "validate-config", HOOKS)
     (repository,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))["repos"]
     assert repository["repo"] == "local"
-    (parts,) = re.findall(r"^lint: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    (parts,) = re.findall(
+        r"^lint: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     commands = [each["entry"].split() for each in repository["hooks"]]
     assert {command[0] for command in commands} == {"make"}
     assert {"style", "types"} <= {command[1] for command in commands} <= set(parts.split())
@@ -68,8 +85,16 @@ def test_hooks_run_what_lint_runs():
 
 
 def test_every_promise_of_security_has_its_test():
-    named = re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    )
     assert len(named) > 15
-    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    lacking = [each for each in named if not ((ROOT / each).is_file() if "/" in each else f"def {each}(" in written)]
+    written = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    lacking = [
+        each
+        for each in named
+        if not ((ROOT / each).is_file() if "/" in each else f"def {each}(" in written)
+    ]
     assert lacking == []

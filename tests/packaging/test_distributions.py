@@ -19,9 +19,18 @@ THIRD = ROOT / "tests" / "third_party" / "gradestack-shout"
 
 
 def _run(*command, cwd, code=0):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))
+    }
     done = subprocess.run(
-        [str(each) for each in command], cwd=cwd, env=clean, capture_output=True, text=True, check=False
+        [str(each) for each in command],
+        cwd=cwd,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
@@ -59,7 +68,11 @@ def test_wheel_holds_exactly_the_three_packages(built):
         "gradestack_plugins",
         "gradestack_templates",
     }
-    assert {"gradestack/py.typed", "gradestack_plugins/py.typed", "gradestack_templates/report.html"} <= set(names)
+    assert {
+        "gradestack/py.typed",
+        "gradestack_plugins/py.typed",
+        "gradestack_templates/report.html",
+    } <= set(names)
 
 
 @pytest.mark.proof
@@ -103,13 +116,19 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
         '{"id": "mute", "predicted": ""}\n'
     )
     (fresh / "suite.yaml").write_text(
-        "name: shouting\ntarget: {paths: [runs.jsonl]}\ngraders:\n  volume: {kind: shout, limit: 0.7}\n"
+        "name: shouting\ntarget: {paths: [runs.jsonl]}\ngraders:\n  volume: {kind: shout, limit: "
+        "0.7}\n"
         "gate: {metric_key: volume, op: gte, value: 0.5}\n"
     )
     said = _run(fresh / "venv/bin/gradestack", "run", "suite.yaml", "-o", "out", cwd=fresh, code=1)
     assert "Gate (volume >= 0.5): FAILED" in said
     summary = json.loads((fresh / "out/summary.json").read_text())
-    assert summary["metrics"]["states"]["volume"] == {"failed": 0, "graded": 2, "missing": 0, "skipped": 1}
+    assert summary["metrics"]["states"]["volume"] == {
+        "failed": 0,
+        "graded": 2,
+        "missing": 0,
+        "skipped": 1,
+    }
     loudest = summary["metrics"]["aggregates"]["volume"]["loudest"]
     assert (loudest["id"], loudest["score"], loudest["all_capitals"]) == ("loud", 7 / 9, 0.0)
     page = (fresh / "out/report.html").read_text()
@@ -117,4 +136,8 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     assert "loudest" in page
     header = json.loads((fresh / "out/header.json").read_text())
     (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
-    assert (grader["name"], grader["version"], grader["distribution"]) == ("shout", "2", "gradestack-shout 0.3.1")
+    assert (grader["name"], grader["version"], grader["distribution"]) == (
+        "shout",
+        "2",
+        "gradestack-shout 0.3.1",
+    )

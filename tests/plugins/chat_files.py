@@ -21,14 +21,18 @@ def read(reader, *paths, **options):
     component = discover(limit="").load("reader", reader)(**options)
     inputs = Inputs(data=name_inputs(paths))
     index = component.index(inputs)
-    return [found for shard in component.plan(inputs, index) for found in component.read(shard, index)]
+    return [
+        found for shard in component.plan(inputs, index) for found in component.read(shard, index)
+    ]
 
 
 def certainties(path):
     """Return how sure each reader is that a file is of its format, those that are not left out."""
     registry = discover(limit="")
     head = path.read_bytes()[: 64 * 1024]
-    found = {name: registry.load("reader", name).sniff(path, head) for name in registry.names("reader")}
+    found = {
+        name: registry.load("reader", name).sniff(path, head) for name in registry.names("reader")
+    }
     return {name: sure for name, sure in found.items() if sure}
 
 
@@ -44,7 +48,12 @@ def told(sample):
     """Return what a sample says in the form of the published expectations."""
     assert not isinstance(sample, BadRecord), sample
     calls = [
-        {"name": c.name, "arguments": c.arguments, "result": c.result is not None, "error": c.error is not None}
+        {
+            "name": c.name,
+            "arguments": c.arguments,
+            "result": c.result is not None,
+            "error": c.error is not None,
+        }
         for c in sample.calls
     ]
     tools = None if sample.tools is None else len(sample.tools)

@@ -1,4 +1,7 @@
-"""What tests of several families share: records written to a file, and read with a dataset beside them."""
+"""What tests of several families share.
+
+Records written to a file, and read with a dataset beside them.
+"""
 
 import json
 
@@ -25,13 +28,17 @@ def write(tmp_path):
 
 @pytest.fixture
 def read_joined(write):
-    """Read records (a path, or a list) joined with a dataset (the same), and return samples and bad records."""
+    """Read records (a path, or a list) joined with a dataset (the same), and return samples and bad
+    records.
+    """
 
     def _read(reader, records, dataset=None, name="runs.jsonl"):
         given = []
         for file, content in ((name, records), ("dataset.jsonl", dataset)):
             path = write(file, content) if isinstance(content, list) else content
-            given.append(None if path is None else Input(path=path, name=path.stem, shown=path.name))
+            given.append(
+                None if path is None else Input(path=path, name=path.stem, shown=path.name)
+            )
         inputs = Inputs(data=(given[0],), dataset=given[1])
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))

@@ -5,7 +5,10 @@ from gradestack import Input, Inputs
 
 def read(reader, *paths):
     inputs = Inputs(
-        data=tuple(Input(path=path, name=f"{n}-{path.stem}", shown=str(path)) for n, path in enumerate(paths))
+        data=tuple(
+            Input(path=path, name=f"{n}-{path.stem}", shown=str(path))
+            for n, path in enumerate(paths)
+        )
     )
     index = reader.index(inputs)
     return [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
@@ -43,7 +46,13 @@ def _call(call):
 
 
 def agrees(sample, wanted):
-    """Return whether a sample is what an expected.json says; of a list of models or usages any will do."""
+    """Return whether a sample is what an expected.json says.
+
+    Of a list of models or usages any will do.
+    """
     found = described(sample, wanted)
     any_of = {key for key in ("model", "usage") if isinstance(wanted.get(key), list)}
-    return all(found[key] in value if key in any_of else found[key] == value for key, value in wanted.items())
+    return all(
+        found[key] in value if key in any_of else found[key] == value
+        for key, value in wanted.items()
+    )

@@ -1,4 +1,7 @@
-"""Chat logs with anything in the place of anything: a sample or a bad record, and a page that can be written."""
+"""Chat logs with anything in the place of anything.
+
+A sample or a bad record, and a page that can be written.
+"""
 
 import json
 
@@ -27,29 +30,39 @@ KEYS, WORDS = _KEYS.split(), [*_WORDS.split(), "", "\ud800"]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
     max_leaves=40,
 )
 ENTRIES = st.lists(
     st.fixed_dictionaries(
         {"role": st.sampled_from(WORDS[:5])},
-        optional=dict.fromkeys(("content", "tool_calls", "function_call", "tool_call_id", "type", "name"), VALUES),
+        optional=dict.fromkeys(
+            ("content", "tool_calls", "function_call", "tool_call_id", "type", "name"), VALUES
+        ),
     )
     | st.fixed_dictionaries(
         {"type": st.sampled_from(WORDS[5:])},
-        optional=dict.fromkeys(("call_id", "id", "name", "arguments", "output", "error", "status", "summary"), VALUES),
+        optional=dict.fromkeys(
+            ("call_id", "id", "name", "arguments", "output", "error", "status", "summary"), VALUES
+        ),
     ),
     max_size=6,
 )
 RECORDS = (
     VALUES
     | ENTRIES
-    | st.fixed_dictionaries({"messages": ENTRIES}, optional={key: VALUES for key in KEYS if key != "messages"})
     | st.fixed_dictionaries(
-        {"object": st.just("response"), "output": ENTRIES}, optional={"usage": VALUES, "tools": VALUES}
+        {"messages": ENTRIES}, optional={key: VALUES for key in KEYS if key != "messages"}
     )
     | st.fixed_dictionaries(
-        {"role": st.just("assistant"), "content": st.lists(VALUES, max_size=5)}, optional={"usage": VALUES}
+        {"object": st.just("response"), "output": ENTRIES},
+        optional={"usage": VALUES, "tools": VALUES},
+    )
+    | st.fixed_dictionaries(
+        {"role": st.just("assistant"), "content": st.lists(VALUES, max_size=5)},
+        optional={"usage": VALUES},
     )
 )
 

@@ -36,7 +36,9 @@ def imported(path, package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_modules_of_a_package_import_each_other(package):
-    edges = {name: imported(path, package) - {name} for name, path in modules_of(package).items() if name}
+    edges = {
+        name: imported(path, package) - {name} for name, path in modules_of(package).items() if name
+    }
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
 
 
@@ -45,4 +47,6 @@ def test_every_reader_can_be_told_where_ids_stand():
     registry = gradestack.discover(limit="")
     readers = {name: registry.load("reader", name) for name in registry.names("reader")}
     assert readers
-    assert [name for name, reader in readers.items() if "ids" not in attrs.fields_dict(reader)] == []
+    assert [
+        name for name, reader in readers.items() if "ids" not in attrs.fields_dict(reader)
+    ] == []

@@ -14,7 +14,10 @@ from gradestack_plugins.pages.testing import check_panel
 from tests.placed import carried
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PANELS = {f"{each.plugin}.{each.name}": each.panel for each in panels_of(gradestack.discover(limit="")).placed}
+PANELS = {
+    f"{each.plugin}.{each.name}": each.panel
+    for each in panels_of(gradestack.discover(limit="")).placed
+}
 SHOWN = {
     "airline": {"tau_bench.reliability"},
     "deepfabric": {"deepfabric.readiness"},
@@ -51,7 +54,9 @@ def runs(tmp_path_factory):
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
     (own / "judged.yaml").write_text(JUDGED, encoding="utf-8")
-    (own / "rubric.yaml").write_text("criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8")
+    (own / "rubric.yaml").write_text(
+        "criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8"
+    )
     (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
     gradestack.judge(own / "judged.yaml", ask=all_pass)
     suites = {"presets": own / "suite.yaml", "judges": own / "judged.yaml"}
@@ -81,7 +86,9 @@ def test_each_stands_on_the_pages_of_its_family_alone(runs, example):
         assert (title in page + carried(page)) == (key in SHOWN[example]), key
 
 
-@pytest.mark.parametrize(("example", "key"), [(name, key) for name, keys in SHOWN.items() for key in sorted(keys)])
+@pytest.mark.parametrize(
+    ("example", "key"), [(name, key) for name, keys in SHOWN.items() for key in sorted(keys)]
+)
 def test_each_is_sound(runs, example, key, tmp_path, monkeypatch):
     """The conformance kit says so; axe-core looks at whole pages elsewhere."""
     monkeypatch.setenv("PATH", "")
@@ -108,7 +115,9 @@ def test_the_figures_of_panels_are_those_of_the_summary(runs):
     assert direct == blocks.Figure("direct", 0.5, (interval["low"], interval["high"]), "2 samples")
     hat, at, tasks = PANELS["tau_bench.reliability"].show(runs["airline"])
     held = runs["airline"].aggregates["reward"]
-    assert {str(k): each.value for k, each in hat.points.items()} == held["pass_hat_k"]["pass_hat_k"]
+    assert {str(k): each.value for k, each in hat.points.items()} == held["pass_hat_k"][
+        "pass_hat_k"
+    ]
     assert at.points[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
     assert tasks.counts == held["pass_hat_k"]["tasks_by_successes"]
 
@@ -118,7 +127,9 @@ def test_reliability_of_several_models_stands_apart():
     metrics = {"pass_hat_k": {"1": 0.5, "2": 0.25}, "tasks_by_successes": {"0": 1}}
     held = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5}}}}}
     report = gradestack.Report(
-        path=None, header={}, summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": held}}}
+        path=None,
+        header={},
+        summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": held}}},
     )
     (section,) = PANELS["tau_bench.reliability"].show(report)
     assert section.title == "a"
@@ -129,16 +140,26 @@ def test_reliability_of_several_models_stands_apart():
 
 def test_a_figure_is_read_with_its_interval():
     """Where there is none, or no value, its note is the reason that the metrics give."""
-    metrics = {"a": 1, "a_interval": {"reason": "one task"}, "b": None, "undefined": {"b": "no trial"}}
+    metrics = {
+        "a": 1,
+        "a_interval": {"reason": "one task"},
+        "b": None,
+        "undefined": {"b": "no trial"},
+    }
     assert blocks.figure_of("A", metrics, "a") == blocks.Figure("A", 1, None, "one task")
     assert blocks.figure_of("A", metrics, "a", "of 3") == blocks.Figure("A", 1, None, "of 3")
     assert blocks.figure_of("B", metrics, "b") == blocks.Figure("B", None, None, "no trial")
     assert blocks.figure_of("C", metrics, "c") == blocks.Figure("C", None)
 
 
-@pytest.mark.parametrize("gold", [None, "text", {}, {"a": {"steps": []}}, {"a": {"depends_on": "b"}}, [], {"a": []}])
+@pytest.mark.parametrize(
+    "gold", [None, "text", {}, {"a": {"steps": []}}, {"a": {"depends_on": "b"}}, [], {"a": []}]
+)
 def test_only_plans_that_are_graphs_are_drawn(gold):
-    """Objects of nodes that say what they depend on; beside an unreadable plan the expected one stands alone."""
+    """Objects of nodes that say what they depend on.
+
+    Beside an unreadable plan the expected one stands alone.
+    """
     node = {"steps": ["look", 3], "depends_on": ["b", "a"]}
 
     def shown(gold, made):

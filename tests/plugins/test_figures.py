@@ -9,21 +9,37 @@ from tests.core.outcomes import at, data
 
 PLACE = Path(__file__).parent / "figures"
 CASES = {
-    f"{path.stem}: {name}": case for path in sorted(PLACE.iterdir()) for name, case in data(path, path.name).items()
+    f"{path.stem}: {name}": case
+    for path in sorted(PLACE.iterdir())
+    for name, case in data(path, path.name).items()
 }
 
 
 def grade_of(given):
-    """Make a grade of a score, of the name of an outcome, or of fields; parts of an item stand for it."""
-    fields = given if isinstance(given, dict) else {"outcome" if isinstance(given, str) else "score": given}
-    fields = fields | {"items": tuple(Item(id=str(n), parts=each) for n, each in enumerate(fields.get("items", ())))}
+    """Make a grade of a score, of the name of an outcome, or of fields.
+
+    Parts of an item stand for it.
+    """
+    fields = (
+        given
+        if isinstance(given, dict)
+        else {"outcome" if isinstance(given, str) else "score": given}
+    )
+    fields = fields | {
+        "items": tuple(
+            Item(id=str(n), parts=each) for n, each in enumerate(fields.get("items", ()))
+        )
+    }
     outcome = Outcome(fields.get("outcome", "graded"))
     fault = Fault(category="data", code="x") if outcome is Outcome.FAILED else None
     return Grade(**fields | {"outcome": outcome, "fault": fault})
 
 
 def rows_of(given):
-    """Yield task, run, model and grade: of tasks with a mark for each run, or of rows that leave out run or model."""
+    """Yield task, run, model and grade.
+
+    Of tasks with a mark for each run, or of rows that leave out run or model.
+    """
     if isinstance(given, dict):
         for task, marks in given.items():
             for run, mark in enumerate(marks):
@@ -37,7 +53,9 @@ def rows_of(given):
 @pytest.mark.parametrize("name", CASES)
 def test_figures(name):
     case = CASES[name]
-    found = figures(case["metrics"], list(rows_of(case["rows"])), profile=case.get("profile", "documented"))
+    found = figures(
+        case["metrics"], list(rows_of(case["rows"])), profile=case.get("profile", "documented")
+    )
     assert {path: at(found, path) for path in case["is"]} == case["is"]
     for path, names in case.get("keys", {}).items():
         assert list(at(found, path)) == names

@@ -1,4 +1,7 @@
-"""What each family's runs are summed up by: the headline its stack declares, over the family's example."""
+"""What each family's runs are summed up by.
+
+The headline its stack declares, over the family's example.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,9 @@ HEADLINES = data(__file__, "headlines.yaml")
 
 
 def run(name, output, *overrides):
-    return gradestack.run(EXAMPLES / name / "suite.yaml", output=output, overrides=["reports=[]", *overrides])
+    return gradestack.run(
+        EXAMPLES / name / "suite.yaml", output=output, overrides=["reports=[]", *overrides]
+    )
 
 
 def at(report, path):
@@ -26,7 +31,9 @@ def at(report, path):
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize("name", HEADLINES)
 def test_every_family_has_its_own_headline(name, profile, tmp_path):
-    """Outcome grader, word for success, and three to five figures that the aggregators really have."""
+    """Outcome grader, word for success, and three to five figures that the aggregators
+    really have.
+    """
     grader, word, labels = HEADLINES[name]
     report = run(name, tmp_path / "run", f"profile={profile}")
     outcome, figures = report.summary["outcome"], report.summary["headline"]["figures"]
@@ -35,20 +42,29 @@ def test_every_family_has_its_own_headline(name, profile, tmp_path):
     for figure in figures:
         found = at(report, figure["figure"])
         shown = figure["value"]
-        assert found == shown or shown in (found.get("mean"), found.get("pass_hat_k"), found.get("pass_at_k"))
+        assert found == shown or shown in (
+            found.get("mean"),
+            found.get("pass_hat_k"),
+            found.get("pass_at_k"),
+        )
         assert f"  {figure['label']}: " in console.results(report)
     verdicts = [row["passed"] for row in report.rows()]
     if outcome is None:
         assert set(verdicts) == {None}
     else:
-        assert (verdicts.count(True), verdicts.count(False)) == (outcome["passed"], outcome["failed"])
+        assert (verdicts.count(True), verdicts.count(False)) == (
+            outcome["passed"],
+            outcome["failed"],
+        )
         assert f"  {word.capitalize()}: {outcome['passed']} of " in console.results(report)
 
 
 def test_without_an_outcome_pages_have_no_chip_for_it(tmp_path):
     """Neither passed nor not passed is said of any OrchestrationBench trial."""
     gradestack.run(EXAMPLES / "orchestration" / "suite.yaml", output=tmp_path / "run")
-    page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
+    page, markdown = (
+        (tmp_path / "run" / name).read_text() for name in ("report.html", "report.md")
+    )
     assert 'name="verdict"' not in page
     assert "assed" not in markdown.replace("tests passed", "")
     assert "| Plan (plan) | 0.723 |" in markdown

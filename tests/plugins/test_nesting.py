@@ -1,4 +1,7 @@
-"""Records nested more deeply than the interpreter goes: a bad record with its place, of every reader."""
+"""Records nested more deeply than the interpreter goes.
+
+A bad record with its place, of every reader.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +30,11 @@ RECORDS = DATA["records"]
 def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     """It is a bad record that says so, with its line; what stands behind it is read."""
     given = RECORDS[name]
-    first = json.loads((EXAMPLES / given).read_text().splitlines()[0]) if isinstance(given, str) else given
+    first = (
+        json.loads((EXAMPLES / given).read_text().splitlines()[0])
+        if isinstance(given, str)
+        else given
+    )
     key = list(first)[-1]
     broken = json.dumps(first | {key: 0})[:-2] + "[" * DEEP + "]" * DEEP + "}"
     path = tmp_path / "log.jsonl"
@@ -35,11 +42,15 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     reader, inputs = discover(limit="").load("reader", name)(), Inputs(data=name_inputs([path]))
     list(getattr(reader, "remarks", lambda _: ())(inputs))
     index = reader.index(inputs)
-    bad, *others = [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+    bad, *others = [
+        found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)
+    ]
     assert isinstance(bad, BadRecord)
     assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
     assert {str(each.source) for each in others} == {"log.jsonl:2"}
-    assert name == "deepfabric" or all(isinstance(each, Sample) for each in others)  # whose replies want a dataset
+    assert name == "deepfabric" or all(
+        isinstance(each, Sample) for each in others
+    )  # whose replies want a dataset
 
 
 def told_call(value):
@@ -50,9 +61,13 @@ WALKS = [bfcl_schema, deepfabric_text, table_cell, told_call]
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__module__.rpartition(".")[2])
-@pytest.mark.parametrize("level", [lambda value: [value], lambda value: {"a": value}], ids=["lists", "objects"])
+@pytest.mark.parametrize(
+    "level", [lambda value: [value], lambda value: {"a": value}], ids=["lists", "objects"]
+)
 def test_a_level_of_a_value_takes_one_call(walk, level):
-    """On every Python: a comprehension would be one more before 3.12, and what is read could not be worked on."""
+    """On every Python: a comprehension would be one more before 3.12, and what is read could not be
+    worked on.
+    """
     value = {"a": 1}
     for _ in range(ROOM - 50):
         value = level(value)
@@ -72,7 +87,11 @@ def test_a_results_file_nested_too_deeply_is_refused(tmp_path):
 def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
     messages = [{"role": odd, "content": "x"} for odd in ([], {}, None, 1, "nobody")]
     path = tmp_path / "results.json"
-    path.write_text(json.dumps({"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}))
+    path.write_text(
+        json.dumps(
+            {"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}
+        )
+    )
     (sample,) = read("tau2", path)
     assert [message.role for message in sample.turns[0]] == ["nobody"]
     assert (sample.remarks["message_without_role"], sample.remarks["role:nobody"]) == (4, 1)

@@ -1,4 +1,7 @@
-"""One odd record among good ones, of every reader that was met with it: the run goes on, and the others are graded."""
+"""One odd record among good ones, of every reader that was met with it.
+
+The run goes on, and the others are graded.
+"""
 
 import gzip
 import json
@@ -33,14 +36,28 @@ def written(path, *records):
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path, monkeypatch, name):
-    """Both records are graded, the figures and pages of the run are written, and it can be shown again."""
+    """Both records are graded, the figures and pages of the run are written, and it can be shown
+    again.
+    """
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "log.jsonl", *RECORDS[name])
     assert code_of("grade", "log.jsonl", "--output", "out", "--quiet", "--allow-all-failed") == 0
     assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 2
     assert code_of("report", "out") == 0
     usage = "graders={usage: {kind: usage}}"
-    assert code_of("grade", "log.jsonl", "--output", "usage", "--quiet", "--allow-all-failed", "--set", usage) == 0
+    assert (
+        code_of(
+            "grade",
+            "log.jsonl",
+            "--output",
+            "usage",
+            "--quiet",
+            "--allow-all-failed",
+            "--set",
+            usage,
+        )
+        == 0
+    )
     summary = json.loads((tmp_path / "usage/summary.json").read_text())
     assert summary["metrics"]["states"]["usage"]["failed"] == 0
 
@@ -53,7 +70,10 @@ def test_a_record_too_deep_for_a_path_is_a_bad_record(tmp_path, path):
     for _ in range(400):
         deep = {"a": deep}
     talk = [QUESTION, ANSWER]
-    first, second = {"task": "a", "log": deep, "messages": talk}, {"task": "b", "log": {"id": 1}, "messages": talk}
+    first, second = (
+        {"task": "a", "log": deep, "messages": talk},
+        {"task": "b", "log": {"id": 1}, "messages": talk},
+    )
     log = written(tmp_path / "log.jsonl", first, second)
     columns = {"id": "task", "messages": "messages", "calls" if path == "$..*" else "label": path}
     if path == "$..*":  # of which no call can be made: both are bad
@@ -78,13 +98,18 @@ class Careless(RecordReader):
 
 def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
     """With the reader's name, what it raised, and the place of the record; the others are read."""
-    records = [{"question": "q", "answer": answer} for answer in ({"text": "x"}, 1, {}, {"text": "y"})]
+    records = [
+        {"question": "q", "answer": answer} for answer in ({"text": "x"}, 1, {}, {"text": "y"})
+    ]
     log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
     reader, inputs = Careless(), Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
     found = [each for shard in reader.plan(inputs, None) for each in reader.read(shard, None)]
     assert [type(each) for each in found] == [Sample, BadRecord, BadRecord, Sample, BadRecord]
     reasons = [f"{each.source}: {each.reason}" for each in found if isinstance(each, BadRecord)]
-    assert reasons[0] == "log.jsonl:2: reader Careless raised TypeError: 'int' object is not subscriptable"
+    assert (
+        reasons[0]
+        == "log.jsonl:2: reader Careless raised TypeError: 'int' object is not subscriptable"
+    )
     assert reasons[1] == "log.jsonl:3: reader Careless raised KeyError: 'text'"
     assert reasons[2].startswith("log.jsonl:5: reader Careless raised AttributeError: ")
 
@@ -96,13 +121,17 @@ def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, opti
     written(tmp_path / "log.jsonl", {"id": "a", **PREDICTED})
     kind = "when2call" if option == "audit" else "orchestrationbench"
     reader = f'target: {{paths: [log.jsonl]}}\nreader: {{kind: {kind}, {option}: "\\ud800"}}\n'
-    (tmp_path / "suite.yaml").write_text(f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n")
+    (tmp_path / "suite.yaml").write_text(
+        f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n"
+    )
     assert code_of("run", "suite.yaml") == 2
     assert f"reader.{option}" in (said := capsys.readouterr().err)
     assert "is no path: it holds half of a surrogate pair" in said
 
 
-def test_a_packed_file_for_an_exporter_is_said_before_anything_is_graded(tmp_path, monkeypatch, capsys):
+def test_a_packed_file_for_an_exporter_is_said_before_anything_is_graded(
+    tmp_path, monkeypatch, capsys
+):
     """With what to do, exit code 3, where the native file would have been left out at the end."""
     shutil.copytree(EXAMPLES / "when2call", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

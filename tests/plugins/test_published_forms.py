@@ -1,4 +1,7 @@
-"""Every published file of the forms read here, as a user names it: its samples are those it should hold."""
+"""Every published file of the forms read here, as a user names it.
+
+Its samples are those it should hold.
+"""
 
 import json
 
@@ -21,7 +24,10 @@ def samples_of(path):
 
 @pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect", "otel"])
 def test_a_published_file_gives_its_samples(folder):
-    """Ids, calls, text, tools, usage and references, by its name alone; of BFCL also by its directory."""
+    """Ids, calls, text, tools, usage and references, by its name alone.
+
+    Of BFCL also by its directory.
+    """
     place = reference("formats") / folder
     for name, content in json.loads((place / "expected.json").read_text(encoding="utf-8")).items():
         for path in [place / each for each in (name, *content.get("alternatives", ()))]:
@@ -30,9 +36,16 @@ def test_a_published_file_gives_its_samples(folder):
             for sample, wanted in zip(samples, content["samples"], strict=True):
                 found = told(sample)
                 usage = wanted["usage"] if isinstance(wanted["usage"], list) else [wanted["usage"]]
-                held = {key: getattr(sample.usage, key) for key in usage[0]} if sample.usage and usage[0] else None
+                held = (
+                    {key: getattr(sample.usage, key) for key in usage[0]}
+                    if sample.usage and usage[0]
+                    else None
+                )
                 assert held in usage
-                assert {**found, "usage": None} == {**{key: wanted[key] for key in found}, "usage": None}
+                assert {**found, "usage": None} == {
+                    **{key: wanted[key] for key in found},
+                    "usage": None,
+                }
                 assert sample.status == wanted.get("status", sample.status)
                 known = wanted["id"] if isinstance(wanted["id"], list) else [wanted["id"]]
                 assert {None, sample.id} & set(known)
@@ -49,5 +62,7 @@ def test_a_published_file_gives_a_page(folder, tmp_path):
     """By one call, without naming anything else."""
     place = reference("formats") / folder
     name = next(iter(json.loads((place / "expected.json").read_text(encoding="utf-8"))))
-    gradestack.grade_files(place / name, output=tmp_path / "out", overrides=("reports=[html]",), registry=REGISTRY)
+    gradestack.grade_files(
+        place / name, output=tmp_path / "out", overrides=("reports=[html]",), registry=REGISTRY
+    )
     assert (tmp_path / "out/report.html").stat().st_size > 0

@@ -1,4 +1,7 @@
-"""Every example and every published file against every reader: a file goes to the reader of its own format."""
+"""Every example and every published file against every reader.
+
+A file goes to the reader of its own format.
+"""
 
 import os
 from pathlib import Path
@@ -25,7 +28,9 @@ def _files(root):
     return sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size)
 
 
-@pytest.mark.parametrize("path", _files(EXAMPLES), ids=lambda path: path.relative_to(EXAMPLES).as_posix())
+@pytest.mark.parametrize(
+    "path", _files(EXAMPLES), ids=lambda path: path.relative_to(EXAMPLES).as_posix()
+)
 def test_an_example_goes_to_its_own_reader(path):
     """And to no reader of chat logs or tables, none of which is among the examples."""
     owner = _owner(path)
@@ -35,7 +40,9 @@ def test_an_example_goes_to_its_own_reader(path):
         assert owner == OWNERS[folder]["/".join(rest)]
 
 
-@pytest.mark.parametrize(("more", "owner"), DATA["a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected"])
+@pytest.mark.parametrize(
+    ("more", "owner"), DATA["a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected"]
+)
 def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has messages too; a log has keys of its own, and no reference."""
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -44,7 +51,12 @@ def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp
 
 @pytest.mark.parametrize(
     ("more", "owner"),
-    [({}, "openai"), ({"expected": []}, "jsonl"), ({"predicted": "x"}, "jsonl"), ({"instructions": "i"}, "openai")],
+    [
+        ({}, "openai"),
+        ({"expected": []}, "jsonl"),
+        ({"predicted": "x"}, "jsonl"),
+        ({"instructions": "i"}, "openai"),
+    ],
 )
 def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has both keys too."""
@@ -52,14 +64,20 @@ def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp
 
 
 PUBLISHED = DATA["published"]
-"""Folder of published files -> the reader of its files; no reader takes a file of another folder."""
-PEOPLES = "own_data"
-"""Folder of files as people bring them, of no format with a reader of its own."""
+"""Folder of published files -> the reader of its files.
+
+No reader takes a file of another folder.
+"""
+MIXED = ("own_data/", "hostile/", "reports/", "truth/")
+"""Folders of files as people bring them, of many formats in one folder."""
 
 
 @pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.proof)])
 def test_published_files_go_to_their_own_reader(every):
-    """Every file against every reader: nobody but the reader of its format takes it, and that takes at least one."""
+    """Every file against every reader.
+
+    Nobody but the reader of its format takes it, and that takes at least one.
+    """
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
@@ -67,12 +85,16 @@ def test_published_files_go_to_their_own_reader(every):
     for number, path in enumerate(_files(Path(root))):
         place = path.relative_to(root).as_posix()
         more = place.startswith("orchestrationbench/") and number % every
-        if more or place.startswith(f"{PEOPLES}/") or path.name == "expected.json":
+        if more or place.startswith(MIXED) or path.name == "expected.json":
             continue
         found = certainties(path)
         taken = {name for name, sure in found.items() if sure}
         if found.get("records", 0) < max(found.values(), default=0):
-            taken.discard("records")  # lists of any form look like records; a reader of the format is surer
-        assert taken <= {owner for folder, owner in PUBLISHED.items() if f"{place}/".startswith(f"{folder}/")}, place
+            taken.discard(
+                "records"
+            )  # lists of any form look like records; a reader of the format is surer
+        assert taken <= {
+            owner for folder, owner in PUBLISHED.items() if f"{place}/".startswith(f"{folder}/")
+        }, place
         met |= taken
     assert met == set(PUBLISHED.values())

@@ -1,6 +1,8 @@
-"""``python -m gradestack.cli``, which leaves the working directory out of ``sys.path`` unless PYTHONPATH names it.
+"""``python -m gradestack.cli``, which leaves the working directory out of ``sys.path`` unless
+PYTHONPATH names it.
 
-Python has put it there, and by now has imported the modules of this folder with it; ``python -P -m`` never does.
+Python has put it there, and by now has imported the modules of this folder with it;
+``python -P -m`` never does.
 """
 
 import contextlib

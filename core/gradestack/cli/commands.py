@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from gradestack.suites.spec import RunOptions, Suite
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_code_option = click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
+_code_option = click.option(
+    "--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it."
+)
 _PART_OPTIONS = (
-    click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
+    click.option(
+        "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+    ),
     click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
-    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
+    click.option(
+        "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+    ),
 )
 _RUN_OPTIONS = (
     click.option(
@@ -32,20 +38,54 @@ _RUN_OPTIONS = (
         help="Rules as documented [default], or as the original program computes them.",
     ),
     *_PART_OPTIONS,
-    click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
-    click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."),
+    click.option(
+        "-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."
+    ),
+    click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="PATH=VALUE",
+        help="Set any option; VALUE is YAML.",
+    ),
     _code_option,
-    click.option("--rows", type=click.Choice(["full", "slim", "none"]), help="Rows of results.jsonl [default: full]."),
+    click.option(
+        "--rows",
+        type=click.Choice(["full", "slim", "none"]),
+        help="Rows of results.jsonl [default: full].",
+    ),
     click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
-    click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write native result files."),
-    click.option("--tables", type=click.Choice(["parquet", "csv", "json"]), help="Also write samples, grades, ..."),
+    click.option(
+        "--export",
+        "exporters",
+        multiple=True,
+        metavar="NAME",
+        help="Also write native result files.",
+    ),
+    click.option(
+        "--tables",
+        type=click.Choice(["parquet", "csv", "json"]),
+        help="Also write samples, grades, ...",
+    ),
     click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
+    click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."
+    ),
     click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
-    click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
+    click.option(
+        "--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
-    click.option("--allow-all-failed", is_flag=True, help="Exit code by the gates even if nothing was graded."),
-    click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
+    click.option(
+        "--allow-all-failed",
+        is_flag=True,
+        help="Exit code by the gates even if nothing was graded.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Stop at the first bad record (exit 3) or raising grader (4).",
+    ),
     click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
 )
 
@@ -57,10 +97,12 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _GROUPS = {
-    "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs --filter --tasks --limit",
+    "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs "
+    "--filter --tasks --limit",
     "What is computed": "--grader --stack --rubric --judgements --labels --profile --set",
     "What is written": "--output --rows --no-rows --tables --export --quiet",
-    "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code --allow-remote --no-plugins",
+    "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code "
+    "--allow-remote --no-plugins",
     "Grade": "grade run validate judge judgements",
     "Look at results": "show view report query compare index",
     "Extend": "new convert plugins stacks schema",
@@ -70,18 +112,26 @@ _GROUPS = {
 class _Grouped(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        _write({each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter)
+        _write(
+            {each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter
+        )
 
 
 def _write(rows: dict[str, tuple[str, str]], formatter: click.HelpFormatter) -> None:
-    for title, names in {**_GROUPS, "Other": " ".join(sorted({*rows} - {*" ".join(_GROUPS.values()).split()}))}.items():
+    for title, names in {
+        **_GROUPS,
+        "Other": " ".join(sorted({*rows} - {*" ".join(_GROUPS.values()).split()})),
+    }.items():
         if found := [rows[name] for name in names.split() if name in rows]:
             with formatter.section(title):
                 formatter.write_dl(found)
 
 
 class _Commands(click.Group):
-    """Our own commands, and those of plugins: of these ``--help`` needs names and summaries alone."""
+    """Our own commands, and those of plugins.
+
+    Of these ``--help`` needs names and summaries alone.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *_offered(ctx)})
@@ -100,17 +150,25 @@ class _Commands(click.Group):
 
 
 def _offered(context: click.Context) -> dict[str, str]:
-    return {each.name: each.summary for each, _ in _registry(context).components() if each.kind == "command"}
+    return {
+        each.name: each.summary
+        for each, _ in _registry(context).components()
+        if each.kind == "command"
+    }
 
 
-@click.group(context_settings=CONTEXT, cls=_Commands, epilog="Example: gradestack grade log.jsonl -o out")
+@click.group(
+    context_settings=CONTEXT, cls=_Commands, epilog="Example: gradestack grade log.jsonl -o out"
+)
 @click.version_option(__version__, prog_name="gradestack")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks; may stand in any place.")
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show tracebacks; may stand in any place."
+)
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
-    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or nothing graded,
-    4 a plugin is broken, 130 interrupted.
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or nothing
+    graded, 4 a plugin is broken, 130 interrupted.
     """
 
 
@@ -159,7 +217,9 @@ def _say(line: str) -> None:
 
 
 def _of_part(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what options say of the part of the samples to take, as keys of a suite with values in YAML."""
+    """Return what options say of the part of the samples to take, as keys of a suite with values in
+    YAML.
+    """
     import json  # noqa: PLC0415 - not needed for --help
     from pathlib import Path  # noqa: PLC0415
 
@@ -180,12 +240,16 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.runner import run_suite  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
-    of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")}
+    of_suite = {
+        name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")
+    }
     of_suite |= _of_part(shared)
     shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:
-            raise click.UsageError(f"--no-rows and --rows {shared['rows']} contradict each other; give one of them")
+            raise click.UsageError(
+                f"--no-rows and --rows {shared['rows']} contradict each other; give one of them"
+            )
         shared["rows"] = "none"
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
@@ -202,7 +266,11 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 
 @cli.command(cls=_Grouped, epilog="Example: gradestack run suite.yaml -o out")
 @click.argument("suite")
-@click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
+@click.option(
+    "--cached",
+    metavar="DIR",
+    help="Grade this recorded run directory instead of the suite's target.",
+)
 @click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
 @_run_options
 def run(suite: str, *, cached: str | None, **shared: Any) -> None:
@@ -212,27 +280,71 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     _execute(lambda options: read_suite(suite, options, cached), shared)
 
 
-@cli.command(cls=_Grouped, epilog="Example: gradestack grade log.jsonl --dataset expected.jsonl -o out")
+@cli.command(
+    cls=_Grouped, epilog="Example: gradestack grade log.jsonl --dataset expected.jsonl -o out"
+)
 @click.argument("files", nargs=-1, required=True)
-@click.option("--grader", "graders", multiple=True, metavar="NAME", help="Grader or FILE.py:NAME; replaces the stack.")
-@click.option("--stack", metavar="NAME", help="Metric stack [default: the format's, or by the data's expectations].")
-@click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
-@click.option("--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column or path of a field: id=$.log.id.")
-@click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
-@click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
-@click.option("--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself.")
+@click.option(
+    "--grader",
+    "graders",
+    multiple=True,
+    metavar="NAME",
+    help="Grader or FILE.py:NAME; replaces the stack.",
+)
+@click.option(
+    "--stack",
+    metavar="NAME",
+    help="Metric stack [default: the format's, or by the data's expectations].",
+)
+@click.option(
+    "--reader", metavar="NAME", help="Format of the files [default: recognised by content]."
+)
+@click.option(
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column or path of a field: id=$.log.id.",
+)
+@click.option(
+    "--records",
+    metavar="PATH",
+    help="Path to the list of records in one JSON document: $.data.runs.",
+)
+@click.option(
+    "--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question."
+)
+@click.option(
+    "--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself."
+)
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
-@click.option("--rubric", metavar="FILE", help="Grade by a model's verdicts on this rubric, from --judgements.")
-@click.option("--judgements", metavar="FILE", help="Verdicts on record: what `gradestack judge` wrote.")
-@click.option("--labels", metavar="FILE", help="Verdicts of people by id, which correct the judge's.")
+@click.option(
+    "--rubric",
+    metavar="FILE",
+    help="Grade by a model's verdicts on this rubric, from --judgements.",
+)
+@click.option(
+    "--judgements", metavar="FILE", help="Verdicts on record: what `gradestack judge` wrote."
+)
+@click.option(
+    "--labels", metavar="FILE", help="Verdicts of people by id, which correct the judge's."
+)
 @_run_options
-def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:
+def grade(
+    files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any
+) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")}
+    given = {
+        key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")
+    }
     judged = {key: shared.pop(key) for key in ("rubric", "judgements", "labels")}
-    given |= {"graders": graders, "columns": columns, "judged": judged if judged["rubric"] else None}
+    given |= {
+        "graders": graders,
+        "columns": columns,
+        "judged": judged if judged["rubric"] else None,
+    }
     if not judged["rubric"] and any(judged.values()):
         raise ConfigError("--judgements and --labels go with --rubric")
     _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
@@ -240,19 +352,34 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
 
 @cli.command(epilog="Example: gradestack report out --format csv")
 @click.argument("run_dir")
-@click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME",
+    help="Reporter [default: those the run had].",
+)
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
 @_PART_OPTIONS[0]
 @_PART_OPTIONS[1]
 @_PART_OPTIONS[2]
-@click.option("--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters.")
+@click.option(
+    "--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters."
+)
 @_code_option
 def report(
-    run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool, **part: Any
+    run_dir: str,
+    *,
+    formats: tuple[str, ...],
+    output: str | None,
+    files: tuple[str, ...],
+    allow_code: bool,
+    **part: Any,
 ) -> None:
     """Write the report pages of RUN_DIR again, from its result files alone.
 
-    With --filter, --tasks or --limit that part of its rows is graded again, into DIR, a run of its own.
+    With --filter, --tasks or --limit that part of its rows is graded again, into DIR, a run of its
+    own.
     """
     from pathlib import Path  # noqa: PLC0415
 
@@ -267,13 +394,17 @@ def report(
     out = Path(output) if output else Path(run_dir)
     chosen = [f"{name}={each}" for name, each in _of_part(part).items() if each is not None]
     if chosen and output is None:
-        raise click.UsageError("--filter, --tasks and --limit write a run of their own: name its directory, -o DIR")
+        raise click.UsageError(
+            "--filter, --tasks and --limit write a run of their own: name its directory, -o DIR"
+        )
     if chosen:
         from gradestack.python_api import run as run_again  # noqa: PLC0415
 
         chosen += [f"reports=[{', '.join(formats)}]"] if formats else []
         with forward_termination():
-            made = run_again(found, output=out, overrides=chosen, allow_code=allow_code, registry=registry)
+            made = run_again(
+                found, output=out, overrides=chosen, allow_code=allow_code, registry=registry
+            )
         console.say(f"{console.results(made)}\n\n{console.files(made)}")
         return
     with forward_termination():
@@ -291,7 +422,11 @@ def _explain(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, OSError):
         _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         return DataError.exit_code
-    advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
+    advice = (
+        ""
+        if debug
+        else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
+    )
     _say(f"error: unexpected {type(error).__name__}: {error}{advice}")
     return PluginError.exit_code
 
@@ -300,7 +435,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place where errors become messages and exit codes."""
     given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
+        if (
+            getattr(stream, "errors", None) == "strict"
+        ):  # a name or a mark the terminal cannot show is not a crash
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if arguments is None:  # a program of its own
         from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415 - here alone
@@ -315,19 +452,31 @@ def main(arguments: list[str] | None = None) -> None:
         code = DataError.exit_code
     if arguments is None:
         ignore_sigint_at_exit()
-        gc.freeze()  # what lives now goes with the process: looking through it once more takes a tenth of a short run
+        # what lives now goes with the process: looking through it once more takes a tenth of a
+        # short run
+        gc.freeze()
     if code is not None:
         sys.exit(code)
 
 
 def _exit_code(given: list[str]) -> int | str | None:
-    output, args = sys.stdout, [each for each in given if each != "--debug"]  # every command takes it
+    output, args = (
+        sys.stdout,
+        [each for each in given if each != "--debug"],
+    )  # every command takes it
     try:
-        cli.main(args, prog_name="gradestack", standalone_mode=False, obj="debug" if len(args) < len(given) else None)
+        cli.main(
+            args,
+            prog_name="gradestack",
+            standalone_mode=False,
+            obj="debug" if len(args) < len(given) else None,
+        )
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # an error since click 8.2
+        if isinstance(
+            error, getattr(click.exceptions, "NoArgsIsHelpError", ())
+        ):  # an error since click 8.2
             error.show()
             return ConfigError.exit_code
         message = terminal_line(" ".join(error.format_message().split()))
@@ -336,11 +485,15 @@ def _exit_code(given: list[str]) -> int | str | None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
-    except SystemExit as done:  # with 1 by click, which replaces an output that nobody reads any more
+    except (
+        SystemExit
+    ) as done:  # with 1 by click, which replaces an output that nobody reads any more
         return done.code if sys.stdout is output else None
     except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
         if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
-            click.echo("interrupted", err=True)  # within a lock's own code, which then has nothing to release
+            click.echo(
+                "interrupted", err=True
+            )  # within a lock's own code, which then has nothing to release
             return EXIT_INTERRUPTED
         return _explain(error, debug="--debug" in given)
     return None

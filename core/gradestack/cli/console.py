@@ -26,16 +26,26 @@ def verdict(passed: bool) -> str:
 
 
 def say(text: str) -> None:
-    """Print lines to standard output; when nobody reads them any more, go on, so that the run is not lost."""
+    """Print lines to standard output.
+
+    When nobody reads them any more, go on, so that the run is not lost.
+    """
     try:
-        print(*(coloured(terminal_line(each), sys.stdout) for each in text.split("\n")), sep="\n", flush=True)  # noqa: T201
+        print(  # noqa: T201
+            *(coloured(terminal_line(each), sys.stdout) for each in text.split("\n")),
+            sep="\n",
+            flush=True,
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def plugins_apart() -> Iterator[None]:
-    """Redirect what graders and their processes print to standard error: standard output is for results."""
+    """Redirect what graders and their processes print to standard error.
+
+    Standard output is for results.
+    """
     ours = sys.stdout
     kept = _copy_of_output()
     try:
@@ -50,7 +60,10 @@ def plugins_apart() -> Iterator[None]:
 
 
 def _copy_of_output() -> int | None:
-    """Redirect standard output to standard error; return a copy of its descriptor, None where it is not ours."""
+    """Redirect standard output to standard error.
+
+    Return a copy of its descriptor, None where it is not ours.
+    """
     try:
         if sys.stdout is None or sys.stdout.fileno() != 1:
             return None
@@ -71,12 +84,19 @@ def _graders(report: Report) -> list[str]:
         states = metrics["states"][key]
         other = ", ".join(f"{n} {state}" for state, n in states.items() if n and state != "graded")
         average = number(figures["avg_score_attempted"])
-        lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
+        lines.append(
+            f"  {key:<{width}}  avg {average}  graded "
+            f"{states['graded']}{f', {other}' if other else ''}"
+        )
     for key, failure in sorted(failures.items()):
         first = failure.get("first")
         told = f", first: {first['reason']} at {first['at']}" if first else ""
         lines.append(f"  {key}: {failure['count']} failed{told}")
-    shown = len(metrics["by_metric"]) > 1 or failures or not report.summary.get("headline", {"letta": True})["letta"]
+    shown = (
+        len(metrics["by_metric"]) > 1
+        or failures
+        or not report.summary.get("headline", {"letta": True})["letta"]
+    )
     return ["", "By grader:", *lines] if shown else []
 
 
@@ -87,8 +107,15 @@ def _models(report: Report) -> list[str]:
     counts = {each["model_name"]: each for each in outcome.get("per_model") or ()}
     lines = []
     for row in rows:
-        attempted, passed, name = row["total_attempted"], row["passed_samples"], row["model_name"] or "unnamed"
-        average, rate = number(row["avg_score_attempted"]), f"{100 * passed / attempted:.1f}%" if attempted else "n/a"
+        attempted, passed, name = (
+            row["total_attempted"],
+            row["passed_samples"],
+            row["model_name"] or "unnamed",
+        )
+        average, rate = (
+            number(row["avg_score_attempted"]),
+            f"{100 * passed / attempted:.1f}%" if attempted else "n/a",
+        )
         line = f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {average}"
         if _in_lettas_words(report):
             line = f"  {name} - Avg: {average}, Pass: {rate}"
@@ -107,16 +134,29 @@ def _runs(runs: Mapping[str, Any] | None) -> list[str]:
     if not runs:
         return []
     of, average = len(runs["runs"]), runs["avg_score_attempted"]
-    lines = [f"Runs: {of}", f"  Avg score: mean {number(average['mean'])}, std {number(average['std'])}"]
+    lines = [
+        f"Runs: {of}",
+        f"  Avg score: mean {number(average['mean'])}, std {number(average['std'])}",
+    ]
     if average["std"] is not None and of > 1:
         ends = runs.get("uncertainty") or {}
-        known = f"{ends['low']:.3f} to {ends['high']:.3f}" if ends.get("low") is not None else "not computed"
+        known = (
+            f"{ends['low']:.3f} to {ends['high']:.3f}"
+            if ends.get("low") is not None
+            else "not computed"
+        )
         why = f" ({ends['reason']})" if ends.get("reason") else ""
-        spread = f"run to run {average['min']:.3f} to {average['max']:.3f} (sd {average['std']:.3f}), same tasks"
+        spread = (
+            f"run to run {average['min']:.3f} to {average['max']:.3f} (sd "
+            f"{average['std']:.3f}), same tasks"
+        )
         lines.append(f"  {spread}; 95% interval of the score: {known}{why}")
     if "passed" in runs:
         rate = 100 * runs["passed"] / of
-        lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({rate:.1f}%); rule: {runs['rule']}")
+        lines.append(
+            f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({rate:.1f}%); rule: "
+            f"{runs['rule']}"
+        )
     return [*lines, ""]
 
 
@@ -127,14 +167,21 @@ def _bad_records(bad: Mapping[str, Any]) -> list[str]:
     for entry in bad["listed"][:3]:
         place = entry["line"] if entry["line"] is not None else f"record {entry['ordinal']}"
         lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
-    return [*lines, f"  and {bad['count'] - 3} more, in summary.json"] if bad["count"] > 3 else lines
+    return (
+        [*lines, f"  and {bad['count'] - 3} more, in summary.json"] if bad["count"] > 3 else lines
+    )
 
 
 def results(report: Report) -> str:
-    """Return the results block: headline, states by grader, models, gates, and what needs attention."""
+    """Return the results block.
+
+    Headline, states by grader, models, gates, and what needs attention.
+    """
     total = report.metrics["total"]
     lines = [
-        f"{'━' * _BAR} {total}/{total} 100%" if "incomplete" not in report.summary else f"{total} samples, interrupted",
+        f"{'━' * _BAR} {total}/{total} 100%"
+        if "incomplete" not in report.summary
+        else f"{total} samples, interrupted",
         "",
         *block(report),
         *_graders(report),
@@ -142,23 +189,46 @@ def results(report: Report) -> str:
     ]
     rest = [
         *_runs(report.summary.get("runs")),
-        *[line for gate in report.gates for line in gate_lines(gate, apart=_in_lettas_words(report))],
+        *[
+            line
+            for gate in report.gates
+            for line in gate_lines(gate, apart=_in_lettas_words(report))
+        ],
         *_bad_records(report.summary["bad_records"]),
         *report.header.get("notes", []),
-        *(f"Warning: {each}" for each in [*report.summary["warnings"], *report.header.get("warnings", [])]),
-        *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
+        *(
+            f"Warning: {each}"
+            for each in [*report.summary["warnings"], *report.header.get("warnings", [])]
+        ),
+        *(
+            [f"Incomplete: {report.summary['incomplete']}"]
+            if "incomplete" in report.summary
+            else []
+        ),
     ]
     return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))
 
 
 def files(report: Report) -> str:
     """Return where the results and pages are."""
-    return "\n".join(map(terminal_line, [f"Results: {report.path}", *(f"Report:  {page}" for page in report.pages)]))
+    return "\n".join(
+        map(
+            terminal_line,
+            [f"Results: {report.path}", *(f"Report:  {page}" for page in report.pages)],
+        )
+    )
 
 
 _MOST_IN_A_ROW = 8
 """Figures of a map, such as pass^k by k, that are printed; of more, the first and the last are."""
-_BANDS = ((1.0, "perfect"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor"), (0.0, "failed"))
+_BANDS = (
+    (1.0, "perfect"),
+    (0.8, "very good"),
+    (0.6, "good"),
+    (0.4, "acceptable"),
+    (0.2, "poor"),
+    (0.0, "failed"),
+)
 """Score bands of letta-evals' guide; the lower bound belongs to the band."""
 
 
@@ -168,7 +238,10 @@ def number(value: Any) -> str:
 
 
 def block(report: Report) -> Iterator[str]:
-    """Yield the lines of the results block: that of letta-evals' guide, what the headline declares, or both."""
+    """Yield the lines of the results block.
+
+    That of letta-evals' guide, what the headline declares, or both.
+    """
     found = report.summary.get("headline")
     yield "Results:"
     if _in_lettas_words(report):
@@ -180,7 +253,11 @@ def block(report: Report) -> Iterator[str]:
 
 def _letta(report: Report, *, bands: bool) -> Iterator[str]:
     metrics = report.metrics
-    attempted, passed, average = metrics["total_attempted"], metrics["passed_attempts"], metrics["avg_score_attempted"]
+    attempted, passed, average = (
+        metrics["total_attempted"],
+        metrics["passed_attempts"],
+        metrics["avg_score_attempted"],
+    )
     yield f"  Total samples: {metrics['total']}"
     yield f"  Attempted: {attempted}"
     yield f"  Avg score: {number(metrics['avg_score_total'])} (attempted: {number(average)})"
@@ -216,12 +293,16 @@ def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterat
     for figure in figures:
         models = {name or "unnamed": each for name, each in figure.get("models", {}).items()}
         meaning = declared.at(figure["figure"])
-        unit, better = ("", "") if meaning is None else (meaning.unit, which_is_better(meaning.better))
+        unit, better = (
+            ("", "") if meaning is None else (meaning.unit, which_is_better(meaning.better))
+        )
         note = f", {better}" if better else ""
         if models:
             yield f"  {figure['label']}{note}:"
             width = max(map(len, models))
-            yield from (f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items())
+            yield from (
+                f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items()
+            )
         else:
             yield f"  {figure['label']}: {_estimate(figure, unit)}{note}"
 
@@ -236,7 +317,10 @@ def _estimate(figure: Mapping[str, Any], unit: str) -> str:
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
-    shown = [f"{key}: {_figure(value)}{_interval(intervals.get(key) or {})}" for key, value in values.items()]
+    shown = [
+        f"{key}: {_figure(value)}{_interval(intervals.get(key) or {})}"
+        for key, value in values.items()
+    ]
     if len(shown) > _MOST_IN_A_ROW:
         shown = [shown[0], "…", shown[-1]]
     return ", ".join(shown)
@@ -247,12 +331,19 @@ def _figure(value: Any) -> str:
 
 
 def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
-    """Return an interval, ``whole`` with its method and what it is of; why there is none where it says so."""
+    """Return an interval, ``whole`` with its method and what it is of.
+
+    Why there is none where it says so.
+    """
     if interval.get("low") is None or interval.get("high") is None:
         reason = interval.get("reason")
         return f" (no interval: {reason})" if whole and reason else ""
     confidence = interval.get("confidence")
-    named = f"{100 * confidence:.6g}% interval " if confidence is not None else "interval of unknown confidence "
+    named = (
+        f"{100 * confidence:.6g}% interval "
+        if confidence is not None
+        else "interval of unknown confidence "
+    )
     known = f"; {_words(interval)}" if whole and "method" in interval else ""
     return f" ({named}{interval['low']:.3f} to {interval['high']:.3f}{known})"
 
@@ -260,7 +351,9 @@ def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
 def _words(interval: Mapping[str, Any]) -> str:
     """Return method and extent: ``logit t, 50 tasks, n = 200``."""
     n, tasks = interval["n"], interval["clusters"]
-    return f"{interval['method'].replace('_', ' ')}, {tasks} tasks{'' if n == tasks else f', n = {n}'}"
+    return (
+        f"{interval['method'].replace('_', ' ')}, {tasks} tasks{'' if n == tasks else f', n = {n}'}"
+    )
 
 
 _PLAIN_EVERY = 10.0
@@ -276,7 +369,10 @@ class Meter:
         self._share = self._before = 0.0  # of the input: graded, and that by earlier attempts
 
     def line(self, progress: Progress) -> str:
-        """Return how far the run is: ``12,800 samples graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``."""
+        """Return how far the run is.
+
+        ``12,800 samples graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``.
+        """
         text, fresh = f"{progress.samples:,} samples graded", progress.samples - progress.resumed
         if progress.phase != "grading":
             return f"{text}; writing {progress.phase}"
@@ -289,10 +385,20 @@ class Meter:
         if fresh and seconds >= 1:
             text += f", {fresh / seconds:,.0f}/s"
         if self._before < share < 1:
-            left = (self._counted - self._begun) * (1 - share) / (share - self._before) - (now - self._counted)
+            left = (self._counted - self._begun) * (1 - share) / (share - self._before) - (
+                now - self._counted
+            )
             text += f", about {timedelta(seconds=max(1, round(left)))} left"
-        others = [f"{number:,} {state}" for state, number in progress.states.items() if number and state != "graded"]
-        bad = [f"{progress.bad:,} bad record{'s' if progress.bad > 1 else ''}"] if progress.bad else []
+        others = [
+            f"{number:,} {state}"
+            for state, number in progress.states.items()
+            if number and state != "graded"
+        ]
+        bad = (
+            [f"{progress.bad:,} bad record{'s' if progress.bad > 1 else ''}"]
+            if progress.bad
+            else []
+        )
         return "; ".join([text, *([", ".join(others)] if others else []), *bad])
 
 
@@ -300,8 +406,8 @@ class Meter:
 def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
     """Print what is run; yield what to call with its progress, which is shown on standard error.
 
-    It is live on a terminal, a line every ten seconds elsewhere; how much is taken over from an unfinished run is said
-    once, as soon as all of it is known.
+    It is live on a terminal, a line every ten seconds elsewhere; how much is taken over from an
+    unfinished run is said once, as soon as all of it is known.
     """
     if quiet:
         yield lambda _: None
@@ -312,7 +418,11 @@ def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
 
         def note(now: Progress) -> None:
             nonlocal last, resumed
-            if now.resumed and not resumed and (now.samples > now.resumed or now.phase != "grading"):
+            if (
+                now.resumed
+                and not resumed
+                and (now.samples > now.resumed or now.phase != "grading")
+            ):
                 resumed = now.resumed
                 _note(f"{resumed:,} samples are taken over from the unfinished run")
             text, waited = meter.line(now), time.monotonic() - last
@@ -342,6 +452,11 @@ def _bar() -> Iterator[Callable[..., None] | None]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    columns = (SpinnerColumn(), BarColumn(_BAR), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        BarColumn(_BAR),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         yield partial(bar.update, bar.add_task("", total=None))

@@ -19,13 +19,21 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _NUDGE, _LAST = 2.0, 4.5
-"""Seconds after the first SIGTERM: what is still at hand is interrupted once more; the process ends."""
+"""Seconds after the first SIGTERM: what is still at hand is interrupted once more.
+
+The process ends.
+"""
 _FINISHING, _ONCE_MORE = "interrupted: {} is finished first", "; Ctrl-C once more ends the run now"
-_ENDED = "interrupted: the run did not come to its end within 5 s and was ended; --resume continues it where it can"
+_ENDED = (
+    "interrupted: the run did not come to its end within 5 s and was ended; --resume "
+    "continues it where it can"
+)
 
 
 class _Deadline:
-    """Has this process end in time once it was asked to, which a signal handler does by ``begun``."""
+    """Has this process end in time once it was asked to, which a signal handler does by
+    ``begun``.
+    """
 
     def __init__(self) -> None:
         self.begun: float | None = None
@@ -43,19 +51,23 @@ class _Deadline:
 
 
 def _remove_copies() -> None:
-    if (module := sys.modules.get("gradestack.copies.files")) is not None:  # else nothing was copied
+    if (
+        module := sys.modules.get("gradestack.copies.files")
+    ) is not None:  # else nothing was copied
         module.remove_copies()
 
 
 @contextmanager
 def forward_termination() -> Iterator[None]:
-    """Let SIGHUP do what Ctrl-C does, SIGTERM what two do, so that what was graded is kept and nothing left half done.
+    """Let SIGHUP do what Ctrl-C does, SIGTERM what two do, so that what was graded is kept and
+    nothing left half done.
 
-    SIGTERM ends the grade at hand, too, and within five seconds the process: by then only what is on record is kept, as
-    after SIGKILL. The first Ctrl-C says that a second one ends the run now, where a grader is waited for.
+    SIGTERM ends the grade at hand, too, and within five seconds the process: by then only what is
+    on record is kept, as after SIGKILL. The first Ctrl-C says that a second one ends the run now,
+    where a grader is waited for.
 
-    Only where they would end the process: what ignores them (nohup) or handles them keeps doing so. Workers forked
-    meanwhile end at once, as they would without this.
+    Only where they would end the process: what ignores them (nohup) or handles them keeps doing so.
+    Workers forked meanwhile end at once, as they would without this.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -76,7 +88,9 @@ def forward_termination() -> Iterator[None]:
 
     def held_back(patient: bool) -> None:
         if os.getpid() == own and not asked and (at_hand() or not patient):
-            note(_FINISHING.format(at_hand() or "what is being graded") + _ONCE_MORE * (not patient))
+            note(
+                _FINISHING.format(at_hand() or "what is being graded") + _ONCE_MORE * (not patient)
+            )
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -94,18 +108,25 @@ def forward_termination() -> Iterator[None]:
 
 
 def install_excepthooks() -> None:
-    """Have no Ctrl-C print a traceback in this program, wherever it finds it: among its last steps, in a destructor."""
+    """Have no Ctrl-C print a traceback in this program, wherever it finds it.
+
+    Among its last steps, in a destructor.
+    """
     ignored = sys.unraisablehook
 
     def unraisable(args: UnraisableHookArgs) -> None:
         if args.exc_type is not KeyboardInterrupt:
             ignored(args)
             return
-        again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))  # it was lost where it cannot be raised
+        again = threading.Timer(
+            0.05, os.kill, (os.getpid(), signal.SIGINT)
+        )  # it was lost where it cannot be raised
         again.daemon = True
         again.start()
 
-    def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def uncaught(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
         if kind is KeyboardInterrupt:
             _remove_copies()
             os._exit(EXIT_INTERRUPTED)
@@ -115,5 +136,8 @@ def install_excepthooks() -> None:
 
 
 def ignore_sigint_at_exit() -> None:
-    """Ignore Ctrl-C from here on: one more would end the process by the signal, without its exit code."""
+    """Ignore Ctrl-C from here on.
+
+    One more would end the process by the signal, without its exit code.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,6 @@
-"""Runs compared: differences per figure, what changed, flips, a leaderboard, and a sentence that sums them up."""
+"""Runs compared: differences per figure, what changed, flips, a leaderboard, and a sentence that
+sums them up.
+"""
 
 from __future__ import annotations
 
@@ -62,27 +64,45 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How runs are compared."""
 
     headline: str | None = None
-    """Grader whose mean score the sentence is about; default: the rate of the outcome, else the first grader's mean."""
-    failed: Failed = "zero"  # what failed and missing trials count as: the least score, or not at all
+    """Grader whose mean score the sentence is about.
+
+    Default: the rate of the outcome, else the first grader's mean.
+    """
+    failed: Failed = (
+        "zero"  # what failed and missing trials count as: the least score, or not at all
+    )
     confidence: float = 0.95
     force: bool = False  # compare what differs in graders, expectations or inputs all the same
     by: str | None = None  # facet to compare within its values
-    figures: Sequence[Figure] = ()  # figures that are no means of scores, compared beside the graders' means
-    left_out: Mapping[str, str] = msgspec.field(default_factory=dict)  # path of a figure that cannot be compared -> why
+    figures: Sequence[
+        Figure
+    ] = ()  # figures that are no means of scores, compared beside the graders' means
+    left_out: Mapping[str, str] = msgspec.field(
+        default_factory=dict
+    )  # path of a figure that cannot be compared -> why
 
 
-def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
+def compared(
+    sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None
+) -> Comparison:
     """Return the comparison of sides, the first being the baseline."""
     if pairs is None and len(sides) > _SIDES:
-        many = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs; at most {_SIDES} are compared at once"
-        raise ConfigError(many, f"name some of them: gradestack compare {sides[0].name} {sides[1].name}")
+        many = (
+            f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs; at most {_SIDES} are "
+            "compared at once"
+        )
+        raise ConfigError(
+            many, f"name some of them: gradestack compare {sides[0].name} {sides[1].name}"
+        )
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     found = dict.fromkeys(each for a, b in chosen for each in differing(a, b))
     problems = [each for each in found if each.refuses]
     if problems and not rules.force:
         force = "--force compares them all the same, and says so in its first line"
         more = [] if all(each.fix == UNMATCHED for each in problems) else [force]
-        raise DataError("the runs cannot be compared", *[f"{each.text}{each.fix}" for each in problems], *more)
+        raise DataError(
+            "the runs cannot be compared", *[f"{each.text}{each.fix}" for each in problems], *more
+        )
     warnings = [each.text for each in found if not each.refuses]
     warnings += [f"{side.name}: {each}" for side in sides for each in _limits_of(side)]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
@@ -94,24 +114,41 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     headline = usual if rules.headline is None else rules.headline
     if headline not in shared:
         hint = suggest(headline, shared)
-        raise ConfigError(f"no grader {headline!r} is in all runs{hint}; there are: {', '.join(shared)}")
+        raise ConfigError(
+            f"no grader {headline!r} is in all runs{hint}; there are: {', '.join(shared)}"
+        )
     pairs_of = [_pair(a, b, shared, rules) for a, b in chosen]
     by_rate = rules.headline is None and all("outcome" in pair for pair in pairs_of)
     decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in pairs_of]
     if len(pairs_of) > 1:  # several models: over all pairs of the headline's figure
         judged = zip(pairs_of, map(numbers, decisive), strict=True)
-        _judge([[row for row in all_rows(pair) if numbers(row) == figures] for pair, figures in judged], rules)
+        _judge(
+            [
+                [row for row in all_rows(pair) if numbers(row) == figures]
+                for pair, figures in judged
+            ],
+            rules,
+        )
     first = chosen[0]
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [
-            {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
+            {
+                "name": side.name,
+                "model": side.model or None,
+                "tasks": len(side.tasks),
+                "trials": side.trials,
+            }
             for side in sides
         ],
         "incomparable": [each.text for each in problems],
         "headline": headline,
         "failed": rules.failed,
-        **{name: pairs_of[0][name] for name in ("outcome", "metrics", "figures") if name in pairs_of[0]},
+        **{
+            name: pairs_of[0][name]
+            for name in ("outcome", "metrics", "figures")
+            if name in pairs_of[0]
+        },
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         "changed": changes(*first, headline, rules),
         "flips": flips(*first, headline, rules.failed),
@@ -130,7 +167,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
 
 
 def _limits_of(side: Side) -> Iterator[str]:
-    """Yield what one has to know of a run before its figures are compared: a subset, expectations nobody reads."""
+    """Yield what one has to know of a run before its figures are compared.
+
+    A subset, expectations nobody reads.
+    """
     yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
     for kind, each in as_map(side.report.summary.get("remarks")).items():
         if TO_COMPARE in kind:
@@ -138,7 +178,10 @@ def _limits_of(side: Side) -> Iterator[str]:
 
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
-    """Return the outcome's rate, the headline's figures and graders' means of two sides: one list to Holm."""
+    """Return the outcome's rate, the headline's figures and graders' means of two sides.
+
+    One list to Holm.
+    """
     found: dict[str, Any] = {"a": a.name, "b": b.name}
     if a.outcome in shared and a.outcome == b.outcome:
         rate = mean_row(a, b, str(a.outcome), rules, rate=True)
@@ -152,7 +195,9 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
     for path, shown, row in rows:
         family, _, name = path.rpartition(".")
         row["path"] = shown
-        row["label"] = headline.get(path) or (f"{headline[family]} {name}" if family in headline else row["label"])
+        row["label"] = headline.get(path) or (
+            f"{headline[family]} {name}" if family in headline else row["label"]
+        )
     tests: dict[Any, list[dict[str, Any]]] = {}
     for row in all_rows(found):
         tests.setdefault(numbers(row), []).append(row)
@@ -161,7 +206,10 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
 
 
 def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
-    """Write adjusted p (of t, else of the exact test) and verdict into rows; equal rows are one test."""
+    """Write adjusted p (of t, else of the exact test) and verdict into rows.
+
+    Equal rows are one test.
+    """
     found = [row["p_exact"] if row["p"] is None else row["p"] for row, *_ in tests]
     for rows, p in zip(tests, holm(found), strict=True):
         for row in rows:
@@ -170,23 +218,42 @@ def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
 
 
 def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
-    """Return how far a grader's mean score, or the ``rate`` of passing, is apart over shared tasks."""
+    """Return how far a grader's mean score, or the ``rate`` of passing, is apart over
+    shared tasks.
+    """
     pair, declared = mean_pair(a, b, key, rules.failed, rate=rate), a.declared(key)
     row = _row(pair, rules)
     if rate:
-        word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
-        declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
+        word = (
+            as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed"))
+            or "passed"
+        )
+        declared = {
+            "label": word.capitalize(),
+            "unit": "share",
+            "better_is": "higher",
+            "grader": key,
+            "path": key,
+        }
         row |= _noise(a, b, key)
     up, down = up_and_down(pair.gaps)
-    better, worse = {"higher": (up, down), "lower": (down, up)}.get(declared["better_is"], (None, None))
+    better, worse = {"higher": (up, down), "lower": (down, up)}.get(
+        declared["better_is"], (None, None)
+    )
     return row | {"better": better, "worse": worse, "same": len(pair.tasks) - up - down, **declared}
 
 
-def figure_rows(a: Side, b: Side, figures: Sequence[Figure], rules: Rules) -> dict[str, dict[str, Any]]:
-    """Return the same of figures by their paths; in place of better and worse, how many tasks moved."""
+def figure_rows(
+    a: Side, b: Side, figures: Sequence[Figure], rules: Rules
+) -> dict[str, dict[str, Any]]:
+    """Return the same of figures by their paths.
+
+    In place of better and worse, how many tasks moved.
+    """
     pairs = figure_pairs(figures, a, b, rules.failed)
     return {
-        each.path: _row(pairs[each.path], rules) | {"moved": pairs[each.path].moved, **each.declared}
+        each.path: _row(pairs[each.path], rules)
+        | {"moved": pairs[each.path].moved, **each.declared}
         for each in figures
     }
 
@@ -202,7 +269,11 @@ def _row(pair: Pair, rules: Rules) -> dict[str, Any]:
         "difference": asked.difference,
         "stderr": asked.stderr,
         "ci95": pair.difference(0.95).ends,
-        "interval": {"confidence": rules.confidence, "ends": asked.ends, "reason": asked.reason or None},
+        "interval": {
+            "confidence": rules.confidence,
+            "ends": asked.ends,
+            "reason": asked.reason or None,
+        },
         "p": asked.p,
         "p_exact": asked.p_exact,
         "p_holm": None,
@@ -217,9 +288,16 @@ def _row(pair: Pair, rules: Rules) -> dict[str, Any]:
 
 
 def _noise(a: Side, b: Side, key: str) -> dict[str, float]:
-    """Return by how much a judge alone may make two rates differ, as its votes say; nothing where they do not."""
-    whole = [side for side in (a, b) if sum(map(len, side.tasks.values())) == len(side.samples.places)]  # all models
-    found: list[Any] = [as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise") for side in whole]
+    """Return by how much a judge alone may make two rates differ, as its votes say.
+
+    Nothing where they do not.
+    """
+    whole = [
+        side for side in (a, b) if sum(map(len, side.tasks.values())) == len(side.samples.places)
+    ]  # all models
+    found: list[Any] = [
+        as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise") for side in whole
+    ]
     noises = [each for each in found if is_number(each)]
     return {"noise": NormalDist().inv_cdf(0.975) * math.hypot(*noises)} if len(noises) == 2 else {}
 
@@ -230,9 +308,15 @@ def moved(row: Mapping[str, Any]) -> int:
     return found
 
 
-CERTAIN = frozenset({"better", "worse", "higher", "lower"})  # verdicts that say that there is a difference
+CERTAIN = frozenset(
+    {"better", "worse", "higher", "lower"}
+)  # verdicts that say that there is a difference
 _AHEAD = frozenset({"better", "higher"})
-_WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
+_WORDS = {
+    "higher": ("better", "worse"),
+    "lower": ("worse", "better"),
+    "neither": ("higher", "lower"),
+}
 
 
 def _verdict(row: Mapping[str, Any], level: float) -> str:
@@ -250,13 +334,18 @@ def _verdict(row: Mapping[str, Any], level: float) -> str:
 def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     """Return which reasons graders gave more or less often, and for which tools and arguments."""
     tasks = [task for task in a.tasks if task in b.tasks]
-    (of_a, causes_a), (of_b, causes_b) = (side.causes_by_task(key, tasks, rules.failed) for side in (a, b))
+    (of_a, causes_a), (of_b, causes_b) = (
+        side.causes_by_task(key, tasks, rules.failed) for side in (a, b)
+    )
     single = all(number == 1 for trials in (of_a, of_b) for number in trials.values())
     tasks = [task for task in of_a if task in of_b]
 
     def change(kind: Any, name: str) -> dict[str, Any]:
         own_a, own_b = causes_a.get((kind, name), {}), causes_b.get((kind, name), {})
-        shares = [[own.get(task, 0) / of[task] for task in tasks] for own, of in ((own_a, of_a), (own_b, of_b))]
+        shares = [
+            [own.get(task, 0) / of[task] for task in tasks]
+            for own, of in ((own_a, of_a), (own_b, of_b))
+        ]
         gaps = [after - before for before, after in zip(*shares, strict=True)]
         known = difference(gaps, confidence=rules.confidence)
         p = known.p_exact
@@ -276,13 +365,24 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     for kind in ("reasons", "tools", "arguments"):
         total = Counter[str]()
         for causes in (causes_a, causes_b):
-            total.update({name: sum(by.values()) for (of, name), by in causes.items() if of == kind})
+            total.update(
+                {name: sum(by.values()) for (of, name), by in causes.items() if of == kind}
+            )
         rows = [change(kind, name) for name, _ in total.most_common(_CAUSES)]
         for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
             certain = p is not None and p < 1 - rules.confidence and row["difference"]
-            word = ("more often" if row["difference"] > 0 else "less often") if certain else "no evidence"
+            word = (
+                ("more often" if row["difference"] > 0 else "less often")
+                if certain
+                else "no evidence"
+            )
             row |= {"p_holm": p, "verdict": word}
-        rows.sort(key=lambda row: (1.0 if row["p_holm"] is None else row["p_holm"], -abs(row["difference"] or 0)))
+        rows.sort(
+            key=lambda row: (
+                1.0 if row["p_holm"] is None else row["p_holm"],
+                -abs(row["difference"] or 0),
+            )
+        )
         found[kind] = rows
     return found
 
@@ -292,7 +392,9 @@ def _sign(side: Side, key: str) -> int:
 
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
-    """Return which trials passed on one side only, and how many of a task, whose score differs most first."""
+    """Return which trials passed on one side only, and how many of a task, whose score differs most
+    first.
+    """
     pair = mean_pair(a, b, key, failed)
     gaps = dict(zip(pair.tasks, pair.gaps, strict=True))
     sign, verdicts_b = _sign(a, key), b.trial_verdicts(key, failed)
@@ -302,18 +404,24 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
         after = verdicts_b.get(name, {})
         single += len(before) == len(after) == 1
         both = [(before[trial], after[trial]) for trial in before if trial in after]
-        both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
+        both = both or list(
+            zip(before.values(), after.values(), strict=False)
+        )  # numbered on: in order
         fixed += sum(now and not then for then, now in both)
         broken += sum(then and not now for then, now in both)
         left, right = (sum(before.values()), len(before)), (sum(after.values()), len(after))
         if left != right and before and after:
-            tasks.append((sign * gaps.get(name, 0.0), name, "{}/{}".format(*left), "{}/{}".format(*right)))
+            tasks.append(
+                (sign * gaps.get(name, 0.0), name, "{}/{}".format(*left), "{}/{}".format(*right))
+            )
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
     return {
         "fixed": fixed,
         "broken": broken,
         "mcnemar_p": mcnemar(fixed, broken) if single == len(pair.tasks) else None,
-        "tasks": [{"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]],
+        "tasks": [
+            {"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]
+        ],
         "count": len(tasks),
     }
 
@@ -325,23 +433,44 @@ def _facets(a: Side, b: Side, key: str, name: str, rules: Rules) -> list[dict[st
     pair, groups = mean_pair(a, b, key, rules.failed), dict[str, list[float]]()
     for task, gap in zip(pair.tasks, pair.gaps, strict=True):
         groups.setdefault(str(a.facet(name, task)), []).append(gap)
-    of = {group: difference(gaps, confidence=rules.confidence, bounded=pair.share) for group, gaps in groups.items()}
+    of = {
+        group: difference(gaps, confidence=rules.confidence, bounded=pair.share)
+        for group, gaps in groups.items()
+    }
     return [
-        {"group": group, "tasks": len(groups[group]), "difference": each.difference, "ends": each.ends, "p": each.p}
-        for group, each in sorted(of.items(), key=lambda item: (_sign(a, key) * (item[1].difference or 0.0), item[0]))
+        {
+            "group": group,
+            "tasks": len(groups[group]),
+            "difference": each.difference,
+            "ends": each.ends,
+            "p": each.p,
+        }
+        for group, each in sorted(
+            of.items(), key=lambda item: (_sign(a, key) * (item[1].difference or 0.0), item[0])
+        )
     ]
 
 
-def leaderboard(values: Mapping[str, Mapping[str, float]], pairs: Maps, rows: Maps) -> list[dict[str, JSON]]:
-    """Return the sides by their mean over common tasks, the best first, each with its possible ranks and groups."""
+def leaderboard(
+    values: Mapping[str, Mapping[str, float]], pairs: Maps, rows: Maps
+) -> list[dict[str, JSON]]:
+    """Return the sides by their mean over common tasks, the best first, each with its possible
+    ranks and groups.
+    """
     common = set.intersection(*(set(each) for each in values.values()))
-    score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in values.items() if common}
+    score = {
+        name: math.fsum(each[task] for task in common) / len(common)
+        for name, each in values.items()
+        if common
+    }
     ahead = {
         (pair["b"], pair["a"]) if row["verdict"] in _AHEAD else (pair["a"], pair["b"])
         for pair, row in zip(pairs, rows, strict=True)
         if row["verdict"] in CERTAIN
     }
-    order = sorted(score, key=lambda name: score[name] if rows[0]["better_is"] == "lower" else -score[name])
+    order = sorted(
+        score, key=lambda name: score[name] if rows[0]["better_is"] == "lower" else -score[name]
+    )
     letters = _letters(order, ahead)
     return [
         {
@@ -362,11 +491,16 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
     spans: list[tuple[int, int]] = []
     for first in range(len(order)):
         last = first
-        while last + 1 < len(order) and not any((order[at], order[last + 1]) in ahead for at in range(first, last + 1)):
+        while last + 1 < len(order) and not any(
+            (order[at], order[last + 1]) in ahead for at in range(first, last + 1)
+        ):
             last += 1
         if not spans or last > spans[-1][1]:
             spans.append((first, last))
-    letters = [*ascii_lowercase, *(f"({number})" for number in range(len(ascii_lowercase) + 1, len(spans) + 1))]
+    letters = [
+        *ascii_lowercase,
+        *(f"({number})" for number in range(len(ascii_lowercase) + 1, len(spans) + 1)),
+    ]
     groups = list(zip(letters, spans, strict=False))
     return {
         name: "".join(letter for letter, (first, last) in groups if first <= at <= last)
@@ -375,25 +509,40 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
 
 
 def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Return what a difference comes to, in words; that runs are identical only where every task is in every figure."""
-    gap, ends, label, reason = row["difference"], row["interval"]["ends"], row["label"], row["interval"]["reason"]
+    """Return what a difference comes to, in words.
+
+    That runs are identical only where every task is in every figure.
+    """
+    gap, ends, label, reason = (
+        row["difference"],
+        row["interval"]["ends"],
+        row["label"],
+        row["interval"]["reason"],
+    )
     one_run = a.report is b.report and a.model and b.model
     before, after = (a.model, b.model) if one_run else (a.name, b.name)
     runs = {len(side.tasks[task]) for task in a.tasks.keys() & b.tasks.keys() for side in (a, b)}
     trials = f", {counted(runs.pop(), 'trial')} each" if len(runs) == 1 else ""
     tasks = f"{counted(row['tasks'], 'task')}{trials}"
     unmatched = [(row["only_a_count"], a.name), (row["only_b_count"], b.name)]
-    only = "".join(f"; {counted(count, 'task')} only in {name}" for count, name in unmatched if count)
+    only = "".join(
+        f"; {counted(count, 'task')} only in {name}" for count, name in unmatched if count
+    )
     if only and gap:  # each side's own figure is of other tasks, too
         shared = counted(row["tasks"], "shared task")
         tasks = f"{_value(row['a'], row)} to {_value(row['b'], row)} over {shared}{trials}"
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if not only and all(each["verdict"] == "same" for each in all_rows(pair)):
-        return f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
+        return (
+            f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
+        )
     certain = row["verdict"] in CERTAIN
     if ends is None and not certain:
-        return f"{label}: {after} {_amount(gap, row, '+')} against {before}, without a test: {reason} ({tasks}){only}"
+        return (
+            f"{label}: {after} {_amount(gap, row, '+')} against {before}, without a test: "
+            f"{reason} ({tasks}){only}"
+        )
     if ends is None:
         known = f"{reason}; exact p {row['p_holm']:.2g}"
     else:
@@ -411,15 +560,26 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
         text += "; so few tasks cannot show any difference"
     if "noise" in row:
         within = "is within" if abs(gap) <= row["noise"] else "exceeds"
-        text += f"; the judge alone, at one vote a sample, may make {_amount(row['noise'], row)}, which this {within}"
+        text += (
+            f"; the judge alone, at one vote a sample, may make {_amount(row['noise'], row)}, "
+            f"which this {within}"
+        )
     exact = row["p_exact"]
-    if exact is not None and row["p"] is not None and (exact < _SIGNIFICANT) != (row["p"] < _SIGNIFICANT):
+    if (
+        exact is not None
+        and row["p"] is not None
+        and (exact < _SIGNIFICANT) != (row["p"] < _SIGNIFICANT)
+    ):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"
     return text
 
 
 def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
-    return f"{100 * value:{sign}.1f} points" if row["share"] else with_unit(f"{value:{sign}.3f}", row["unit"])
+    return (
+        f"{100 * value:{sign}.1f} points"
+        if row["share"]
+        else with_unit(f"{value:{sign}.3f}", row["unit"])
+    )
 
 
 def _value(value: float, row: Mapping[str, Any]) -> str:
@@ -428,4 +588,8 @@ def _value(value: float, row: Mapping[str, Any]) -> str:
 
 def _between(low: float, high: float, row: Mapping[str, Any]) -> str:
     share = f"{100 * row['interval']['confidence']:.6g}% interval"
-    return f"{share}: {100 * low:.1f} to {100 * high:.1f}" if row["share"] else f"{share}: {low:.3f} to {high:.3f}"
+    return (
+        f"{share}: {100 * low:.1f} to {100 * high:.1f}"
+        if row["share"]
+        else f"{share}: {low:.3f} to {high:.3f}"
+    )

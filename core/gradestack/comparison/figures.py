@@ -1,4 +1,7 @@
-"""Figures of two sides over the tasks that both have: means of scores, rates of passing, and what is neither."""
+"""Figures of two sides over the tasks that both have.
+
+Means of scores, rates of passing, and what is neither.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,14 @@ from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
 from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
-from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, of_task
+from gradestack.grading.metrics import (
+    figures_of,
+    grades_of,
+    has_numbers,
+    known_of,
+    leave_one_out,
+    of_task,
+)
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import Outcome
@@ -29,7 +39,8 @@ from gradestack.suites.code import InFile, with_files
 
 _NOTHING = 1e-9  # a task's difference that is rounding
 _FAMILY = 8  # the most figures of a family by k, or by class, that are compared unasked
-_WORK = 1_000_000  # tasks looked at, at most, to leave out each where a figure is not made of sums over tasks
+# tasks looked at, at most, to leave out each where a figure is not made of sums over tasks
+_WORK = 1_000_000
 _NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
 
 
@@ -58,11 +69,21 @@ def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False)
     """Return the mean scores of a grader, or its rates of passing."""
     left, right = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
     tasks = [task for task in left if task in right]
-    means = [math.fsum(each[task] for task in tasks) / len(tasks) if tasks else None for each in (left, right)]
-    shares = a.share(key) and b.share(key) and all(0 <= mean <= 1 for of in (left, right) for mean in of.values())
+    means = [
+        math.fsum(each[task] for task in tasks) / len(tasks) if tasks else None
+        for each in (left, right)
+    ]
+    shares = (
+        a.share(key)
+        and b.share(key)
+        and all(0 <= mean <= 1 for of in (left, right) for mean in of.values())
+    )
     return Pair(
         tasks=tasks,
-        only=([task for task in left if task not in right], [task for task in right if task not in left]),
+        only=(
+            [task for task in left if task not in right],
+            [task for task in right if task not in left],
+        ),
         a=means[0],
         b=means[1],
         gaps=[right[task] - left[task] for task in tasks],
@@ -71,16 +92,22 @@ def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False)
 
 
 class Figure(msgspec.Struct, frozen=True, eq=False):
-    """A figure that is no mean of scores, by its path: F1, rates over calls, overall scores of a family."""
+    """A figure that is no mean of scores, by its path.
+
+    F1, rates over calls, overall scores of a family.
+    """
 
     path: str
     grader: str
     metric: str
     rest: str  # the whole path below the metric
-    declared: Mapping[str, Any]  # label, unit, and which direction is better, as the aggregator of the first side says
+    declared: Mapping[
+        str, Any
+    ]  # label, unit, and which direction is better, as the aggregator of the first side says
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the figure of what the aggregator made of some of the tasks, and whether it is a share.
+        """Return the figure of what the aggregator made of some of the tasks, and whether it is a
+        share.
 
         Among them there may be nothing at the path: it is undefined then.
         """
@@ -88,7 +115,9 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
             value, interval = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (value is None or 0 <= value <= 1)
+        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (
+            value is None or 0 <= value <= 1
+        )
 
 
 def _headline(report: Report) -> list[Mapping[str, Any]]:
@@ -101,7 +130,10 @@ def headline_labels(report: Report) -> dict[str, str]:
 
 
 def headline_figures(report: Report) -> list[str]:
-    """Return the paths of the headline's figures that are no means of scores; of a map those of its figures."""
+    """Return the paths of the headline's figures that are no means of scores.
+
+    Of a map those of its figures.
+    """
     found = []
     for each in _headline(report):
         path = as_text(each.get("figure"))
@@ -118,7 +150,9 @@ def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None
     entries = (
         each
         for each in report.header.get("components", ())
-        if each["kind"] == "aggregator" and each["key"] == metric and each.get("of") in (None, grader)
+        if each["kind"] == "aggregator"
+        and each["key"] == metric
+        and each.get("of") in (None, grader)
     )
     return next(entries, None) if metric in report.aggregates.get(grader, {}) else None
 
@@ -136,9 +170,15 @@ class Aggregators(msgspec.Struct, frozen=True):
 
         grader, key, _ = split_path(path, report.aggregates)
         if not key:
-            known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
+            known = [
+                f"{each}.{metric}"
+                for each, metrics in report.aggregates.items()
+                for metric in metrics
+            ]
             hint = suggest(path, known)
-            raise ConfigError(f"{name} has no figure {path!r}{hint}; its aggregators: {', '.join(known)}")
+            raise ConfigError(
+                f"{name} has no figure {path!r}{hint}; its aggregators: {', '.join(known)}"
+            )
         if (entry := _entry(report, grader, key)) is None:
             raise ConfigError(f"{path}: {name} has no such aggregator")
         registry, kind = self.registry, str(entry["name"])
@@ -148,13 +188,23 @@ class Aggregators(msgspec.Struct, frozen=True):
                 registry = with_files(registry, [str(file)], allow_code=True)
             else:
                 kind = f"{file}:{reference.name}"
-        resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=self.allow_code)
+        resolver = Resolver(
+            Document(data={}, origin=path), registry, None, allow_code=self.allow_code
+        )
         resolver.profile = report.header.get("profile", "documented")
         options = {"kind": kind, **entry.get("options", {})}
-        stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
-        if stage is None or stage.version != entry.get("version") or stage.code != entry.get("code", stage.code):
+        stage = resolver.stage(
+            "aggregator", str(entry["key"]), options, ("metrics", str(entry["key"]))
+        )
+        if (
+            stage is None
+            or stage.version != entry.get("version")
+            or stage.code != entry.get("code", stage.code)
+        ):
             resolver.finish()
-            raise ConfigError(f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}")
+            raise ConfigError(
+                f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}"
+            )
         return with_labels(Metric(of=grader, stage=stage), report.aggregates[grader])
 
     def metrics(self, report: Report, name: str, paths: Iterable[str]) -> list[Metric]:
@@ -173,15 +223,23 @@ class Aggregators(msgspec.Struct, frozen=True):
             fix = f"pass --allow-code if you trust {name}, which the run used"
             raise ConfigError(f"{path}: {entry['name']} is Python code; {fix}")
         for each in map(as_map, as_list(report.header.get("code"))):
-            if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):
+            if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(
+                name
+            ):
                 return Path(as_text(each["path"]))
         raise ConfigError(f"{path}: header.json has no place of {name} is")
 
 
 def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
-    """Return a metric whose classes are those that a run had: a class without a task stays a class."""
+    """Return a metric whose classes are those that a run had.
+
+    A class without a task stays a class.
+    """
     stage, labels = metric.stage, as_map(made.get(metric.stage.key)).get("labels")
-    if not (isinstance(labels, list) and labels) or getattr(stage.component, "labels", labels) is not None:
+    if (
+        not (isinstance(labels, list) and labels)
+        or getattr(stage.component, "labels", labels) is not None
+    ):
         return metric
     component = attrs.evolve(stage.component, labels=tuple(labels))
     return Metric(of=metric.of, stage=msgspec.structs.replace(stage, component=component))
@@ -191,15 +249,26 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
     grader, metric, below = split_path(path, first.report.aggregates)
-    metrics = [side.metrics.get((grader, metric)) or aggregators.metric(side.report, side.name, path) for side in sides]
+    metrics = [
+        side.metrics.get((grader, metric)) or aggregators.metric(side.report, side.name, path)
+        for side in sides
+    ]
     entry = _entry(first.report, grader, metric) or {}
     kind = as_text(entry.get("name"))
     for side in sides:
         if (other := _entry(side.report, grader, metric)) is None:
             raise ConfigError(f"{path}: {side.name} has no such aggregator")
         if parts := differing_parts(other, entry):
-            raise DataError(f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}")
-    where = as_map(first.report.aggregates[grader][metric]), below, (metric, kind), f"{grader}.{metric}"
+            raise DataError(
+                f"{path}: the aggregators of {first.name} and {side.name} differ in "
+                f"{', '.join(parts)}"
+            )
+    where = (
+        as_map(first.report.aggregates[grader][metric]),
+        below,
+        (metric, kind),
+        f"{grader}.{metric}",
+    )
     try:
         number_at(*where)
     except NoFigure as error:
@@ -218,7 +287,10 @@ class _OfSide(msgspec.Struct, frozen=True):
     share: bool
     cells: Mapping[str, Any]  # task -> what it adds
     left: Mapping[str, float | None] | None
-    """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
+    """Task -> the figure without it; a task that adds nothing is left out.
+
+    None where that takes too long.
+    """
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
@@ -233,7 +305,9 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
             sides = [_of_side(side, several, means.tasks, failed) for side in (a, b)]
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        found |= {each.path: _pair(means, *both) for each, *both in zip(several, *sides, strict=True)}
+        found |= {
+            each.path: _pair(means, *both) for each, *both in zip(several, *sides, strict=True)
+        }
     return found
 
 
@@ -251,15 +325,28 @@ def _pair(means: Pair, a: _OfSide, b: _OfSide) -> Pair:
             reason = "undefined without some task"
         for left, right in lefts:
             before, after = (
-                count * whole - (count - 1) * (without or 0.0) for whole, without in ((a.value, left), (b.value, right))
+                count * whole - (count - 1) * (without or 0.0)
+                for whole, without in ((a.value, left), (b.value, right))
             )
             gaps.append(0.0 if abs(after - before) < _NOTHING else after - before)
-    moved = sum(bool(gap) and a.cells.get(task) != b.cells.get(task) for task, gap in zip(tasks, gaps, strict=False))
-    of = {"a": a.value, "b": b.value, "gap": gap, "gaps": gaps, "share": a.share and b.share, "reason": reason}
+    moved = sum(
+        bool(gap) and a.cells.get(task) != b.cells.get(task)
+        for task, gap in zip(tasks, gaps, strict=False)
+    )
+    of = {
+        "a": a.value,
+        "b": b.value,
+        "gap": gap,
+        "gaps": gaps,
+        "share": a.share and b.share,
+        "reason": reason,
+    }
     return msgspec.structs.replace(means, **of, moved=0 if reason else moved)
 
 
-def _of_side(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[_OfSide]:
+def _of_side(
+    side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed
+) -> list[_OfSide]:
     """Return figures of one aggregator, of a side's samples of some tasks."""
     grader, table = figures[0].grader, side.samples.table
     metric = side.metrics[grader, figures[0].metric]
@@ -276,13 +363,22 @@ def _of_side(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed
 
 
 def _without(
-    figures: Sequence[Figure], aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
+    figures: Sequence[Figure],
+    aggregator: Aggregator,
+    grades: Grades,
+    rows: Mapping[str, Sequence[int]],
 ) -> dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None] | None]]:
-    """Return what tasks add, and figures without each: estimates of sums at once, others computed anew for each."""
+    """Return what tasks add, and figures without each.
+
+    Estimates of sums at once, others computed anew for each.
+    """
     found: dict[Figure, Any] = {}
     if has_numbers(aggregator):
         known = known_of(aggregator, grades)
-        cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
+        cells = {
+            task: of_task(aggregator, numbers, known)
+            for task, numbers in grades.numbers_by_task().items()
+        }
         counts = Counter(cells.values())
         whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
         paths, rest = {".".join(path): path for path in whole}, dict(zip(counts, left, strict=True))
@@ -299,12 +395,20 @@ def _without(
                 made[cell] = figures_of(aggregator, some)
         for each in others:
             values = {cell: each.of(of)[0] for cell, of in made.items()}
-            found[each] = seen, {task: values.get(cell) for task, cell in seen.items()} if few else None
+            found[each] = (
+                seen,
+                {task: values.get(cell) for task, cell in seen.items()} if few else None,
+            )
     return found
 
 
-def _seen(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]) -> dict[str, tuple[bytes, ...]]:
-    """Return task -> all that an aggregator may see of its samples: equal ones are equal on both sides."""
+def _seen(
+    aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[bytes, ...]]:
+    """Return task -> all that an aggregator may see of its samples.
+
+    Equal ones are equal on both sides.
+    """
     table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
     columns = [table.keys["facets"], *(table.verdicts[key] for key in keys)]
     return {

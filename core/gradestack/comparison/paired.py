@@ -1,4 +1,7 @@
-"""Differences between two runs of the same tasks: paired t, exact sign flips, and what could have been seen."""
+"""Differences between two runs of the same tasks.
+
+Paired t, exact sign flips, and what could have been seen.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from gradestack.estimates import t_quantile
 _REACHED = 1e-9  # a sum this close to the observed one counts as reaching it
 _MOST_SIGNS = 20  # differences whose signs are all tried
 _POINTS, _FEW_POINTS = 4000, 600
-"""Steps of the integral over the spread's distribution; even. The few do where its density falls to 0 on both sides."""
+"""Steps of the integral over the spread's distribution; even.
+
+The few do where its density falls to 0 on both sides.
+"""
 _SMOOTH = 30  # degrees of freedom from which on it does
 _MOST_TASKS = 10_000_000
 
@@ -30,7 +36,10 @@ class Difference(msgspec.Struct, frozen=True):
     high: float | None = None
     p: float | None = None  # two-sided, of the paired t test
     p_exact: float | None = None
-    """Share of sign patterns whose sum is as far from 0 as the observed one; up to 20 differences that are not 0."""
+    """Share of sign patterns whose sum is as far from 0 as the observed one.
+
+    Up to 20 differences that are not 0.
+    """
     reason: str = ""
 
     @property
@@ -40,7 +49,11 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def difference(
-    values: Sequence[float], *, confidence: float = 0.95, bounded: bool = True, value: float | None = None
+    values: Sequence[float],
+    *,
+    confidence: float = 0.95,
+    bounded: bool = True,
+    value: float | None = None,
 ) -> Difference:
     """Return how far task differences are from 0."""
     count = len(values)
@@ -52,7 +65,10 @@ def difference(
     if not any(values):
         half = q * q / (count + q * q)
         return Difference(0.0, 0.0, -half, half, 1.0, 1.0)
-    if all(math.isclose(each, values[0], rel_tol=1e-12 if value is None else _REACHED) for each in values):
+    if all(
+        math.isclose(each, values[0], rel_tol=1e-12 if value is None else _REACHED)
+        for each in values
+    ):
         return Difference(shown, 0.0, p_exact=exact, reason="every task differs by the same")
     stderr = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (count - 1) / count)
     low, high = shown - q * stderr, shown + q * stderr
@@ -73,7 +89,10 @@ def t_test(t: float, df: int) -> float:
 
 
 def sign_flips(values: Sequence[float]) -> float | None:
-    """Return the share of sign patterns of the values that are not 0 whose sum is as far from 0; None for many."""
+    """Return the share of sign patterns of the values that are not 0 whose sum is as far from 0.
+
+    None for many.
+    """
     sizes = [abs(each) for each in values if each]
     if len(sizes) > _MOST_SIGNS:
         return None
@@ -93,7 +112,10 @@ def _sums(sizes: Sequence[float]) -> list[float]:
 
 
 def mcnemar(fixed: int, broken: int) -> float | None:
-    """Return the two-sided exact p of McNemar's test, for one run a task; None where nothing flipped."""
+    """Return the two-sided exact p of McNemar's test, for one run a task.
+
+    None where nothing flipped.
+    """
     flips = fixed + broken
     if not flips:
         return None
@@ -106,7 +128,10 @@ def mcnemar(fixed: int, broken: int) -> float | None:
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Return p-values adjusted for being several (Holm's step-down); None stays and does not count."""
+    """Return p-values adjusted for being several (Holm's step-down).
+
+    None stays and does not count.
+    """
     order = sorted((p, at) for at, p in enumerate(ps) if p is not None)
     found: list[float | None] = [None] * len(ps)
     highest = 0.0
@@ -123,7 +148,9 @@ def all_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a comparison, or of one of its ``pairs``: the outcome's rate, the headline's figures, means.
+    """Return the rows of a comparison, or of one of its ``pairs``.
+
+    The outcome's rate, the headline's figures, means.
 
     A mean score that is the same as that rate is left out.
     """
@@ -154,7 +181,10 @@ def _normal(x: float) -> float:
 
 @lru_cache(maxsize=4)
 def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
-    """Return the step of the integral over the sample's spread, and its points: spread, weight and density."""
+    """Return the step of the integral over the sample's spread, and its points.
+
+    Spread, weight and density.
+    """
     low, high = max(0.0, 1 - 9 / math.sqrt(df)), 1 + 9 / math.sqrt(df)  # but for 1e-15 of all cases
     count, half = _POINTS if df < _SMOOTH else _FEW_POINTS, df / 2
     step = (high - low) / count
@@ -170,7 +200,10 @@ def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
 
 
 def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
-    """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``; None for one task."""
+    """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``.
+
+    None for one task.
+    """
     return None if tasks < 2 else _effect(tasks, wanted) * spread
 
 
@@ -186,11 +219,16 @@ def _effect(tasks: int, wanted: float) -> float:
 
 
 def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | None:
-    """Return the number of tasks with which a difference is found with power ``wanted``; None for none or very many."""
+    """Return the number of tasks with which a difference is found with power ``wanted``.
+
+    None for none or very many.
+    """
     if not spread or not effect:
         return None
     size = abs(effect) / spread
-    guess = ((NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(wanted)) / size) ** 2  # of the normal distribution
+    guess = (
+        (NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(wanted)) / size
+    ) ** 2  # of the normal distribution
     if guess > 2 * _MOST_TASKS:
         return None
     near = max(2, math.floor(0.9 * guess))
@@ -200,12 +238,16 @@ def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | Non
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Return the regularised incomplete beta function at x = 1 - rest, by its continued fraction (modified Lentz)."""
+    """Return the regularised incomplete beta function at x = 1 - rest, by its continued fraction
+    (modified Lentz).
+    """
     if not x or not rest:
         return x
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, rest, x)
-    log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
+    log = (
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
+    )
     front = math.exp(log)
     tiny = 1e-300
     c, d = 1.0, 1 - (a + b) * x / (a + 1)

@@ -26,20 +26,27 @@ from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
-Trial = tuple[int | str | None, int]  # a trial's number or name, and which of its task's that are called so
+Trial = tuple[
+    int | str | None, int
+]  # a trial's number or name, and which of its task's that are called so
 Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 """A code of reasons, a tool they are about, or an argument of it."""
 Times = dict[str, int]
 T = TypeVar("T")
-MORE_REASONS = "more_reasons"  # code of a reason that is none: it says how many others were left out
+MORE_REASONS = (
+    "more_reasons"  # code of a reason that is none: it says how many others were left out
+)
 UNMATCHED = "; try --match input or ordinal"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
-_SHIFTED = 0.1  # share of the tasks that were asked what another task was, from which on ids are taken for shifted
-_OTHER = 0.5  # share of the tasks that were asked something else, above which they are taken for others
+# share of the tasks that were asked what another task was, from which on ids are taken for shifted
+_SHIFTED = 0.1
+_OTHER = (
+    0.5  # share of the tasks that were asked something else, above which they are taken for others
+)
 _SEVERAL = b"several"
 
 
@@ -81,7 +88,10 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return what a grader says of its score: label, unit, and which direction is better."""
         given = self.graders[key]
         defaults = {"label": key, "unit": "score", "better": "higher"}
-        return {"better_is" if name == "better" else name: given.get(name, each) for name, each in defaults.items()}
+        return {
+            "better_is" if name == "better" else name: given.get(name, each)
+            for name, each in defaults.items()
+        }
 
     @property
     def outcome(self) -> str | None:
@@ -100,7 +110,9 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return [values[code] for code in table.verdicts[key].codes]
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
-        """Return the score of every row, with ``zero`` of a failed or missing one the worst there can be; or None."""
+        """Return the score of every row, with ``zero`` of a failed or missing one the worst there
+        can be; or None.
+        """
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
         worst = high if self.declared(key)["better_is"] == "lower" else low
         lost = None if failed == "skip" else worst
@@ -110,17 +122,27 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return whether each row passes, None where it has no part."""
         better: Any = self.declared(key)["better_is"] if self.share(key) else "neither"
         broken = self._of_rows(key, lambda grade: grade.outcome in _LOST)
-        own = self._of_rows(key, Success(key, better=better).passed) if key != self.outcome else self.samples.passed
+        own = (
+            self._of_rows(key, Success(key, better=better).passed)
+            if key != self.outcome
+            else self.samples.passed
+        )
         lost = None if failed == "skip" else False
         return [lost if out else passed for out, passed in zip(broken, own, strict=True)]
 
     def means(self, key: str, failed: Failed, *, rate: bool = False) -> dict[str, float]:
-        """Return the mean score, or ``rate`` of passing, of every task that has a trial with one."""
-        values: Sequence[float | None] = self.passes(key, failed) if rate else self.scores(key, failed)
+        """Return the mean score, or ``rate`` of passing, of every task that has a trial
+        with one.
+        """
+        values: Sequence[float | None] = (
+            self.passes(key, failed) if rate else self.scores(key, failed)
+        )
         found = {}
         for task, rows in self.tasks.items():
             if known := [value for row in rows if (value := values[row]) is not None]:
-                found[task] = reduce(add, known) / len(known)  # from Python 3.12 on, ``sum`` rounds otherwise
+                found[task] = reduce(add, known) / len(
+                    known
+                )  # from Python 3.12 on, ``sum`` rounds otherwise
         return found
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
@@ -135,7 +157,9 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
                     found[task][run, times[run]] = passed
         return found
 
-    def causes_by_task(self, key: str, tasks: Iterable[str], failed: Failed) -> tuple[Times, dict[Cause, Times]]:
+    def causes_by_task(
+        self, key: str, tasks: Iterable[str], failed: Failed
+    ) -> tuple[Times, dict[Cause, Times]]:
         """Return how many trials some tasks have, and in how many of them each cause was given."""
         scores, trials = self.scores(key, failed), dict[str, int]()
         found: dict[Cause, dict[str, int]] = {}
@@ -143,14 +167,19 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
             rows = [row for row in self.tasks[task] if scores[row] is not None]
             if rows:
                 trials[task] = len(rows)
-            for cause, count in Counter(cause for row in rows for cause in self.samples.causes[row]).items():
+            for cause, count in Counter(
+                cause for row in rows for cause in self.samples.causes[row]
+            ).items():
                 found.setdefault(cause, {})[task] = count
         return trials, found
 
     def facet(self, name: str, task: str) -> Any:
         """Return a task's value of a facet, ``(none)`` where it has none."""
         values, codes = self.samples.table.facets(), self.samples.table.keys["facets"].codes
-        return next((values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]), "(none)")
+        return next(
+            (values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]),
+            "(none)",
+        )
 
 
 _LOST = (Outcome.FAILED, Outcome.MISSING)
@@ -172,18 +201,30 @@ def sides_of(
     *,
     reasons: bool = False,
 ) -> list[Side]:
-    """Return a run's models as sides, in input order; with what graders gave as reasons, where it is asked for."""
+    """Return a run's models as sides, in input order.
+
+    With what graders gave as reasons, where it is asked for.
+    """
     samples, made = Samples(), 0
-    digests, known = {b"": b""}, dict[tuple[Cause, ...], tuple[Cause, ...]]()  # equal ones are held once
+    digests, known = (
+        {b"": b""},
+        dict[tuple[Cause, ...], tuple[Cause, ...]](),
+    )  # equal ones are held once
     needs = wanted(_graders(report), metrics, () if by is None else (by,))
 
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
         for place, row in report.decoded(name):
-            causes = _causes([row.grades[key] for key in needs.parts if key in row.grades]) if reasons else ()
+            causes = (
+                _causes([row.grades[key] for key in needs.parts if key in row.grades])
+                if reasons
+                else ()
+            )
             samples.causes.append(known.setdefault(causes, causes))
             given = {key: value for key, value in row.expected.items() if value is not None}
-            expected = _digest(given) if given or row.status is Status.OK else b""  # a run that broke may hold none
+            expected = (
+                _digest(given) if given or row.status is Status.OK else b""
+            )  # a run that broke may hold none
             samples.expected.append(digests.setdefault(expected, expected))
             asked, said = b"", row.sample.input
             if said is not None:
@@ -196,7 +237,9 @@ def sides_of(
             made += (row.facets or {}).get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    samples.table = table_of(rows(), needs, lambda metric, error: samples.broken.update({metric: error_text(error)}))
+    samples.table = table_of(
+        rows(), needs, lambda metric, error: samples.broken.update({metric: error_text(error)})
+    )
     if not samples.places and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
     if match == "id" and made and made == len(samples.places):
@@ -205,14 +248,18 @@ def sides_of(
     ids, models = samples.table.keys["id"], samples.table.keys["model"]
     rows_of: dict[str, dict[str, array[int]]] = {}
     for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):
-        rows_of.setdefault(models.values[of] or "", {}).setdefault(ids.values[code], array("I")).append(row)
+        rows_of.setdefault(models.values[of] or "", {}).setdefault(
+            ids.values[code], array("I")
+        ).append(row)
     if model is not None and model not in rows_of:
         there = ", ".join(each or "(unnamed)" for each in rows_of)
         raise ConfigError(f"{name}: it has no model {model!r}; there are: {there}")
     by_path = {(each.of, each.stage.key): each for each in metrics}
     alone = model is None and len(rows_of) == 1
     return [
-        Side(name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path)
+        Side(
+            name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path
+        )
         for each, tasks in rows_of.items()
         if model in (None, each)
     ]
@@ -220,20 +267,31 @@ def sides_of(
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     """Return what a row's grades and their items name as reasons, each once."""
-    found: dict[Cause, None] = {("reasons", grade.fault.code): None for grade in grades if grade.fault is not None}
-    for reason in chain.from_iterable(part.reasons for grade in grades for part in (grade, *grade.items)):
+    found: dict[Cause, None] = {
+        ("reasons", grade.fault.code): None for grade in grades if grade.fault is not None
+    }
+    for reason in chain.from_iterable(
+        part.reasons for grade in grades for part in (grade, *grade.items)
+    ):
         if reason.code == MORE_REASONS:
             continue
         found["reasons", reason.code] = None
         if reason.subject:
             found["tools", reason.subject] = None
             if argument := reason.pointer.removeprefix("/").partition("/")[0]:
-                found["arguments", f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}"] = None
+                found[
+                    "arguments",
+                    f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}",
+                ] = None
     return tuple(found)
 
 
 def _graders(report: Report) -> dict[str, Mapping[str, Any]]:
-    return {each["key"]: each for each in report.header.get("components", ()) if each["kind"] == "grader"}
+    return {
+        each["key"]: each
+        for each in report.header.get("components", ())
+        if each["kind"] == "grader"
+    }
 
 
 def _digest(value: Any) -> bytes:
@@ -250,18 +308,26 @@ def _task_of(row: GradedRow, match: Match, name: str) -> str:
     given = row.sample.input if match == "input" else (row.source or {}).get("ordinal")
     if given is None:
         what, other = ("input", "ordinal") if match == "input" else ("place", "input")
-        raise DataError(f"{name}: sample {row.sample.id} has no recorded {what} to match by; use --match id or {other}")
+        raise DataError(
+            f"{name}: sample {row.sample.id} has no recorded {what} to match by; use --match id "
+            f"or {other}"
+        )
     return json.dumps(given, sort_keys=True) if match == "input" else str(given)
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return what differs between two entries of a component; what only one of them records is not compared."""
+    """Return what differs between two entries of a component.
+
+    What only one of them records is not compared.
+    """
     found = []
     for name in _SAME:
         if name in one and name in other:
             left, right = one[name], other[name]
             if name == "options" and "judgements" in left:
-                left, right = ({k: v for k, v in each.items() if k not in _ON_RECORD} for each in (left, right))
+                left, right = (
+                    {k: v for k, v in each.items() if k not in _ON_RECORD} for each in (left, right)
+                )
             if differing_parts(left, right) if name == "extractor" else left != right:
                 found.append(name)
     return found
@@ -276,7 +342,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
-    """Yield what differs between two sides beside their grades: of all graders or ``only`` one, and of their tasks."""
+    """Yield what differs between two sides beside their grades.
+
+    Of all graders or ``only`` one, and of their tasks.
+    """
     for key, made in b.graders.items():
         mine = a.graders.get(key)
         if mine is not None and only in (None, key) and (parts := differing_parts(mine, made)):
@@ -284,7 +353,11 @@ def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
             yield Problem(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
     left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
     common = [task for task in left if task in right]
-    if changed := [task for task in common if left[task] != right[task] and b"" not in (left[task], right[task])]:
+    if changed := [
+        task
+        for task in common
+        if left[task] != right[task] and b"" not in (left[task], right[task])
+    ]:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         yield Problem(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
@@ -294,7 +367,10 @@ def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
 
 
 def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
-    """Return the digest that all rows of a task have, or that they have several; empty where none has one."""
+    """Return the digest that all rows of a task have, or that they have several.
+
+    Empty where none has one.
+    """
     found = {}
     for task, rows in side.tasks.items():
         known = {digests[row] for row in rows} - {b""}
@@ -303,10 +379,17 @@ def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Yield how many tasks have another input; inputs that differ between a task's trials say nothing."""
+    """Yield how many tasks have another input.
+
+    Inputs that differ between a task's trials say nothing.
+    """
     first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
     nothing = {b"", _SEVERAL}
-    known = {task: (one, two) for task, one in first.items() if not nothing & {one, two := second.get(task, b"")}}
+    known = {
+        task: (one, two)
+        for task, one in first.items()
+        if not nothing & {one, two := second.get(task, b"")}
+    }
     changed = [task for task, (left, right) in known.items() if left != right]
     if not changed:
         return
@@ -315,9 +398,17 @@ def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, bytes]) -> Iterato
     alike = len({expected[task] for task in changed}) == 1  # they do not tell tasks apart
     shifted = len(moved) >= _SHIFTED * len(known)
     were = "was" if len(changed) == 1 else "were"
-    text = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else in {a.name} than in {b.name}"
+    text = (
+        f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else in "
+        f"{a.name} than in {b.name}"
+    )
     text += f", the first: {(moved if shifted else changed)[0]}"
     if shifted:
         what = "ordinal" if a.match == "ordinal" else "id"
-        text += f"; {len(moved):,} of them what {a.name} has under another {what}: {what}s may have shifted"
-    yield Problem(text, "; try --match input", shifted or (alike and len(changed) > _OTHER * len(known)))
+        text += (
+            f"; {len(moved):,} of them what {a.name} has under another {what}: {what}s may "
+            "have shifted"
+        )
+    yield Problem(
+        text, "; try --match input", shifted or (alike and len(changed) > _OTHER * len(known))
+    )

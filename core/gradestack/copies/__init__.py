@@ -1,1 +1,4 @@
-"""Copies of inputs that readers can open: packed files unpacked, standard input and remote files fetched."""
+"""Copies of inputs that readers can open.
+
+Packed files unpacked, standard input and remote files fetched.
+"""

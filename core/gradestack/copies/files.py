@@ -1,6 +1,9 @@
-"""Paths and addresses as they are written, and copies of what is not a plain local file, made once: readers cut files.
+"""Paths and addresses as they are written, and copies of what is not a plain local file, made once.
 
-Addresses of remote files are shown without passwords and signatures, and most kinds are never opened.
+Readers cut files.
+
+Addresses of remote files are shown without passwords and signatures, and most kinds are never
+opened.
 """
 
 from __future__ import annotations
@@ -23,11 +26,15 @@ from gradestack.errors import ConfigError, DataError, GradestackError, reading
 from gradestack.grading.reading import FileState
 
 PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
-"""What is opened. Others stand for local files, archives or commands, and no library ever sees them."""
+"""What is opened.
+
+Others stand for local files, archives or commands, and no library ever sees them.
+"""
 _LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
 _PLACE: Final = re.compile(
-    r"(?:([^/?#]*)@)?([\w.-]+(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)(/[^?#]*|)(?:[?#].*)?", re.DOTALL
+    r"(?:([^/?#]*)@)?([\w.-]+(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)(/[^?#]*|)(?:[?#].*)?",
+    re.DOTALL,
 )
 """What stands behind ``://``: userinfo, host or bucket, path; a query or fragment is dropped."""
 _LONGEST: Final = 60
@@ -35,12 +42,17 @@ _LONGEST: Final = 60
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text looks like an address, of whatever kind, rather than like the name of a local file."""
+    """Return whether a text looks like an address, of whatever kind, rather than like the name of a
+    local file.
+    """
     return _LIKE_ONE.match(text) is not None
 
 
 def shown_address(text: str) -> str:
-    """Return an address without userinfo, query and fragment, which may be secret; of a malformed one only its kind."""
+    """Return an address without userinfo, query and fragment, which may be secret.
+
+    Of a malformed one only its kind.
+    """
     protocol, separator, rest = text.partition("://")
     place = _PLACE.fullmatch(rest) if protocol.isalnum() else None
     if place is None:
@@ -60,7 +72,10 @@ def protocol_of(text: str) -> str:
         absent = "" if "://" in text else ", and there is no file of this name"
         *first, last = (f"{each}://" for each in PROTOCOLS)
         kinds = f"{', '.join(first)} or {last} and a host or bucket"
-        what = f"only addresses that begin with {kinds} are opened, without ::, spaces or the key of a bucket"
+        what = (
+            f"only addresses that begin with {kinds} are opened, without ::, spaces or the key "
+            "of a bucket"
+        )
         raise ConfigError(f"{shown_address(text)}: {what}{absent}")
     return protocol
 
@@ -100,21 +115,33 @@ def local_path_of(text: str, base: Path | None = None) -> Path:
 
 
 def local_files(text: str, base: Path | None) -> list[Path]:
-    """Return the local files and directories that a text means: the one it names, or those its pattern matches."""
+    """Return the local files and directories that a text means.
+
+    The one it names, or those its pattern matches.
+    """
     try:
         path = path_of(text, base)
         there = path.exists()
-    except (OSError, ConfigError) as error:  # a name too long, a directory that may not be entered, a NUL character
+    except (
+        OSError,
+        ConfigError,
+    ) as error:  # a name too long, a directory that may not be entered, a NUL character
         if is_address(text):
             return []
         why = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else error
         raise DataError(f"{text if base is None else base / text}: {why}") from error
     found = [path] if there else []
-    if not there and MAGIC & set(text):  # as shells do it: * leaves hidden files alone, which Path.glob does not
+    if not there and MAGIC & set(
+        text
+    ):  # as shells do it: * leaves hidden files alone, which Path.glob does not
         found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
     for each in found:
-        if not each.is_file() and not each.is_dir():  # a pipe would be used up by looking at its head
-            raise DataError(f"{each}: neither a file nor a directory; write it to a file first, or pipe it to -")
+        if (
+            not each.is_file() and not each.is_dir()
+        ):  # a pipe would be used up by looking at its head
+            raise DataError(
+                f"{each}: neither a file nor a directory; write it to a file first, or pipe it to -"
+            )
     return found
 
 
@@ -159,7 +186,10 @@ def _note_address(copy: Path, address: str) -> Path:
 
 
 def check_original(path: Path) -> None:
-    """Refuse a copy of a packed local file that is no longer what was unpacked; OSError: it is gone."""
+    """Refuse a copy of a packed local file that is no longer what was unpacked.
+
+    OSError: it is gone.
+    """
     found = _origins.get(path)
     if found is not None and found.state is not None and not is_fetched(path):
         _check_state(Path(found.name), found.spelled, found.state)
@@ -167,11 +197,16 @@ def check_original(path: Path) -> None:
 
 def _check_state(path: Path, shown: str, state: FileState) -> None:
     if FileState.of(path.stat()) != state:
-        raise DataError(f"{shown}: has changed while it was read; grade it again when nothing writes to it")
+        raise DataError(
+            f"{shown}: has changed while it was read; grade it again when nothing writes to it"
+        )
 
 
 def is_fetched(path: Path) -> bool:
-    """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
+    """Return whether a path is a copy of what cannot be read again.
+
+    Standard input, or a remote file.
+    """
     name = copied(path)
     return name is not None and not Path(name).is_absolute()
 
@@ -183,12 +218,17 @@ def original(path: Path) -> Path:
 
 
 def name_of(path: Path) -> str:
-    """Return what people call an input: its absolute path, its address, or ``-`` for standard input."""
+    """Return what people call an input.
+
+    Its absolute path, its address, or ``-`` for standard input.
+    """
     return copied(path) or str(path.resolve())
 
 
 def copied(path: Path) -> str | None:
-    """Return the absolute path, address, or ``-`` that a path is a copy of, or lies in a copy of."""
+    """Return the absolute path, address, or ``-`` that a path is a copy of, or lies in
+    a copy of.
+    """
     for parent in (path, *path.parents) if _origins else ():
         if parent in _origins:
             name = _origins[parent].name
@@ -224,7 +264,10 @@ _made: dict[tuple[Any, ...], Path] = {}
 
 
 def readable(path: Path) -> Path:
-    """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are."""
+    """Return a path that readers can open.
+
+    Itself, or a copy where it is packed, or holds files that are.
+    """
     if path.is_dir():
         return _directory(path)
     with path.open("rb") as file:
@@ -256,7 +299,10 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
             try:
                 shutil.copyfileobj(reader, to, _PIECE)
             except (EOFError, ValueError, *broken) as error:
-                why = f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked before"
+                why = (
+                    f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked "
+                    "before"
+                )
                 raise DataError(f"{path}: {why}") from error
         _check_state(path, str(path), state)
     except BaseException:
@@ -296,18 +342,26 @@ CONNECT, SILENCE = 20.0, 60.0
 """Seconds in which a server must have been connected to, and for which it may send nothing."""
 _WEB: Final = frozenset({"http", "https"})
 _NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
-"""What no name of a copy holds: it leads to another folder, or some system makes something else of it."""
+"""What no name of a copy holds.
+
+It leads to another folder, or some system makes something else of it.
+"""
 _LONGEST_NAME: Final = 200  # bytes of the name of a copy; file systems take 255
 _read: dict[str, Path] = {}  # standard input, which can be read once
 
 
 def run_name(text: str) -> str:
-    """Return how a run is called whose first input was given so: the last part of its name, without suffixes of it."""
+    """Return how a run is called whose first input was given so.
+
+    The last part of its name, without suffixes of it.
+    """
     if text == STANDARD_INPUT:
         text = "stdin"
     elif "://" in text:
         text = shown_address(text).rstrip("/")
-    path = Path(os.path.realpath(text.replace("\0", "")))  # with one, as a loop of links, it is refused when opened
+    path = Path(
+        os.path.realpath(text.replace("\0", ""))
+    )  # with one, as a loop of links, it is refused when opened
     return Path(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem
 
 
@@ -325,7 +379,10 @@ def standard_input() -> Path:
 
 
 def fetched(address: str, known: dict[str, Path]) -> list[Path]:
-    """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern."""
+    """Return copies of what an address names.
+
+    A file, a directory of a bucket, or files by a pattern.
+    """
     protocol, shown = protocol_of(address), shown_address(address)
     try:
         fsspec = importlib.import_module("fsspec")
@@ -335,7 +392,10 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
         raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
     try:
         system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
-        return [_copy(system, *each, known, web=protocol in _WEB) for each in _meant(system, place, address)]
+        return [
+            _copy(system, *each, known, web=protocol in _WEB)
+            for each in _meant(system, place, address)
+        ]
     except GradestackError:
         raise
     except KeyboardInterrupt:
@@ -349,7 +409,10 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
 
 
 def _end_tasks() -> None:
-    """End what is being fetched, which goes on in a thread of the library: it would complain when the process ends."""
+    """End what is being fetched, which goes on in a thread of the library.
+
+    It would complain when the process ends.
+    """
     import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
 
     async def end() -> None:
@@ -365,10 +428,15 @@ def _end_tasks() -> None:
 
 
 def _limits(protocol: str) -> dict[str, Any]:
-    """Return the options for a library that would end any reading after five minutes; others wait as we do."""
+    """Return the options for a library that would end any reading after five minutes.
+
+    Others wait as we do.
+    """
     if protocol not in _WEB | {"gs"}:
         return {}
-    timeout = importlib.import_module("aiohttp").ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
+    timeout = importlib.import_module("aiohttp").ClientTimeout(
+        total=None, connect=CONNECT, sock_read=SILENCE
+    )
     return {"session_kwargs" if protocol == "gs" else "client_kwargs": {"timeout": timeout}}
 
 
@@ -385,11 +453,17 @@ def _reason(error: Exception) -> str:
 def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
     protocol = address.partition("://")[0]
     web = protocol in _WEB
-    path = "".join(shown_address(address).split("/", 3)[3:]) if web else place  # a host may be [0:0:0:0:0:0:0:1]
+    path = (
+        "".join(shown_address(address).split("/", 3)[3:]) if web else place
+    )  # a host may be [0:0:0:0:0:0:0:1]
     if not set("*[") & set(path):  # ? is no sign of a pattern
         yield place, address
         return
-    names = sorted(name for name in system.glob(place) if not web or not (set("?#") & set(name) or name.endswith("/")))
+    names = sorted(
+        name
+        for name in system.glob(place)
+        if not web or not (set("?#") & set(name) or name.endswith("/"))
+    )
     if not names:
         raise DataError(f"{shown_address(address)}: the pattern matches no file")
     for name in names:
@@ -412,7 +486,9 @@ def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web:
 def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
     start = f"{place.rstrip('/')}/"
     copy.mkdir()
-    for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
+    for name in sorted(
+        each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")
+    ):
         parts = name.removeprefix(start).split("/")
         if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
             why = "which no local file can be called; name the files to grade by a pattern"

@@ -13,7 +13,9 @@ import msgspec
 from gradestack.errors import ConfigError, suggest
 from gradestack.model import JSON
 
-Aggregates = Mapping[str, Mapping[str, JSON]]  # grader key -> metric key -> what that aggregator computed
+Aggregates = Mapping[
+    str, Mapping[str, JSON]
+]  # grader key -> metric key -> what that aggregator computed
 
 
 class NoFigure(ConfigError):
@@ -27,23 +29,35 @@ class Located(NamedTuple):
     path: str  # the whole path below the aggregator
     reason: Any = None
     interval: Any = None
-    """What stands beside it under ``NAME_interval``, or for it in that of the map it is in; for a mean in ``ci95``."""
+    """What stands beside it under ``NAME_interval``, or for it in that of the map it is in.
+
+    For a mean in ``ci95``.
+    """
 
 
 def _first_key(text: str, keys: Iterable[str]) -> tuple[str, str]:
-    """Return the longest key that a path begins with, and what is left of the path; keys may hold dots."""
-    key = max((key for key in keys if text == key or text.startswith(f"{key}.")), key=len, default="")
+    """Return the longest key that a path begins with, and what is left of the path.
+
+    Keys may hold dots.
+    """
+    key = max(
+        (key for key in keys if text == key or text.startswith(f"{key}.")), key=len, default=""
+    )
     return key, text[len(key) + 1 :] if key else ""
 
 
 def split_path(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, str, str]:
-    """Return grader, aggregator and the rest of ``GRADER.AGGREGATOR[.FIGURE]``; "" for a key there is none of."""
+    """Return grader, aggregator and the rest of ``GRADER.AGGREGATOR[.FIGURE]``.
+
+    "" for a key there is none of.
+    """
     grader, rest = _first_key(path, metrics)
     return grader, *_first_key(rest, metrics.get(grader, ()))
 
 
 def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
-    """Return the figure at a path below the aggregator at ``at``, given what that computed and what it is called.
+    """Return the figure at a path below the aggregator at ``at``, given what that computed and what
+    it is called.
 
     A figure of such a name need not be named: ``pass_hat_k.4`` is ``pass_hat_k.pass_hat_k.4``.
     """
@@ -62,7 +76,11 @@ def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
             raise NoFigure(f"no figure {step!r} in {at}{hint}")
         within: Any = interval.get(name) if isinstance(interval, Mapping) else None
         interval = beside.get(f"{name}_interval", within)
-        if interval is None and name == "mean" and isinstance(ends := beside.get("ci95"), list | tuple):
+        if (
+            interval is None
+            and name == "mean"
+            and isinstance(ends := beside.get("ci95"), list | tuple)
+        ):
             interval = {"low": ends[0], "high": ends[1], "confidence": 0.95}
         value, rest, at, reason = beside[name], left, f"{at}.{name}", beside.get(f"{name}_reason")
     return Located(value, path, reason, interval)
@@ -73,9 +91,15 @@ def number_at(made: JSON, path: str, own: Iterable[str], at: str) -> tuple[float
     found = figure_at(made, path, own, at)
     value, interval = found.value, found.interval
     if isinstance(value, bool) or not isinstance(value, int | float | None):
-        what = f"holds {', '.join(map(str, value))}: name one of them" if isinstance(value, Mapping) else "is no number"
+        what = (
+            f"holds {', '.join(map(str, value))}: name one of them"
+            if isinstance(value, Mapping)
+            else "is no number"
+        )
         raise NoFigure(f"{at}{'.' * bool(found.path)}{found.path} {what}")
-    known = isinstance(interval, Mapping) and ("reason" in interval or {"low", "clusters", "method"} <= interval.keys())
+    known = isinstance(interval, Mapping) and (
+        "reason" in interval or {"low", "clusters", "method"} <= interval.keys()
+    )
     return value, interval if known else None
 
 
@@ -87,12 +111,17 @@ OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "lte": ("<=", operator.le),
     "eq": ("==", operator.eq),
 }
-Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"]
+Aggregation = Literal[
+    "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
+]
 PERCENT = ("accuracy", "pass_rate")  # aggregations from 0 to 100
 OnNoData = Literal["fail", "pass"]
 OnUndecided = Literal["fail", "pass", "warn"]
 Over = Literal["total", "graded"]
-"""What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
+"""What a percentage of samples is of.
+
+All the grader applies to, or those of them that were graded.
+"""
 
 
 def exactly(value: float) -> str:
@@ -123,9 +152,14 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
     op: Op
     value: float
-    on_no_data: OnNoData = "fail"  # what an empty series decides in the documented profile; upstream compares 0.0
+    on_no_data: OnNoData = (
+        "fail"  # what an empty series decides in the documented profile; upstream compares 0.0
+    )
     confidence: float | None = None
-    """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
+    """With it the one-sided bound of the interval decides, in place of the value.
+
+    Between 0.5 and 1.
+    """
     on_undecided: OnUndecided = "fail"  # what decides when the bounds hold the limit
     per: str | None = None  # `model`, or the name of a facet: the gate must hold in every group
 
@@ -141,7 +175,9 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
     metric: Literal["avg_score", "accuracy"] = "avg_score"
     pass_op: Op | None = None  # per-sample rule; default: the gate's own `op`
     pass_value: float | None = None  # per-sample rule; default: the gate's own `value`
-    over: Over | None = None  # for `accuracy`; default `total`: failed and missing samples count against the gate
+    over: Over | None = (
+        None  # for `accuracy`; default `total`: failed and missing samples count against the gate
+    )
 
     @property
     def aggregation(self) -> Aggregation:
@@ -149,7 +185,10 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
         return self.metric
 
     def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes; for ``accuracy`` without ``pass_value``, whatever ``pass_op`` says, at 1."""
+        """Return whether one score passes.
+
+        For ``accuracy`` without ``pass_value``, whatever ``pass_op`` says, at 1.
+        """
         if self.metric == "accuracy" and self.pass_value is None:
             return score >= 1.0
         threshold = self.value if self.pass_value is None else self.pass_value
@@ -164,7 +203,8 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
 class SimpleGate(_Threshold, frozen=True, kw_only=True):
     """One metric, aggregated, against a threshold.
 
-    ``accuracy`` (also spelled ``pass_rate``) is the percentage of samples with a score >= ``pass_threshold``.
+    ``accuracy`` (also spelled ``pass_rate``) is the percentage of samples with a score >=
+    ``pass_threshold``.
     """
 
     metric_key: str
@@ -184,7 +224,10 @@ class SimpleGate(_Threshold, frozen=True, kw_only=True):
 
 
 class WeightedGate(_Threshold, frozen=True, kw_only=True):
-    """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights), rounded once."""
+    """Each metric is aggregated first.
+
+    The gate compares sum(weight x figure) / sum(weights), rounded once.
+    """
 
     weights: dict[str, float]
     aggregation: Aggregation
@@ -209,11 +252,16 @@ class FigureGate(_Threshold, frozen=True, kw_only=True):
     """Any figure of an aggregator against a threshold."""
 
     figure: str | tuple[str | int, ...]
-    """``GRADER.METRIC.FIGURE``, or a list of its parts; of a resolved gate grader key, metric key, the path below it,
-    and the metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
+    """``GRADER.METRIC.FIGURE``, or a list of its parts.
+
+    Of a resolved gate grader key, metric key, the path below it, and the metric's kind: a figure of
+    that name, or of the metric's key, may be left out of the path.
+    """
     kind: Literal["figure"] = "figure"
     on_uncalibrated: OnUndecided = "fail"
-    """What decides where the figure is a model's verdict that labels of people do not correct well enough."""
+    """What decides where the figure is a model's verdict that labels of people do not correct well
+    enough.
+    """
 
     @property
     def name(self) -> str:
@@ -242,7 +290,10 @@ class LogicalSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogicalGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
-    """All (``and``) or any (``or``) of several conditions: simple gates, gates on a figure, or again logical ones."""
+    """All (``and``) or any (``or``) of several conditions.
+
+    Simple gates, gates on a figure, or again logical ones.
+    """
 
     operator: Literal["and", "or"]
     conditions: tuple[Gate, ...]
@@ -256,16 +307,27 @@ class LogicalGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
-    """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
+    """A run against an earlier one, paired by task.
+
+    Not worse by more than a margin, or better, or with few flips.
+    """
 
     baseline: str
-    """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one
-    whose gates passed; ``latest_any``: the newest complete one."""
-    metric_key: str | None = None  # grader key; default the first grader, of a percentage the outcome grader
+    """Run directory, relative to the suite.
+
+    ``latest``: the newest complete run of the same suite beside this one whose gates passed;
+    ``latest_any``: the newest complete one.
+    """
+    metric_key: str | None = (
+        None  # grader key; default the first grader, of a percentage the outcome grader
+    )
     metric: Literal["avg_score", "accuracy", "pass_rate"] = "avg_score"
     """What is compared of the grader: its mean score, or the percentage of runs that pass."""
     figure: str | tuple[str | int, ...] | None = None
-    """Any figure in their place: ``GRADER.METRIC.FIGURE``, or a list of its parts, as a resolved gate has it."""
+    """Any figure in their place.
+
+    ``GRADER.METRIC.FIGURE``, or a list of its parts, as a resolved gate has it.
+    """
     not_worse_than: float | None = None
     """Most by which it may be worse over the matched tasks; of a percentage in points."""
     require: Literal["improvement"] | None = None  # it must be better
@@ -305,7 +367,10 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
         """The rule as people read it: ``reward not worse than runs/before by 0.05``."""
         parts, points = [], " points" if self.metric in PERCENT else ""
         if self.not_worse_than is not None:
-            parts.append(f"{self.name} not worse than {self.baseline} by {exactly(self.not_worse_than)}{points}")
+            parts.append(
+                f"{self.name} not worse than {self.baseline} by "
+                f"{exactly(self.not_worse_than)}{points}"
+            )
         if self.require is not None:
             parts.append(f"{self.name} better than {self.baseline}")
         if self.max_flips is not None:
@@ -320,7 +385,9 @@ AnyGate = Gate | BaselineGate
 
 
 def over_total(gate: AggregateGate) -> bool:
-    """Return whether failed and missing samples count in what a gate compares (documented profile)."""
+    """Return whether failed and missing samples count in what a gate compares
+    (documented profile).
+    """
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
@@ -329,7 +396,10 @@ PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"  # a share as a percentage, as
 
 
 def as_limit(written: float | str) -> Limit:
-    """Return what ``max_failed`` says: whole numbers are samples, ``5%`` and 0.05 a share of them."""
+    """Return what ``max_failed`` says.
+
+    Whole numbers are samples, ``5%`` and 0.05 a share of them.
+    """
     percent = re.fullmatch(PERCENT_TEXT, written) if isinstance(written, str) else None
     limit = float(Fraction(percent[1]) / 100) if percent else written
     if isinstance(limit, str) or limit < 0 or (isinstance(limit, float) and limit > 1):

@@ -1,4 +1,6 @@
-"""Verdicts: figures of scores with their intervals, a gate's rule applied to them, and the lines that say so."""
+"""Verdicts: figures of scores with their intervals, a gate's rule applied to them, and the lines
+that say so.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,14 @@ from gradestack.table import Numbers, Table
 
 _CELL = ("", "sum", "beyond")
 """What a task adds of a grader: how many grades count, their sum, and how many are no share."""
-_QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+_QUANTILES: dict[str, float] = {
+    "min": 0.0,
+    "median": 0.5,
+    "p50": 0.5,
+    "p95": 0.95,
+    "p99": 0.99,
+    "max": 1.0,
+}
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -48,7 +57,9 @@ class Figure(msgspec.Struct, frozen=True):
 
     value: Fraction | float | None  # not rounded where it is a mean or a share; None without data
     counted: int  # samples that count in it
-    of: int  # samples the grader applies to: graded, failed and missing ones, and over all of them unreadable ones
+    # samples the grader applies to: graded, failed and missing ones, and over all of them
+    # unreadable ones
+    of: int
 
 
 class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -81,10 +92,18 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
             return Figure(float(mean) if profile == "upstream" else mean, graded, of)
         if gate.aggregation not in PERCENT:
             grades, codes = self.table.grades(key), self.table.verdicts[key].codes
-            scores = sorted(score for row in self.rows if (score := grades[codes[row]].score) is not None)
-            return Figure(quantile(scores, _QUANTILES[gate.aggregation]) if graded else None, graded, of)
+            scores = sorted(
+                score for row in self.rows if (score := grades[codes[row]].score) is not None
+            )
+            return Figure(
+                quantile(scores, _QUANTILES[gate.aggregation]) if graded else None, graded, of
+            )
         if profile == "upstream":
-            passed, among = (count.passed_ran, count.ran) if isinstance(gate, GateSpec) else (count.passed, graded)
+            passed, among = (
+                (count.passed_ran, count.ran)
+                if isinstance(gate, GateSpec)
+                else (count.passed, graded)
+            )
             return Figure(100.0 * passed / among if among else None, graded, of)
         passed, among = count.passed, of if over_total(gate) else graded
         passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
@@ -95,25 +114,42 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         count = in_all(counts_by_model(self.table, key, None, self.rows).values())
         return count.graded, count.graded + count.lost
 
-    def interval(self, gate: Threshold, actual: float | None, beside: Interval | None = None) -> Interval:
-        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none."""
+    def interval(
+        self, gate: Threshold, actual: float | None, beside: Interval | None = None
+    ) -> Interval:
+        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent.
+
+        Or why there is none.
+        """
         if actual is None:
             return {"reason": "undefined"}
         if isinstance(gate, FigureGate):
-            return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
+            return (
+                {"reason": "the figure has no interval"}
+                if beside is None
+                else again(beside, actual, 0.95)
+            )
         if gate.aggregation not in ("avg_score", *PERCENT):
             return {"reason": "quantile"}
         weights = {key: weight for key, weight in _weights(gate).items() if weight}
         tasks, total = self._joint(gate, list(weights)), math.fsum(weights.values())
 
         def formula(*sums: float) -> dict[str, float | None]:
-            parts = [(weight, *sums[len(_CELL) * at :][:2]) for at, weight in enumerate(weights.values())]
+            parts = [
+                (weight, *sums[len(_CELL) * at :][:2]) for at, weight in enumerate(weights.values())
+            ]
             if not all(counted for _, counted, _ in parts):
                 return {"figure": None}
-            return {"figure": math.fsum(weight * found / counted for weight, counted, found in parts) / total}
+            return {
+                "figure": math.fsum(weight * found / counted for weight, counted, found in parts)
+                / total
+            }
 
         width = len(_CELL) * len(weights)
-        counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, len(_CELL))]
+        counted = [
+            sum(int(cell[at]) * times for cell, times in tasks.items())
+            for at in range(0, width, len(_CELL))
+        ]
         outside = any(cell[at] for cell in tasks for at in range(2, width, len(_CELL)))
         estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
         bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in weights]
@@ -123,8 +159,12 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         if outside and any(shares):
             bounds = [(-math.inf, math.inf)]
         of = [*zip(weights.values(), bounds, strict=False)]
-        least, most = (math.fsum(weight * bound[at] for weight, bound in of) / total for at in (0, 1))
-        return interval(estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most))
+        least, most = (
+            math.fsum(weight * bound[at] for weight, bound in of) / total for at in (0, 1)
+        )
+        return interval(
+            estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most)
+        )
 
     def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
         """Return what tasks add for all graders together, and how many tasks add that."""
@@ -134,7 +174,9 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
             grades = Grades(table, key, self.part, (added, table.verdicts[key].codes))
             for task, numbers in grades.numbers_by_task().items():
                 by_task.setdefault(task, [{} for _ in keys])[at] = dict(numbers)
-        found = Counter(tuple([of.get(name, 0) for of in each for name in _CELL]) for each in by_task.values())
+        found = Counter(
+            tuple([of.get(name, 0) for of in each for name in _CELL]) for each in by_task.values()
+        )
         if self.unreadable and over_total(gate):
             lost = {"": 1, **(_added(gate, Outcome.FAILED, None) or {})}
             found[tuple([lost.get(name, 0) for _ in keys for name in _CELL])] += self.unreadable
@@ -151,7 +193,10 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
             found.setdefault(names[column.codes[row]], []).append(row)
         if per != "model" and all(values[column.codes[row]] is None for row in self.rows):
             return {}
-        return {name: Scores(self.table, rows, self.bounds, self.figures) for name, rows in found.items()}
+        return {
+            name: Scores(self.table, rows, self.bounds, self.figures)
+            for name, rows in found.items()
+        }
 
 
 def _weights(gate: AggregateGate) -> Mapping[str, float]:
@@ -159,7 +204,10 @@ def _weights(gate: AggregateGate) -> Mapping[str, float]:
 
 
 def _added(gate: AggregateGate, outcome: Outcome, score: float | None) -> Numbers | None:
-    """Return what a grade adds to the figure a gate compares; what has no score may count against the gate."""
+    """Return what a grade adds to the figure a gate compares.
+
+    What has no score may count against the gate.
+    """
     if score is not None:
         value = int(gate.sample_passes(score)) if gate.aggregation in PERCENT else score
         return {"sum": value, "beyond": int(not 0 <= value <= 1)}
@@ -168,7 +216,10 @@ def _added(gate: AggregateGate, outcome: Outcome, score: float | None) -> Number
 
 
 def _names(values: Sequence[Any]) -> list[str]:
-    """Return a name for each value, the same for equal ones only: a model called ``none`` is not one without a name."""
+    """Return a name for each value, the same for equal ones only.
+
+    A model called ``none`` is not one without a name.
+    """
     known: dict[str, str] = {}
     taken: set[str] = set()
     for value in values:
@@ -181,18 +232,25 @@ def _names(values: Sequence[Any]) -> list[str]:
 
 
 def quantile(ordered: list[float], q: float) -> float:
-    """Return the q-quantile of sorted values by linear interpolation (position q x (n - 1), as numpy's default)."""
+    """Return the q-quantile of sorted values by linear interpolation (position q x (n - 1), as
+    numpy's default).
+    """
     position = (len(ordered) - 1) * q
     low = int(position)
     share = position - low
     if not share:
         return ordered[low]
     below, above = ordered[low], ordered[low + 1]
-    return above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+    return (
+        above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+    )
 
 
 def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
-    """Return one grader's figures; attempted means graded, and skipped samples are in ``total`` alone."""
+    """Return one grader's figures.
+
+    Attempted means graded, and skipped samples are in ``total`` alone.
+    """
     total, graded = sum(count.states.values()), count.graded
     upstream = profile == "upstream"
     attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
@@ -200,7 +258,9 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     mean = over_all = nothing
     if graded:
         mean = float(count.sum / graded)
-        over_all = float(count.sum / (total if upstream else graded + count.lost - count.unreadable))
+        over_all = float(
+            count.sum / (total if upstream else graded + count.lost - count.unreadable)
+        )
     return {
         "total": total,
         "total_attempted": attempted,
@@ -213,7 +273,8 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
 
 
 def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
-    """Return how many samples the outcome grader's verdict calls a success, the interval of their share, by model, too.
+    """Return how many samples the outcome grader's verdict calls a success, the interval of their
+    share, by model, too.
 
     ``own_verdicts`` is how many samples have a verdict of the grader's own.
     """
@@ -221,14 +282,27 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
     every, models = grades.sums("", "passed")
-    own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
-    return {**_counts(every), "own_verdicts": own, "models": {name: _counts(cells) for name, cells in models.items()}}
+    own = sum(
+        times
+        for grade, times in grades.counted
+        if grade.score is not None and grade.passed is not None
+    )
+    return {
+        **_counts(every),
+        "own_verdicts": own,
+        "models": {name: _counts(cells) for name, cells in models.items()},
+    }
 
 
 def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
     of, passed = (sum(int(cell[at]) * times for cell, times in tasks.items()) for at in (0, 1))
     share = passed / of if of else None
-    return {"passed": passed, "failed": of - passed, "share": share, "share_interval": {**ratio_interval(tasks)}}
+    return {
+        "passed": passed,
+        "failed": of - passed,
+        "share": share,
+        "share_interval": {**ratio_interval(tasks)},
+    }
 
 
 def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:
@@ -255,7 +329,9 @@ SHARE = "failed_share"
 
 
 def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
-    """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
+    """Return a gate's verdict.
+
+    With ``per`` it must hold in every group, and each group's verdict is listed.
 
     No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
     """
@@ -280,22 +356,38 @@ def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
         parts = [_verdict(part, scores, profile) for part in gate.conditions]
         verdicts = [part["passed"] for part in parts]
         passed = all(verdicts) if gate.operator == "and" else any(verdicts)
-        logic = {"kind": "logical", "operator": gate.operator, "conditions": parts, "text": gate.text}
+        logic = {
+            "kind": "logical",
+            "operator": gate.operator,
+            "conditions": parts,
+            "text": gate.text,
+        }
         return {**logic, "actual": None, **_outcome(passed=passed)}
     if isinstance(gate, FigureGate):
         return _by_path(gate, scores, profile)
-    rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
+    rule: dict[str, JSON] = {
+        "metric": gate.aggregation,
+        "op": gate.op,
+        "value": gate.value,
+        "text": gate.text,
+    }
     weights, upstream = _weights(gate), profile == "upstream"
     known = {key: scores.figure(gate, key, profile) for key in weights}
     shown = {
-        key: float(each.value) if each.value is not None else 0.0 if upstream else None for key, each in known.items()
+        key: float(each.value) if each.value is not None else 0.0 if upstream else None
+        for key, each in known.items()
     }
     actual = _in_order(weights, shown) if upstream else _weighted(weights, known)
-    extent: Any = {key: each.counted for key, each in known.items()}, {key: each.of for key, each in known.items()}
+    extent: Any = (
+        {key: each.counted for key, each in known.items()},
+        {key: each.of for key, each in known.items()},
+    )
     if isinstance(gate, WeightedGate):
         rule |= {"kind": gate.kind, "weights": gate.weights, "figures": shown}
     else:
-        rule |= {"metric_key": gate.metric_key} | ({} if isinstance(gate, GateSpec) else {"kind": gate.kind})
+        rule |= {"metric_key": gate.metric_key} | (
+            {} if isinstance(gate, GateSpec) else {"kind": gate.kind}
+        )
         extent = [each[key] for each in extent for key in weights]
     over = "total" if over_total(gate) else "graded"
     return {**rule, **_compared(gate, actual, over, extent, profile, scores)}
@@ -310,18 +402,29 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
         made = scores.aggregates[grader][metric]
         actual, interval = number_at(made, rest, (metric, component), f"{grader}.{metric}")
         wrong = {}
-    except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
+    except (
+        NoFigure
+    ) as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
         wrong = {"passed": False, "reason": str(error)}
-    found = {**rule, **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval), **wrong}
-    made = as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
+    found = {
+        **rule,
+        **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval),
+        **wrong,
+    }
+    made = (
+        as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
+    )
     never = bool(made) and rest == "raw"  # whatever labels there are
     if why := "raw is not corrected by labels" if never else as_text(made.get("uncalibrated")):
         found |= {"uncalibrated": why, "on_uncalibrated": "fail" if never else gate.on_uncalibrated}
-        found |= {**_outcome(passed=False), "sure": True} if found["on_uncalibrated"] == "fail" else {}
+        found |= (
+            {**_outcome(passed=False), "sure": True} if found["on_uncalibrated"] == "fail" else {}
+        )
     return found
 
 
-CALIBRATED = "calibrated"  # the aggregator of models' verdicts, corrected by labels of people as far as it says
+# the aggregator of models' verdicts, corrected by labels of people as far as it says
+CALIBRATED = "calibrated"
 
 
 def _compared(
@@ -344,7 +447,11 @@ def _compared(
         return OPERATORS[gate.op][1](number, gate.value)
 
     def at_ends(interval: Interval) -> set[bool]:
-        return set() if "reason" in interval else {holds(scale * interval["low"]), holds(scale * interval["high"])}
+        return (
+            set()
+            if "reason" in interval
+            else {holds(scale * interval["low"]), holds(scale * interval["high"])}
+        )
 
     passed = holds(actual)
     if profile == "upstream" or scores.bounds is None:
@@ -352,12 +459,18 @@ def _compared(
     interval = known["interval"] = scores.interval(gate, actual, beside)
     if gate.confidence is None or interval.get("reason") == "quantile":
         verdicts = set() if gate.op == "eq" else at_ends(interval)
-        return {**known, "sure": verdicts == {passed} if verdicts else None, **_outcome(passed=passed)}
+        return {
+            **known,
+            "sure": verdicts == {passed} if verdicts else None,
+            **_outcome(passed=passed),
+        }
     # the one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     bounds = again(interval, actual / scale, 2 * gate.confidence - 1)
     verdicts = at_ends(bounds)
     known |= {"confidence": gate.confidence, "on_undecided": gate.on_undecided}
-    known["bounds"] = None if "reason" in bounds else [scale * bounds[end] / scale for end in ("low", "high")]
+    known["bounds"] = (
+        None if "reason" in bounds else [scale * bounds[end] / scale for end in ("low", "high")]
+    )
     if len(verdicts) == 1:
         return {**known, "sure": True, **_outcome(passed=verdicts.pop())}
     return {**known, "sure": False, "passed": gate.on_undecided != "fail", "outcome": "undecided"}
@@ -393,10 +506,15 @@ def _no_data(gate: Gate) -> dict[str, JSON]:
 
 
 def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
-    """Return the verdict of the limit, in a gate's form, on the grader that has lost most: by number or by share."""
+    """Return the verdict of the limit, in a gate's form, on the grader that has lost most.
+
+    By number or by share.
+    """
     share = isinstance(limit, float)
     lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}
-    key = max(lost, key=lambda key: Fraction(lost[key][0], lost[key][1] or 1) if share else lost[key][0])
+    key = max(
+        lost, key=lambda key: Fraction(lost[key][0], lost[key][1] or 1) if share else lost[key][0]
+    )
     number, of = lost[key]
     actual: float | None = number if not share else number / of if of else None
     passed = actual is None or actual <= limit  # where no grader applies nothing has failed
@@ -405,7 +523,9 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
         "metric": SHARE if share else "failed_samples",
         "op": "lte",
         "value": limit,
-        "text": compared("failed or missing", "lte", as_percent(limit) if share else limit, "%" * share),
+        "text": compared(
+            "failed or missing", "lte", as_percent(limit) if share else limit, "%" * share
+        ),
         "grader": key,
         "failed": counts[key].states[Outcome.FAILED],
         "missing": counts[key].states[Outcome.MISSING],
@@ -417,7 +537,10 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
 
 
 def as_percent(share: float) -> float:
-    """Return a share as a percentage, with the digits people write it with: 0.29 is 29, not 28.999999999999996."""
+    """Return a share as a percentage, with the digits people write it with.
+
+    0.29 is 29, not 28.999999999999996.
+    """
     return float(Fraction(repr(share)) * 100)
 
 
@@ -426,7 +549,9 @@ _LISTED = 3
 
 
 def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
-    """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide has it."""
+    """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide
+    has it.
+    """
     verdict, (actual, more) = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}", gate_texts(gate)
     notes = terminal_line("; ".join([f"actual: {actual}{certainty(gate)}", *more]))
     return (verdict, f"  {notes}") if apart else (f"{verdict} ({notes})",)
@@ -446,7 +571,10 @@ def _actual(gate: Mapping[str, Any], decimals: int) -> str:
     """Return the figure a gate compared; those of its conditions where it compares none itself."""
     if parts := [*map(as_map, as_list(gate.get("conditions")))]:
         shown = [_actual(part, decimals) for part in parts]
-        shown = [f"({text})" if "conditions" in part else text for part, text in zip(parts, shown, strict=True)]
+        shown = [
+            f"({text})" if "conditions" in part else text
+            for part, text in zip(parts, shown, strict=True)
+        ]
         return f" {as_text(gate.get('operator'))} ".join(shown)
     actual, value, metric = (gate.get(name) for name in ("actual", "value", "metric"))
     if actual is None or as_number(actual) is None:
@@ -461,7 +589,9 @@ def _actual(gate: Mapping[str, Any], decimals: int) -> str:
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
-    """Return the interval of a gate's figure, or its deciding bounds, and whether the threshold lies within it."""
+    """Return the interval of a gate's figure, or its deciding bounds, and whether the threshold
+    lies within it.
+    """
     interval = gate.get("interval") or {}
     if interval.get("low") is None or gate["actual"] is None:
         return ""
@@ -484,36 +614,62 @@ def _notes(gate: Mapping[str, Any], decimals: int) -> Iterator[str]:
     if "uncalibrated" in gate:
         yield f"uncalibrated: {gate['uncalibrated']}"
     if flips := as_map(gate.get("flips")):
-        yield f"{counted(as_count(flips.get('fixed')), 'run')} fixed, {as_count(flips.get('broken'))} broken"
+        yield (
+            f"{counted(as_count(flips.get('fixed')), 'run')} fixed, "
+            f"{as_count(flips.get('broken'))} broken"
+        )
     if gate.get("kind") == "max_failed":
-        failed, missing, bad = (as_count(gate.get(name)) for name in ("failed", "missing", "unreadable"))
+        failed, missing, bad = (
+            as_count(gate.get(name)) for name in ("failed", "missing", "unreadable")
+        )
         unreadable = f", {bad} of them unreadable" if bad else ""
-        yield f"{failed + missing + bad} of {as_count(gate.get('of'))} for {gate.get('grader')}{unreadable}"
+        yield (
+            f"{failed + missing + bad} of {as_count(gate.get('of'))} for "
+            f"{gate.get('grader')}{unreadable}"
+        )
     parts = left_out(gate)
     for key, lost, of in parts:
-        yield f"{lost} of {of} failed or missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
+        yield (
+            f"{lost} of {of} failed or "
+            f"missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
+        )
     groups = {name: as_map(each) for name, each in as_map(gate.get("groups")).items()}
-    losing = [f"{name} ({_actual(each, decimals)})" for name, each in groups.items() if not each.get("passed")]
+    losing = [
+        f"{name} ({_actual(each, decimals)})"
+        for name, each in groups.items()
+        if not each.get("passed")
+    ]
     if losing:
         more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
         yield f"not in {', '.join(losing[:_LISTED])}{more}"
 
 
 def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
-    """Note on a gate, and its conditions, that it compares scores of these graders, which nothing corrects."""
+    """Note on a gate, and its conditions, that it compares scores of these graders, which nothing
+    corrects.
+    """
     parts: Any = gate.get("conditions", ())
     for part in parts:
         mark_uncalibrated(part, graders)
     if whys := dict.fromkeys(part["uncalibrated"] for part in parts if "uncalibrated" in part):
         gate["uncalibrated"] = "; ".join(whys)
     named: Any = gate.get("weights") or [gate.get("metric_key")]
-    if gate.get("kind") not in ("figure", "baseline", "logical") and any(key in graders for key in named):
+    if gate.get("kind") not in ("figure", "baseline", "logical") and any(
+        key in graders for key in named
+    ):
         gate["uncalibrated"] = "a model's score, not corrected by labels"
 
 
 def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return grader key, number and total of failed or missing samples a gate does not count; not of its groups."""
-    found = {key: (lost, of) for part in as_list(gate.get("conditions")) for key, lost, of in left_out(as_map(part))}
+    """Return grader key, number and total of failed or missing samples a gate does not count.
+
+    Not of its groups.
+    """
+    found = {
+        key: (lost, of)
+        for part in as_list(gate.get("conditions"))
+        for key, lost, of in left_out(as_map(part))
+    }
     counted, of = (
         each if isinstance(each, Mapping) else {as_text(gate.get("metric_key")): each}
         for each in (gate.get("counted", {}), gate.get("of"))

@@ -1,1 +1,4 @@
-"""The run loop: samples in, grades and figures out. Knows no directory, configuration or file format."""
+"""The run loop: samples in, grades and figures out.
+
+Knows no directory, configuration or file format.
+"""

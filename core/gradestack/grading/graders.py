@@ -1,4 +1,7 @@
-"""Graders at work: their calls, guarded; texts taken out of samples for them; all of a plan on blocks of samples."""
+"""Graders at work: their calls, guarded; texts taken out of samples for them.
+
+All of a plan on blocks of samples.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,17 @@ from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import under_way
-from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed, replace
+from gradestack.model import (
+    Fault,
+    Grade,
+    Item,
+    Outcome,
+    Sample,
+    Status,
+    check_grade,
+    failed,
+    replace,
+)
 from gradestack.output import traceback_text
 from gradestack.table import LABELS, packed_verdicts, verdicts_of
 
@@ -43,9 +56,12 @@ def guarded_grades(
     *,
     strict: bool,
 ) -> None:
-    """Add what a grader's method says about each sample, still unchecked; a failed grade that names it where it raises.
+    """Add what a grader's method says about each sample, still unchecked.
 
-    A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
+    A failed grade that names it where it raises.
+
+    A grader may fork. A child that comes back here is none of ours and ends: it would grade the
+    rest a second time.
     """
     add, forked, trusted = into.append, _forked, not stage.foreign
     for sample in samples:
@@ -60,7 +76,9 @@ def guarded_grades(
         except BaseException as error:
             if forked:
                 os._exit(0)
-            if isinstance(error, KeyboardInterrupt | TimedOut | DataError):  # DataError: its options end the run
+            if isinstance(
+                error, KeyboardInterrupt | TimedOut | DataError
+            ):  # DataError: its options end the run
                 raise
             into.append(raised_grade(stage, sample, error, strict=strict))
             continue
@@ -76,14 +94,20 @@ def check_grades(
     *,
     strict: bool,
 ) -> list[bytes]:
-    """Put failed grades in place of those that break the contract, and return the verdicts, which also hold ``parts``.
+    """Put failed grades in place of those that break the contract, and return the verdicts, which
+    also hold ``parts``.
 
     ``sound`` are verdicts that were looked at before: grades of equal verdicts are equally sound.
     """
     sound = set() if sound is None else sound
     try:
         verdicts, odd = verdicts_of(grades, parts), False
-    except (TypeError, ValueError, OverflowError, RecursionError):  # numbers of other classes, a lone surrogate, sets
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ):  # numbers of other classes, a lone surrogate, sets
         verdicts, odd = [b""] * len(grades), True
     if sound.issuperset(verdicts):
         return verdicts
@@ -112,7 +136,10 @@ def _beyond(grade: Grade, low: float, high: float) -> str | None:
     """Return what is wrong with a sound grade's score that is not within its grader's bounds."""
     if grade.score is None or low <= grade.score <= high:
         return None
-    return f"a score outside its bounds, {low:g} to {high:g}: {grade.score!r} (a class says its own: bounds = (0, 10))"
+    return (
+        f"a score outside its bounds, {low:g} to {high:g}: {grade.score!r} (a class says its "
+        "own: bounds = (0, 10))"
+    )
 
 
 def _with_plain_numbers(grade: Grade) -> Grade:
@@ -121,7 +148,10 @@ def _with_plain_numbers(grade: Grade) -> Grade:
             return number
         return float(number) if isinstance(number, float) else int(number)
 
-    both = {name: {key: plain(each) for key, each in getattr(grade, name).items()} for name in ("parts", "counts")}
+    both = {
+        name: {key: plain(each) for key, each in getattr(grade, name).items()}
+        for name in ("parts", "counts")
+    }
     return replace(grade, score=plain(grade.score), **both)
 
 
@@ -131,7 +161,11 @@ _same = attrgetter("outcome", "score", "passed", "label", "gold", "counts", "par
 def _same_grade(explained: Any, grade: Grade) -> Grade:
     if type(explained) is Grade and _same(explained) == _same(grade):
         return explained
-    what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
+    what = (
+        "another grade"
+        if isinstance(explained, Grade)
+        else f"{type(explained).__name__}, not a Grade"
+    )
     raise TypeError(f"explain() returned {what}")
 
 
@@ -147,24 +181,41 @@ def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: 
     if isinstance(error, MemoryError) and not text:
         text = "not enough memory"
     code, kind = "timed_out" if isinstance(error, TimedOut) else "raised", type(error).__name__
-    return failed(Fault(category="grading", code=code, message=text, type=kind, component=stage.signature))
+    return failed(
+        Fault(category="grading", code=code, message=text, type=kind, component=stage.signature)
+    )
 
 
 def _unsound(stage: Stage, sample: Sample, problem: str, *, strict: bool) -> Grade:
     if strict:
-        msg = f"grader {stage.key!r} ({stage.signature}) broke its contract on {sample.source or sample.id}"
+        msg = (
+            f"grader {stage.key!r} ({stage.signature}) broke its contract on "
+            f"{sample.source or sample.id}"
+        )
         raise PluginError(msg, problem)
     return failed(
-        Fault(category="grading", code="bad_grade", message=problem, type="ContractError", component=stage.signature)
+        Fault(
+            category="grading",
+            code="bad_grade",
+            message=problem,
+            type="ContractError",
+            component=stage.signature,
+        )
     )
 
 
 def unhandled(sample: Sample) -> Grade:
-    """Return the grade of a sample its grader is not asked about: a run that failed, or is missing."""
+    """Return the grade of a sample its grader is not asked about.
+
+    A run that failed, or is missing.
+    """
     if sample.status is Status.MISSING:
         fault = Fault(category="data", code="missing", message="no run of this dataset row")
         return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
-    return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))
+    return failed(
+        sample.error
+        or Fault(category="target", code="target_error", message="the recorded run failed")
+    )
 
 
 def _handled_grade(
@@ -172,10 +223,14 @@ def _handled_grade(
 ) -> Grade | float:
     """Return a grade of a run that may have failed, or be missing.
 
-    In ``upstream``, text graders judge failed runs too (what they said, mostly nothing), as letta-evals does when it
-    re-grades a recording.
+    In ``upstream``, text graders judge failed runs too (what they said, mostly nothing), as
+    letta-evals does when it re-grades a recording.
     """
-    regrade = stage.extractor is not None and stage.profile == "upstream" and sample.status is Status.FAILED
+    regrade = (
+        stage.extractor is not None
+        and stage.profile == "upstream"
+        and sample.status is Status.FAILED
+    )
     if regrade or sample.status in stage.component.handles:
         return method(sample)  # type: ignore[no-any-return]
     judged.append(None)
@@ -183,10 +238,11 @@ def _handled_grade(
 
 
 def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sample) -> Any:
-    """Return what a grader says of the text its extractor takes out of a sample, and add that text to a list.
+    """Return what a grader says of the text its extractor takes out of a sample, and add that text
+    to a list.
 
-    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream`` grades any text. A
-    sample whose reference is a list of texts is graded turn by turn.
+    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream``
+    grades any text. A sample whose reference is a list of texts is graded turn by turn.
     """
     judged.append("")
     if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
@@ -201,15 +257,23 @@ def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sa
             msg = f"the extractor of {stage.key!r} raised on {sample.source or sample.id}"
             raise PluginError(msg, error_text(error)) from error
         said = stable_text(error)
-        return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__))
+        return failed(
+            Fault(category="extraction", code="raised", message=said, type=type(error).__name__)
+        )
     if not text and stage.profile == "documented" and not stage.grades_empty:
-        return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty"))
+        return failed(
+            Fault(category="extraction", code="empty_submission", message="the submission is empty")
+        )
     judged[-1] = text
     return stage.component.grade(replace(sample, text=text))
 
 
-def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
-    """Grade every turn alone: score = sum of the turns' scores / number of references, an absent turn counting 0.
+def _per_turn(
+    stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool
+) -> tuple[Grade, str]:
+    """Grade every turn alone.
+
+    Score = sum of the turns' scores / number of references, an absent turn counting 0.
 
     A list of references needs an input of as many turns. ``turns_passed`` counts scores >= 1.0.
     """
@@ -249,7 +313,9 @@ def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: 
     submission = " | ".join(f"[Turn {number}] {text}" for number, text in enumerate(texts, 1))
     if not any(item.outcome is Outcome.GRADED for item in items):
         fault = items[0].fault if items else None
-        return failed(fault or Fault(category="data", code="no_turn", message="no turn could be graded")), submission
+        return failed(
+            fault or Fault(category="data", code="no_turn", message="no turn could be graded")
+        ), submission
     total, passed = 0.0, 0
     for item in items:  # in their order: no sum(), which later Pythons compensate
         total += item.score or 0.0
@@ -269,7 +335,10 @@ _GRADED, _OK = Outcome.GRADED, Status.OK
 
 
 def fresh(sample: Sample) -> tuple[Sample, Any]:
-    """Return a copy that shares nothing that can be changed, and its form as it is now; None where it has none."""
+    """Return a copy that shares nothing that can be changed, and its form as it is now.
+
+    None where it has none.
+    """
     with suppress(Exception):  # its native form may be anything
         copy = deepcopy(sample)
         return copy, _form(copy)
@@ -312,25 +381,46 @@ class Watch:
         return self.copies or samples
 
     def look(self, samples: Sequence[Sample], grades: list[Grade], explained: list[Grade]) -> bool:
-        """Have the grades of samples fail that the grader has changed; return whether there are any."""
+        """Have the grades of samples fail that the grader has changed.
+
+        Return whether there are any.
+        """
         found = False
-        for place, (sample, _, *copy) in enumerate(zip(samples, explained, self.copies, self._forms, strict=False)):
+        for place, (sample, _, *copy) in enumerate(
+            zip(samples, explained, self.copies, self._forms, strict=False)
+        ):
             if changed(*copy):
                 self._left, found = 1 << 62, True
                 why = "the grader changed the sample, which must stay as it was recorded"
-                fault = Fault(category="grading", code="changed_sample", message=why, component=self._stage.signature)
+                fault = Fault(
+                    category="grading",
+                    code="changed_sample",
+                    message=why,
+                    component=self._stage.signature,
+                )
                 grades[place] = explained[place] = failed(fault)
                 self._tell("changes samples", sample, "those grades failed; copy what you change")
         return found
 
-    def compare(self, samples: Sequence[Sample], grades: Sequence[Grade], others: Sequence[Grade]) -> None:
+    def compare(
+        self, samples: Sequence[Sample], grades: Sequence[Grade], others: Sequence[Grade]
+    ) -> None:
         """Note where the grader gave another grade when it was asked again."""
         for sample, grade, other in zip(samples, grades, others, strict=False):
-            timed_out = any(each.fault is not None and each.fault.code == "timed_out" for each in (grade, other))
+            timed_out = any(
+                each.fault is not None and each.fault.code == "timed_out" for each in (grade, other)
+            )
             if grade != other and not timed_out and repr(grade) != repr(other):
-                pairs = ((name, getattr(grade, name), getattr(other, name)) for name in Grade.__struct_fields__)
+                pairs = (
+                    (name, getattr(grade, name), getattr(other, name))
+                    for name in Grade.__struct_fields__
+                )
                 name, first, second = next(each for each in pairs if repr(each[1]) != repr(each[2]))
-                self._tell("gives one sample two grades", sample, f"{name} {first!r:.60}, then {second!r:.60}")
+                self._tell(
+                    "gives one sample two grades",
+                    sample,
+                    f"{name} {first!r:.60}, then {second!r:.60}",
+                )
 
     def _tell(self, law: str, sample: Sample, said: str) -> None:
         place = sample.source or f"sample {sample.id}"
@@ -361,7 +451,8 @@ class Graders:
     """All graders of a plan.
 
     Attributes:
-        interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
+        interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was
+            at.
         spared: Keys of graders that end a process at the block at hand -> how; they are not asked.
         note: Is told which grader is at work.
     """
@@ -379,11 +470,15 @@ class Graders:
         self._stages = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
-        self.watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
+        self.watches = {
+            stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign
+        }
         self._explain = [
             stage.key
             for stage in stages
-            if stage.key in explain and type(stage.component).explain is not Grader.explain and stage.extractor is None
+            if stage.key in explain
+            and type(stage.component).explain is not Grader.explain
+            and stage.extractor is None
         ]
         self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
         self.interrupted, self.timed_out = False, 0
@@ -394,10 +489,13 @@ class Graders:
     def grade(self, samples: Sequence[Sample]) -> Graded:
         """Return the grades of samples.
 
-        After an interruption they are of the samples that every grader has judged, which may be none.
+        After an interruption they are of the samples that every grader has judged, which may be
+        none.
         """
         usual = {_OK}.issuperset([sample.status for sample in samples])
-        found = Graded({key: [] for key in self._keys}, {key: [] for key in self._keys}, {}, {})  # in their order
+        found = Graded(
+            {key: [] for key in self._keys}, {key: [] for key in self._keys}, {}, {}
+        )  # in their order
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
@@ -423,7 +521,9 @@ class Graders:
             if watch is not None:
                 if watch.look(samples, column, found.explained[stage.key]):
                     found.verdicts.pop(stage.key, None)
-                elif watch.copies and not self.interrupted and perf_counter() - started < 1:  # a slow one is asked once
+                elif (
+                    watch.copies and not self.interrupted and perf_counter() - started < 1
+                ):  # a slow one is asked once
                     other: Column = []
                     timed_out = self.timed_out
                     with self._interruptible(other):
@@ -454,8 +554,13 @@ class Graders:
                 raise
             self.interrupted = True
 
-    def _explained(self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column) -> None:
-        """Add grades with items and reasons; as they are, saying so, where a grader raises or gives another grade."""
+    def _explained(
+        self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column
+    ) -> None:
+        """Add grades with items and reasons.
+
+        As they are, saying so, where a grader raises or gives another grade.
+        """
         for sample, grade in zip(samples, column, strict=False):
             if grade.outcome is not _GRADED and grade.numbers is None:
                 shown.append(grade)
@@ -469,7 +574,9 @@ class Graders:
                     whose = f"grader {stage.key!r} ({stage.signature})"
                     msg = f"{whose} did not explain its grade of {sample.source or sample.id}"
                     raise PluginError(msg, error_text(error)) from error
-                shown.append(replace(grade, rationale=f"could not be explained: {error_text(error)}"))
+                shown.append(
+                    replace(grade, rationale=f"could not be explained: {error_text(error)}")
+                )
                 self.timed_out += isinstance(error, TimedOut)
             finally:
                 if _forked:

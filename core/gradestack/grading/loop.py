@@ -16,7 +16,15 @@ from gradestack.errors import DataError, GradestackError, PluginError
 from gradestack.grading.merging import LISTED, Merged, Merging, Recorder, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import InputFiles, Separated, separated, shards_of
-from gradestack.grading.selection import Selection, first_ids, joined, last_ones, read_dataset, unanswered, unmatched
+from gradestack.grading.selection import (
+    Selection,
+    first_ids,
+    joined,
+    last_ones,
+    read_dataset,
+    unanswered,
+    unmatched,
+)
 from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import Interruption, limited
@@ -30,7 +38,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase = "grading"
     samples: int = 0
-    """Samples graded so far, those of ranges under way included where the engine works in this process."""
+    """Samples graded so far, those of ranges under way included where the engine works in this
+    process.
+    """
     resumed: int = 0
     """Those of them an earlier attempt had graded."""
     states: dict[str, int] = msgspec.field(default_factory=dict)
@@ -45,7 +55,10 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def _in_notebook() -> ProgressCallback | None:
-    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings; None elsewhere."""
+    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings.
+
+    None elsewhere.
+    """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None
@@ -86,7 +99,9 @@ class ProgressCount:
         states = {str(outcome): merged.states[str(outcome)] for outcome in Outcome}
         share = self._done / self._all
         before = merged.samples if resumed else self.state.resumed
-        self._change(samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before)
+        self._change(
+            samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before
+        )
 
     def phase(self, phase: Phase) -> None:
         """Say that the next phase begins."""
@@ -112,7 +127,9 @@ class Loop:
         seconds: Spent on merging.
     """
 
-    def __init__(self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False
+    ) -> None:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
         self.merging = Merging(plan, strict=strict)
         self.merged = self.merging.merged
@@ -138,7 +155,9 @@ class Loop:
                     if self.merged.interrupted:
                         break
             if not self.merged.interrupted and (absent := self._unanswered(worker)):
-                shard = Shard(ordinal=len(self.shards), input=self.plan.inputs.data[-1], position=_FAR)
+                shard = Shard(
+                    ordinal=len(self.shards), input=self.plan.inputs.data[-1], position=_FAR
+                )
                 self._merge(worker.process(shard, [[each] for each in absent]), None)
         except KeyboardInterrupt:
             self.merged.interrupted = True
@@ -153,7 +172,9 @@ class Loop:
             raise self.nothing()
 
     def open(self) -> Worker:
-        """Plan the shards, take up what an earlier attempt has on record, and return what grades the others."""
+        """Plan the shards, take up what an earlier attempt has on record, and return what grades
+        the others.
+        """
         plan, reader = self.plan, self.plan.reader.component
         for stage in plan.graders:
             if getattr(stage.component, "judgements", None) is not None:
@@ -203,25 +224,36 @@ class Loop:
     def _list_duplicates(self) -> None:
         if not (rows := self.merged.table.repeated()):
             return
-        ids, listed = self.merged.table.keys["id"], rows[: LISTED - len(self.merged.duplicates_listed)]
-        places = self.recorder.places(listed) or [f"task {ids.values[ids.codes[row]]}" for row in listed]
+        ids, listed = (
+            self.merged.table.keys["id"],
+            rows[: LISTED - len(self.merged.duplicates_listed)],
+        )
+        places = self.recorder.places(listed) or [
+            f"task {ids.values[ids.codes[row]]}" for row in listed
+        ]
         if self.plan.duplicates == "error":
             raise repeated(places[0])
         self.merged.duplicates += len(rows)
         self.merged.duplicates_listed += places
 
     def nothing(self) -> DataError:
-        """Return the error of an input in which nothing could be read, or of which nothing is left."""
+        """Return the error of an input in which nothing could be read, or of which
+        nothing is left.
+        """
         plan = self.plan
         names = ", ".join(str(each.path) for each in plan.inputs.data[:3]) or plan.name
         limited = self._worker is not None and self._worker.selection is not None
         first = [f"{_source(each)}: {each['reason']}" for each in self.merged.bad_listed[:1]]
         if limited and not first:
-            tags = [f"sample_tags: {', '.join(sorted(plan.sample_tags))}"] if plan.sample_tags else []
+            tags = (
+                [f"sample_tags: {', '.join(sorted(plan.sample_tags))}"] if plan.sample_tags else []
+            )
             tags += [f"{plan.subset}"] if plan.subset else []
             tags += not_found(plan.subset, self.merged.facets, ())
             return DataError(f"{names}: no sample is left after the suite's limits", *tags)
-        return DataError(f"{names}: no record could be read", *(first or ["the input holds no record"]))
+        return DataError(
+            f"{names}: no record could be read", *(first or ["the input holds no record"])
+        )
 
 
 def _selection(
@@ -234,7 +266,9 @@ def _selection(
     elif plan.max_samples:
 
         def takes(sample: Sample) -> bool:
-            return plan.subset.admits(Fields.of(sample if dataset is None else joined(sample, dataset)))
+            return plan.subset.admits(
+                Fields.of(sample if dataset is None else joined(sample, dataset))
+            )
 
         ids = first_ids(reader, shards, index, plan.max_samples, takes)
     last = last_ones(reader, shards, index) if plan.duplicates == "last" else None
@@ -245,7 +279,10 @@ def _selection(
 
 def repeated(place: str) -> DataError:
     """Return the error of a record that repeats an earlier one."""
-    return DataError(f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or `last`")
+    return DataError(
+        f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or "
+        "`last`"
+    )
 
 
 def _source(entry: dict[str, Any]) -> Source:
@@ -253,6 +290,9 @@ def _source(entry: dict[str, Any]) -> Source:
 
 
 def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generator[ShardResult]:
-    """Yield an engine's results; closed, it ends the engine's work: nobody takes its results any more."""
+    """Yield an engine's results.
+
+    Closed, it ends the engine's work: nobody takes its results any more.
+    """
     if shards:
         yield from engine.map(worker, shards)

@@ -1,7 +1,9 @@
-"""What shards came to, and all of them: columns joined in order, figures of the whole table; the seam to what keeps it.
+"""What shards came to, and all of them: columns joined in order, figures of the whole table.
 
-The seam has two halves: ``Pieces`` travels with the worker and takes what one shard writes; a ``Recorder`` stays with
-the run and takes finished shards, in order.
+The seam to what keeps it.
+
+The seam has two halves: ``Pieces`` travels with the worker and takes what one shard writes; a
+``Recorder`` stays with the run and takes finished shards, in order.
 """
 
 from __future__ import annotations
@@ -33,17 +35,23 @@ class Tally(msgspec.Struct, kw_only=True):
     remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
     ids: dict[str, str] = msgspec.field(default_factory=dict)
-    """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
+    """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the
+    first was.
+    """
     left_out: int = 0
     """Samples that the first tasks, tags or a subset leave out."""
     facets: set[str] = msgspec.field(default_factory=set)
     """Names of facets, only kept where a filter is asked."""
     seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
-    """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
+    """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is
+    joined.
+    """
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
     breaches: dict[str, str] = msgspec.field(default_factory=dict)
-    """What components of others did against their contracts, by whom and which law, and where first."""
+    """What components of others did against their contracts, by whom and which law, and where
+    first.
+    """
     timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds."""
     tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -97,7 +105,10 @@ class Merging:
         before = len(merged.table)
         if result.table:
             merged.table.extend(result.table, result.input)
-        grades, codes = merged.table.grades(self.plan.main), merged.table.verdicts[self.plan.main].codes
+        grades, codes = (
+            merged.table.grades(self.plan.main),
+            merged.table.verdicts[self.plan.main].codes,
+        )
         for code, times in Counter(codes[before:]).items():
             merged.states[str(grades[code].outcome)] += times
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
@@ -112,7 +123,10 @@ class Merging:
             merged.timings[key] = merged.timings.get(key, 0.0) + seconds
 
     def figures(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Any]]:
-        """Return what the metrics make of grades: grader key -> metric key -> figures; a broken one says so."""
+        """Return what the metrics make of grades: grader key -> metric key -> figures.
+
+        A broken one says so.
+        """
         found: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
             name, aggregator = metric.name, metric.stage.component
@@ -125,7 +139,11 @@ class Merging:
                         self._watch(metric)
                 except StepTimedOutError:
                     raise
-                except (Exception, SystemExit, GeneratorExit) as error:  # the other metrics must not be lost with it
+                except (
+                    Exception,
+                    SystemExit,
+                    GeneratorExit,
+                ) as error:  # the other metrics must not be lost with it
                     if self._strict:
                         raise PluginError(f"{metric.label}: {error_text(error)}") from error
                     self.merged.broken[name] = error_text(error)
@@ -135,9 +153,13 @@ class Merging:
         return found
 
     def _watch(self, metric: Metric) -> None:
-        """Note a metric whose figures of the first samples are others when tasks come in another order."""
+        """Note a metric whose figures of the first samples are others when tasks come in another
+        order.
+        """
         first = range(min(WATCHED, len(self.merged.table)))
-        if said := order_flaw(metric.stage.component, self.merged.table, metric.of, metric.name, first):
+        if said := order_flaw(
+            metric.stage.component, self.merged.table, metric.of, metric.name, first
+        ):
             law = f"{metric.label} depends on the order of tasks"
             if self._strict:
                 raise PluginError(law, said)
@@ -163,7 +185,9 @@ class Piece(Protocol):
     """Takes what one shard writes."""
 
     def recorded(self, samples: Sequence[Sample]) -> tuple[Any, Sequence[Sample]]:
-        """Return what ``add_rows`` needs of a block, whose samples graders may change, and what they are to see."""
+        """Return what ``add_rows`` needs of a block, whose samples graders may change, and what
+        they are to see.
+        """
 
     def add_rows(
         self,
@@ -195,10 +219,14 @@ class Pieces(Protocol):
         """Return the piece of a shard."""
 
     def note(self, shard: Shard, position: int, at_work: str = "") -> None:
-        """Keep the position of the record at hand, and who is at work, where it outlives this process."""
+        """Keep the position of the record at hand, and who is at work, where it outlives this
+        process.
+        """
 
     def last_note(self, ordinal: int) -> tuple[int, float, str]:
-        """Return the position noted last (0 without any), how many seconds ago, and the grader's key or the step."""
+        """Return the position noted last (0 without any), how many seconds ago, and the grader's
+        key or the step.
+        """
 
 
 class Recorder(Protocol):
@@ -218,4 +246,7 @@ class Recorder(Protocol):
         """Have everything taken safe."""
 
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return where the samples of some rows were read, in order; nothing where no rows are kept."""
+        """Return where the samples of some rows were read, in order.
+
+        Nothing where no rows are kept.
+        """

@@ -1,4 +1,7 @@
-"""Figures of a table of grades: counts that every run has, estimates with intervals, what else a metric computes."""
+"""Figures of a table of grades.
+
+Counts that every run has, estimates with intervals, what else a metric computes.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,19 @@ from gradestack.table import LABELS, RAN, Numbers, Table, Wanted, distinct
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
-    """Return whether one score passes by the gate's per-sample rule; without a gate, score >= 1.0."""
+    """Return whether one score passes by the gate's per-sample rule.
+
+    Without a gate, score >= 1.0.
+    """
     return score >= 1.0 if gate is None else gate.sample_passes(score)
 
 
 class Count(msgspec.Struct):
     """What is counted of one grader's grades."""
 
-    states: dict[str, int] = msgspec.field(default_factory=lambda: {str(outcome): 0 for outcome in Outcome})
+    states: dict[str, int] = msgspec.field(
+        default_factory=lambda: {str(outcome): 0 for outcome in Outcome}
+    )
     scores: Counter[float] = msgspec.field(default_factory=Counter)
     """Score -> samples that have it."""
     passed: int = 0
@@ -48,7 +56,10 @@ class Count(msgspec.Struct):
 
     @property
     def lost(self) -> int:
-        """Samples the grader applies to and has no score for: failed, missing or unreadable ones."""
+        """Samples the grader applies to and has no score for.
+
+        Failed, missing or unreadable ones.
+        """
         return self.states[Outcome.FAILED] + self.states[Outcome.MISSING] + self.unreadable
 
     def with_unreadable(self, number: int) -> Count:
@@ -60,8 +71,12 @@ class Count(msgspec.Struct):
         """Sum of the scores, exact."""
         return sum((Fraction(score) * times for score, times in self.scores.items()), Fraction(0))
 
-    def add(self, outcome: str, score: float | None, times: int, ran: int, rule: SampleRule | None) -> None:
-        """Count so many alike grades of samples whose recorded runs did not fail (1), or did (0)."""
+    def add(
+        self, outcome: str, score: float | None, times: int, ran: int, rule: SampleRule | None
+    ) -> None:
+        """Count so many alike grades of samples whose recorded runs did not fail (1),
+        or did (0).
+        """
         self.states[outcome] += times
         self.ran += times * ran
         if score is not None:
@@ -74,7 +89,10 @@ class Count(msgspec.Struct):
 def counts_by_model(
     table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None
 ) -> dict[str, Count]:
-    """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
+    """Return what is counted of a grader's grades.
+
+    Of each model, in the order of first samples, empty for none.
+    """
     models, grades = table.keys["model"], table.grades(key)
     found: dict[str, Count] = {}
     for (code, model, ran), times in table.alike(key, rows).items():
@@ -106,9 +124,15 @@ def has_numbers(aggregator: Aggregator) -> bool:
 
 
 def wanted(
-    graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = (), labelled: Container[str] = ()
+    graders: Iterable[str],
+    metrics: Sequence[Metric],
+    facets: Iterable[str] = (),
+    labelled: Container[str] = (),
 ) -> Wanted:
-    """Return what the figures of some metrics need of grades; of ``labelled`` graders their labels in any case."""
+    """Return what the figures of some metrics need of grades.
+
+    Of ``labelled`` graders their labels in any case.
+    """
     read = any(metric.stage.component.reads_labels for metric in metrics)
     parts = {key: dict.fromkeys(LABELS if read or key in labelled else ()) for key in graders}
     numbers, names = {}, dict.fromkeys(facets)
@@ -117,19 +141,34 @@ def wanted(
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
             named = step(f"metric {metric.label}: numbers")(aggregator.numbers)
-            numbers[metric.name] = (metric.of, named if metric.stage.foreign else aggregator.numbers, aggregator.sums)
+            numbers[metric.name] = (
+                metric.of,
+                named if metric.stage.foreign else aggregator.numbers,
+                aggregator.sums,
+            )
         names |= dict.fromkeys(aggregator.facets)
-    return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
+    return Wanted(
+        parts={key: tuple(each) for key, each in parts.items()},
+        numbers=numbers,
+        facets=tuple(names),
+    )
 
 
 def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
-    """Return the keys of graders whose items or reasons figures are made of: their sums alone will not do."""
+    """Return the keys of graders whose items or reasons figures are made of.
+
+    Their sums alone will not do.
+    """
     sums = {stage.key: stage.component.sums for stage in stages}
     found = {key for key, parts in needs.parts.items() if {*parts}.difference(LABELS)}
-    return found | {key for key, _, read in needs.numbers.values() if not read or not read <= sums[key]}
+    return found | {
+        key for key, _, read in needs.numbers.values() if not read or not read <= sums[key]
+    }
 
 
-def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None) -> Grades:
+def grades_of(
+    aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
+) -> Grades:
     """Return one grader's grades with what they add to the sums of the metric of this name."""
     if not has_numbers(aggregator):
         return Grades(table, key, rows)
@@ -145,7 +184,10 @@ SECONDS = 60.0
 
 
 def figures_of(aggregator: Aggregator, grades: Grades, label: str = "a metric") -> dict[str, JSON]:
-    """Return everything a metric makes of grades, as it stands in summary.json; an error where it is not sound."""
+    """Return everything a metric makes of grades, as it stands in summary.json.
+
+    An error where it is not sound.
+    """
     found: dict[str, Any] = {}
     if type(aggregator).estimate is not Aggregator.estimate:
         with step(f"{label}: estimate"), ticking(SECONDS, _too_long):
@@ -155,7 +197,9 @@ def figures_of(aggregator: Aggregator, grades: Grades, label: str = "a metric") 
     json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:
         if "{" not in each.name:
-            _check_declared(each, found, optional=each.optional or (not aggregator.pooled and "models" in found))
+            _check_declared(
+                each, found, optional=each.optional or (not aggregator.pooled and "models" in found)
+            )
     models = found.get("models")
     for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
         if isinstance(of, dict) and not {"ci95", "ci"} & of.keys():  # intervals of upstream
@@ -172,13 +216,26 @@ def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
         place: Any = found
         for name in above:
             place = place.setdefault(name, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict) or "reason" in place:  # one reason for a whole map of figures
+        if (
+            not isinstance(place, dict) or "reason" in place
+        ):  # one reason for a whole map of figures
             continue
-        known = place.setdefault(last, {"reason": declared.undefined if value is None else "no interval is computed"})
+        known = place.setdefault(
+            last, {"reason": declared.undefined if value is None else "no interval is computed"}
+        )
         low, high = declared.bounds
-        if isinstance(known, dict) and "low" in known and value is not None and low <= value <= high:
-            beyond = known.get("method") == "t" and declared.unit == "share"  # scores were no shares
-            known |= {} if beyond else {"low": max(known["low"], low), "high": min(known["high"], high)}
+        if (
+            isinstance(known, dict)
+            and "low" in known
+            and value is not None
+            and low <= value <= high
+        ):
+            beyond = (
+                known.get("method") == "t" and declared.unit == "share"
+            )  # scores were no shares
+            known |= (
+                {} if beyond else {"low": max(known["low"], low), "high": min(known["high"], high)}
+            )
 
 
 def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
@@ -195,9 +252,13 @@ def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 def order_flaw(
     aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
 ) -> str | None:
-    """Return which figure is another when tasks come in another order, by more than a sum's order explains."""
+    """Return which figure is another when tasks come in another order, by more than a sum's order
+    explains.
+    """
     ids, rows = table.keys["id"], range(len(table)) if rows is None else rows
-    other = sorted(rows, key=lambda row: ids.values[ids.codes[row]], reverse=True)  # runs of a task stay in order
+    other = sorted(
+        rows, key=lambda row: ids.values[ids.codes[row]], reverse=True
+    )  # runs of a task stay in order
     try:
         found, there = (
             dict(numbers_in(figures_of(aggregator, grades_of(aggregator, table, key, name, each))))
@@ -207,8 +268,13 @@ def order_flaw(
         return None
     for path, value in found.items():
         beside = there.get(path)
-        if value != beside and (value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)):
-            return f"{'.'.join(path)} of the first {len(rows)} samples is another when tasks come in another order"
+        if value != beside and (
+            value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)
+        ):
+            return (
+                f"{'.'.join(path)} of the first {len(rows)} samples is another when tasks come "
+                "in another order"
+            )
     return None
 
 
@@ -228,7 +294,9 @@ def _check_declared(declared: Figure, found: Any, *, optional: bool) -> None:
             raise ValueError(f"it declares the figure {declared.name!r}, and does not give it")
         found = found[part]
     if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
-        raise ValueError(f"the figure {declared.name} is {found!r:.200}, not a finite number or None")
+        raise ValueError(
+            f"the figure {declared.name} is {found!r:.200}, not a finite number or None"
+        )
 
 
 def _too_long(*_: object) -> None:
@@ -238,18 +306,27 @@ def _too_long(*_: object) -> None:
 def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
     for name, value in more.items():
         held = found.get(name)
-        if isinstance(held, dict) and isinstance(value, Mapping) and value.keys() != {"reason"}:  # no ends beside it
+        if (
+            isinstance(held, dict) and isinstance(value, Mapping) and value.keys() != {"reason"}
+        ):  # no ends beside it
             _lay_over(held, value)
         else:
             found[name] = value
 
 
 def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
-    """Return the figures of a metric's sums with their intervals; of several models ``models`` has those of each."""
+    """Return the figures of a metric's sums with their intervals.
+
+    Of several models ``models`` has those of each.
+    """
     estimates = Estimates(aggregator, grades)
     several = len(estimates.models) > 1
     found = estimates.of() if aggregator.pooled or not several else {}
-    models = {model: each for model in estimates.models if (each := estimates.of(model))} if several else {}
+    models = (
+        {model: each for model in estimates.models if (each := estimates.of(model))}
+        if several
+        else {}
+    )
     if models:
         found["models"] = models
     return found
@@ -268,9 +345,14 @@ class Estimates:
             self._every = every
             return
         several = len(by_model) > 1
-        known = {model: known_of(aggregator, grades.of_model(model) if several else grades) for model in by_model}
+        known = {
+            model: known_of(aggregator, grades.of_model(model) if several else grades)
+            for model in by_model
+        }
         self._cells = {
-            model: _counted((of_task(aggregator, task, known[model]), times) for task, times in each.items())
+            model: _counted(
+                (of_task(aggregator, task, known[model]), times) for task, times in each.items()
+            )
             for model, each in by_model.items()
         }
         if several:
@@ -288,7 +370,11 @@ class Estimates:
 
     def of(self, model: str | None = None) -> dict[str, Any]:
         """Return the figures over all models, or of one, with their intervals."""
-        cells = {cell: times for cell, times in (self._every if model is None else self._cells[model]).items() if cell}
+        cells = {
+            cell: times
+            for cell, times in (self._every if model is None else self._cells[model]).items()
+            if cell
+        }
         whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()))
         tasks = [(dict(cell), times) for cell, times in cells.items()]
         found: dict[str, Any] = {}
@@ -296,9 +382,13 @@ class Estimates:
             found |= {"n": sum(int(numbers[_COUNT]) * times for numbers, times in tasks)}
             found |= {"clusters": sum(cells.values())}
         for path, value in whole.items():
-            declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
+            declared = next(
+                (each for each in self.aggregator.figures if each.covers(".".join(path))), None
+            )
             if declared is None:
-                raise ValueError(f"estimate() gave {'.'.join(path)!r}, which is not among its figures")
+                raise ValueError(
+                    f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
+                )
             _put(found, path, value)
             _put(found, _beside(declared, path), self._interval(declared, path, value, tasks, left))
         return found
@@ -325,7 +415,12 @@ class Estimates:
         clusters = sum(times for _, times in pairs)
         found: Estimate = estimate(value, pairs, clusters)
         low, high = declared.bounds
-        options = {"least": low, "most": high, "amount": declared.amount, "share": declared.unit == "share"}
+        options = {
+            "least": low,
+            "most": high,
+            "amount": declared.amount,
+            "share": declared.unit == "share",
+        }
         return {**interval(found, n, confidence=self.confidence, **options)}  # type: ignore[arg-type]
 
 
@@ -338,12 +433,17 @@ def _needed(aggregator: Aggregator) -> set[str] | None:
 
 
 def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
-    """Return what a metric's ``of_task`` finds in the sums of a task of a model: what is 0, and what it asked for."""
+    """Return what a metric's ``of_task`` finds in the sums of a task of a model.
+
+    What is 0, and what it asked for.
+    """
     return {**dict.fromkeys(grades.names, 0), **_mapping("whole()", aggregator.whole(grades))}
 
 
 def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples and of what is ``known_of`` its model."""
+    """Return what a task adds, made of the sums of its samples and of what is ``known_of`` its
+    model.
+    """
     if type(aggregator).of_task is Aggregator.of_task:
         return numbers
     sums = {**known, **dict(numbers)}
@@ -351,7 +451,11 @@ def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> Tas
     made: Mapping[str, Any] | None = aggregator.of_task(sums)
     if made is None:
         return ()
-    return tuple(sorted([(_COUNT, samples), *[pair for pair in _mapping("of_task()", made).items() if pair[1]]]))
+    return tuple(
+        sorted(
+            [(_COUNT, samples), *[pair for pair in _mapping("of_task()", made).items() if pair[1]]]
+        )
+    )
 
 
 def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
@@ -371,14 +475,23 @@ def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
 def leave_one_out(
     aggregator: Aggregator, cells: Sequence[TaskNumbers], times: Sequence[int]
 ) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
-    """Return the estimates of all tasks, and those without one of each cell: what so many tasks add."""
+    """Return the estimates of all tasks, and those without one of each cell.
+
+    What so many tasks add.
+    """
     parameters = inspect.signature(aggregator.estimate).parameters.values()
     names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
     vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
-    totals = [total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
-    whole = dict(_flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True))))))
+    totals = (
+        [total(column, times) for column in zip(*vectors, strict=True)]
+        if vectors
+        else [0] * len(names)
+    )
+    whole = dict(
+        _flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True)))))
+    )
     if sum(times) < 2:
         return whole, [{} for _ in vectors]
     rest = (dict(zip(names, map(sub, totals, vector), strict=True)) for vector in vectors)
@@ -390,10 +503,14 @@ def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, 
         path = (*above, name)
         if isinstance(value, Mapping):
             yield from _flat(value, path)
-        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
+        elif value is None or (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        ):
             yield path, value
         else:
-            raise ValueError(f"the figure {'.'.join(path)} is {value!r}, not a finite number or None")
+            raise ValueError(
+                f"the figure {'.'.join(path)} is {value!r}, not a finite number or None"
+            )
 
 
 def _beside(declared: Figure, path: Path) -> Path:

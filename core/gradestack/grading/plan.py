@@ -23,14 +23,22 @@ class Success(msgspec.Struct, frozen=True):
     rule: SampleRule | None = None
     """A letta-evals gate's rule for one score; None: the grader's own verdict, else the score."""
     better: Direction = "higher"
-    """Which scores are better: without rule and verdict 1 and more is a success, or 0 and less; of neither none is."""
+    """Which scores are better: without rule and verdict 1 and more is a success, or 0 and less.
+
+    Of neither none is.
+    """
 
     def passed(self, grade: Grade) -> bool | None:
-        """Return whether a sample with this grade of the outcome grader is a success; None when it was not graded."""
+        """Return whether a sample with this grade of the outcome grader is a success.
+
+        None when it was not graded.
+        """
         return None if grade.score is None else self.verdict(grade.score, grade.passed)
 
     def verdict(self, score: float, own: bool | None) -> bool | None:
-        """Return whether a score is a success, given the grader's own verdict on it, if it has one."""
+        """Return whether a score is a success, given the grader's own verdict on it, if
+        it has one.
+        """
         if self.rule is not None:
             return self.rule.sample_passes(score)
         if own is not None or self.better == "neither":
@@ -40,7 +48,10 @@ class Success(msgspec.Struct, frozen=True):
 
 Duplicates = Literal["keep", "last", "error"]
 TO_COMPARE = "to compare: --"
-"""In a kind of remark on expectations that no grader reads: before the options with which one would."""
+"""In a kind of remark on expectations that no grader reads.
+
+Before the options with which one would.
+"""
 _OURS = frozenset({"gradestack", "gradestack_plugins"})
 
 
@@ -76,28 +87,52 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
     grades_empty: bool = False
-    """Whether it grades an empty text, where a text is expected; else that is a failed grade in ``documented``."""
+    """Whether it grades an empty text, where a text is expected.
+
+    Else that is a failed grade in ``documented``.
+    """
     foreign: bool = False
-    """Whether its code is not ours: then it is watched, and its scores have to lie within its bounds."""
+    """Whether its code is not ours.
+
+    Then it is watched, and its scores have to lie within its bounds.
+    """
 
     def __post_init__(self) -> None:
         """See whose code it is, and which profile, and have errors name the lines of others'."""
         if (own := getattr(self.component, "profile", None)) in get_args(Profile):
             msgspec.structs.force_setattr(self, "profile", own)
-        foreign = is_foreign(self.component) or (self.extractor is not None and self.extractor.foreign)
+        foreign = is_foreign(self.component) or (
+            self.extractor is not None and self.extractor.foreign
+        )
         msgspec.structs.force_setattr(self, "foreign", foreign)
-        code = (getattr(self.component, "function", None), type(self.component))  # that of `tool` is a name
-        AUTHORED.update({str(getattr(each, "__module__", None)).partition(".")[0] for each in code} - _OURS - {"None"})
+        code = (
+            getattr(self.component, "function", None),
+            type(self.component),
+        )  # that of `tool` is a name
+        AUTHORED.update(
+            {str(getattr(each, "__module__", None)).partition(".")[0] for each in code}
+            - _OURS
+            - {"None"}
+        )
 
     def shares(self, inputs: Inputs) -> list[tuple[Stage, Inputs]]:
-        """Return a reader with its inputs; one of several formats as those of each, with their own."""
+        """Return a reader with its inputs.
+
+        One of several formats as those of each, with their own.
+        """
         if not self.parts:
             return [(self, inputs)]
-        return [(part, own) for part, (_, own) in zip(self.parts, self.component.parts(inputs), strict=True)]
+        return [
+            (part, own)
+            for part, (_, own) in zip(self.parts, self.component.parts(inputs), strict=True)
+        ]
 
     @property
     def combines(self) -> tuple[str, ...]:
-        """Keys of the graders whose grades it combines; none where that raises, as it will where it grades."""
+        """Keys of the graders whose grades it combines.
+
+        None where that raises, as it will where it grades.
+        """
         try:
             return tuple(self.component.combines)
         except Exception:  # noqa: BLE001 - of a grader of others
@@ -116,7 +151,10 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def named_graders(exporter: Exporter, graders: Iterable[Stage]) -> dict[str, Stage]:
-    """Return graders as an exporter names them: by component, the first of each, or by key if it takes any reader."""
+    """Return graders as an exporter names them.
+
+    By component, the first of each, or by key if it takes any reader.
+    """
     named: dict[str, Stage] = {}
     for stage in graders:
         named.setdefault(stage.name if exporter.reader else stage.key, stage)
@@ -144,7 +182,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All that grading needs to know."""
 
     files: object = None
-    """The user's own code. First, so that it is loaded before what is of its classes is unpickled."""
+    """The user's own code.
+
+    First, so that it is loaded before what is of its classes is unpickled.
+    """
     name: str
     inputs: Inputs
     reader: Stage
@@ -170,7 +211,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     table: bool = True
     """Whether the grades become columns; a caller who takes them one by one wants none."""
     unused: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Kind of expectation (``calls``, ``text``, ``label``) that no grader compares -> the one that would."""
+    """Kind of expectation (``calls``, ``text``, ``label``) that no grader compares -> the one that
+    would.
+    """
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
 

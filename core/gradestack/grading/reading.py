@@ -1,7 +1,7 @@
 """A reader's shards and records; what it raises becomes an error that names it.
 
-Of several inputs, one id may stand for other tasks in each: a first pass over them finds these ids, and their samples
-are read with the input's name before them.
+Of several inputs, one id may stand for other tasks in each: a first pass over them finds these ids,
+and their samples are read with the input's name before them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class FileState(NamedTuple):
 
 def files_below(path: Path) -> Iterator[Path]:
     """Yield a file itself, or the files below a directory, sorted."""
-    yield from [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    yield from (
+        [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    )
 
 
 def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, bytes]:
@@ -54,7 +56,9 @@ def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, 
 
 
 class InputFiles:
-    """The files of a run's inputs as they are when it begins, and which of them have grown since."""
+    """The files of a run's inputs as they are when it begins, and which of them have
+    grown since.
+    """
 
     def __init__(self, inputs: Inputs) -> None:
         given = [*inputs.data, *([inputs.dataset] if inputs.dataset is not None else [])]
@@ -64,12 +68,19 @@ class InputFiles:
         self._ends = {each.path: ends_of(each.path) for each in given if each.path in self.states}
 
     def check(self, shards: Sequence[Shard], only: Path | None = None) -> None:
-        """Refuse inputs of which a file has changed since; ``shards`` are what is read of them, ``only`` one file."""
+        """Refuse inputs of which a file has changed since.
+
+        ``shards`` are what is read of them, ``only`` one file.
+        """
         for path, before in self.states.items():
             if only not in (None, path):
                 continue
             given = self._inputs[path]
-            shown = given.shown if path == given.path else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+            shown = (
+                given.shown
+                if path == given.path
+                else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+            )
             try:
                 now = FileState.of(path.stat())
             except FileNotFoundError:  # no other one: who has not read it all will say so
@@ -80,7 +91,9 @@ class InputFiles:
             if now.identity != before.identity:
                 what = "was replaced by another file while it was read"
             elif now.size < before.size:
-                what = f"was cut short while it was read: it held {before.size} bytes, now {now.size}"
+                what = (
+                    f"was cut short while it was read: it held {before.size} bytes, now {now.size}"
+                )
             elif now.size > before.size and self._appended(path, shards):
                 many = f"{now.size - before.size:,} bytes were appended"
                 self.grown[path] = f"{shown}: {many} while it was read and are not graded"
@@ -89,7 +102,11 @@ class InputFiles:
 
     def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
         size = self.states[path].size
-        ended = [shard.end is not None and shard.end <= size for shard in shards if shard.input.path == path]
+        ended = [
+            shard.end is not None and shard.end <= size
+            for shard in shards
+            if shard.input.path == path
+        ]
         return bool(ended) and all(ended) and ends_of(path, 0, size) == self._ends.get(path)
 
 
@@ -98,7 +115,9 @@ WATCHED = 256
 
 
 def watched_of(shard: Shard) -> int:
-    """Return how many samples of a shard are watched: of each half as many as of the one before, and one at least.
+    """Return how many samples of a shard are watched.
+
+    Of each half as many as of the one before, and one at least.
 
     So the first ``WATCHED`` of the run are, whatever engine works on its shards and in which order.
     """
@@ -120,7 +139,9 @@ def wrong_types(record: Sample | BadRecord) -> str | None:
 
 
 class Separated(msgspec.Struct, frozen=True):
-    """A reader's index, and what stands in place of ids that stand for other tasks in other inputs."""
+    """A reader's index, and what stands in place of ids that stand for other tasks in
+    other inputs.
+    """
 
     index: Any
     ids: Mapping[tuple[str, str], str]
@@ -147,9 +168,15 @@ class Mixed(Reader):
     names: tuple[frozenset[str], ...]
 
     def __attrs_post_init__(self) -> None:
-        """Be what they are together: fields that any fills, a common stack and habit, else those of own data."""
+        """Be what they are together.
+
+        Fields that any fills, a common stack and habit, else those of own data.
+        """
         stacks = {each.stack for each in self.readers}
-        habits = {"keep" if getattr(each, "ids", None) is not None else each.duplicates for each in self.readers}
+        habits = {
+            "keep" if getattr(each, "ids", None) is not None else each.duplicates
+            for each in self.readers
+        }
         vars(self).update(
             provides=frozenset().union(*(each.provides for each in self.readers)),
             stack=stacks.pop() if len(stacks) == 1 else "auto",
@@ -163,7 +190,10 @@ class Mixed(Reader):
         """Yield each reader with its own of the inputs, in their order."""
         for reader, names in zip(self.readers, self.names, strict=True):
             data = tuple(each for each in inputs.data if each.name in names)
-            yield reader, Inputs(data=data, dataset=inputs.dataset if reader.takes_dataset else None)
+            yield (
+                reader,
+                Inputs(data=data, dataset=inputs.dataset if reader.takes_dataset else None),
+            )
 
     @override
     def index(self, inputs: Inputs) -> Any:
@@ -187,7 +217,11 @@ class Mixed(Reader):
     def part(self, shard: Shard, index: Any) -> tuple[Reader, Shard, Any]:
         """Return the reader of a shard, the shard as that one made it, and its index."""
         part, ordinal, extra = cast("Any", shard.extra)
-        return self.readers[part], msgspec.structs.replace(shard, ordinal=ordinal, extra=extra), index[part]
+        return (
+            self.readers[part],
+            msgspec.structs.replace(shard, ordinal=ordinal, extra=extra),
+            index[part],
+        )
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -204,28 +238,46 @@ def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
 def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: Any) -> Any:
     """Return an index, as ``Separated`` where an id stands for several tasks.
 
-    An id stands for one task where its questions and expectations are the same in all inputs, as far as they are known.
-    Questions that differ between the runs of one input, as those of simulated users do, say nothing. With a dataset, an
-    id stands for its row.
+    An id stands for one task where its questions and expectations are the same in all inputs, as
+    far as they are known. Questions that differ between the runs of one input, as those of
+    simulated users do, say nothing. With a dataset, an id stands for its row.
     """
     kinds = _tasks(reader, shards, index) if len(inputs.data) > 1 and inputs.dataset is None else {}
     if not kinds:
         return index
-    ids = {(name, task): f"{names[0]}:{task}" for task in kinds for names in kinds[task] for name in names}
+    ids = {
+        (name, task): f"{names[0]}:{task}"
+        for task in kinds
+        for names in kinds[task]
+        for name in names
+    }
     names = {name for name, _ in ids}
     shown = ", ".join(each.shown for each in inputs.data if each.name in names)
     stands, first = "id stands" if len(kinds) == 1 else "ids stand", next(iter(kinds))
-    note = f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: tasks of their own"
-    return Separated(index, ids, f"{note}, the first: {' and '.join(f'{each[0]}:{first}' for each in kinds[first])}")
+    note = (
+        f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: "
+        "tasks of their own"
+    )
+    return Separated(
+        index,
+        ids,
+        f"{note}, the first: {' and '.join(f'{each[0]}:{first}' for each in kinds[first])}",
+    )
 
 
 def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, list[list[str]]]:
-    found: dict[str, list[tuple[Any, ...]]] = {}  # an id's inputs, each with what _task says of it there
+    found: dict[
+        str, list[tuple[Any, ...]]
+    ] = {}  # an id's inputs, each with what _task says of it there
     for shard in shards:
         name = shard.input.name
         with suppress(GradestackError, OSError):  # grading will say so
             for sample in records_of(reader, shard, index):
-                if isinstance(sample, Sample) and sample.cluster is None and sample.status is not Status.MISSING:
+                if (
+                    isinstance(sample, Sample)
+                    and sample.cluster is None
+                    and sample.status is not Status.MISSING
+                ):
                     known = found.setdefault(sample.id, [])
                     before = known.pop()[1:] if known and known[-1][0] == name else (None, None)
                     known.append((name, *map(_common, before, _task(sample, reader))))
@@ -253,16 +305,22 @@ def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
         text: Any = msgspec.json.encode(wanted, order="deterministic")
     except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON
         text = repr(wanted)
-    return None if words is None else hash(tuple(words)), None if wanted == Expectation() else hash(text)
+    return None if words is None else hash(tuple(words)), None if wanted == Expectation() else hash(
+        text
+    )
 
 
 def _check(block: Sequence[Any], reader: Reader, watched: int) -> None:
     for kind in set(map(type, block)):
         if not issubclass(kind, Sample | BadRecord):
-            raise PluginError(f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord")
+            raise PluginError(
+                f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord"
+            )
     for record in block[:watched]:
         if flaw := wrong_types(record):
-            raise PluginError(f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}")
+            raise PluginError(
+                f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}"
+            )
 
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
@@ -284,11 +342,19 @@ def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}") from error
+        raise PluginError(
+            f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}"
+        ) from error
 
 
-def _renamed(record: Sample | BadRecord, name: str, ids: Mapping[tuple[str, str], str]) -> Sample | BadRecord:
-    if isinstance(record, BadRecord) or record.cluster is not None or (found := ids.get((name, record.id))) is None:
+def _renamed(
+    record: Sample | BadRecord, name: str, ids: Mapping[tuple[str, str], str]
+) -> Sample | BadRecord:
+    if (
+        isinstance(record, BadRecord)
+        or record.cluster is not None
+        or (found := ids.get((name, record.id))) is None
+    ):
         return record
     return replace(record, id=found, source=record.source and replace(record.source, id=None))
 

@@ -40,7 +40,15 @@ class Fields(NamedTuple):
     @classmethod
     def of(cls, sample: Sample) -> Fields:
         """Return those of a sample."""
-        recorded = (sample.id, sample.model, sample.run, sample.cluster, str(sample.status), sample.ended, sample.input)
+        recorded = (
+            sample.id,
+            sample.model,
+            sample.run,
+            sample.cluster,
+            str(sample.status),
+            sample.ended,
+            sample.input,
+        )
         return cls(*recorded, sample.source.file if sample.source else None, sample.facets)
 
 
@@ -101,19 +109,36 @@ def left_out_text(subset: Subset, taken: int, left_out: int) -> str:
 
 def subset_entry(subset: Subset, taken: int, left_out: int) -> dict[str, Any]:
     """Return the same for a run's header and summary."""
-    said = {"filter": subset.filter, "tasks": len(subset.tasks or ()), "limit": subset.limit, "tags": subset.tags}
-    return {**{name: each for name, each in said.items() if each}, "taken": taken, "left_out": left_out}
+    said = {
+        "filter": subset.filter,
+        "tasks": len(subset.tasks or ()),
+        "limit": subset.limit,
+        "tags": subset.tags,
+    }
+    return {
+        **{name: each for name, each in said.items() if each},
+        "taken": taken,
+        "left_out": left_out,
+    }
 
 
 def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[str]:
     """Return which tasks of a list, and which facets of a filter, no sample has, in sentences."""
-    if subset.tasks is not None and not subset.filter and (absent := [*dict.fromkeys(subset.tasks).keys() - {*ids}]):
+    if (
+        subset.tasks is not None
+        and not subset.filter
+        and (absent := [*dict.fromkeys(subset.tasks).keys() - {*ids}])
+    ):
         many = f"{len(absent):,} of {counted(len(subset.tasks), 'listed task')}"
         return [f"{many} without a sample, the first: {min(absent)}"]
     facets = expression(subset.filter).facets if subset.filter else ()
     there = sorted(known)
     named = f"; there are: {', '.join(there[:20])}" if there else "; there are no facets"
-    return [f"no sample has the facet {each!r}{suggest(each, there) or named}" for each in facets if each not in there]
+    return [
+        f"no sample has the facet {each!r}{suggest(each, there) or named}"
+        for each in facets
+        if each not in there
+    ]
 
 
 def tasks_of(path: Path) -> tuple[str, ...]:
@@ -135,12 +160,20 @@ def expression(text: str) -> Expression:
     """Return what an expression says; nothing of it is run, and it knows no calls."""
     try:
         if len(text) > 4_000:
-            raise ConfigError("filter: longer than 4,000 characters; list the ids in a file (tasks)")
+            raise ConfigError(
+                "filter: longer than 4,000 characters; list the ids in a file (tasks)"
+            )
         facets = set[str]()
-        return Expression(_value(ast.parse(text.strip(), mode="eval").body, text, facets), frozenset(facets))
+        return Expression(
+            _value(ast.parse(text.strip(), mode="eval").body, text, facets), frozenset(facets)
+        )
     except (SyntaxError, ValueError) as error:
         hint = "; use and, or, not, ==, !=, <, <=, >, >=, in" if set("&|=!") & set(text) else ""
-        at = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
+        at = (
+            f" at character {error.offset}"
+            if isinstance(error, SyntaxError) and error.offset
+            else ""
+        )
         raise ConfigError(f"filter {text!r}: cannot be read{at}{hint}") from error
     except (RecursionError, MemoryError) as error:
         raise ConfigError(f"filter: nested too deeply: {text[:60]!r}") from error
@@ -159,7 +192,10 @@ def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
             values = [inner(each) for each in parts]
             return lambda of: [value(of) for value in values]
         case ast.BoolOp(op=joint, values=parts):
-            values, quantor = [inner(each) for each in parts], all if isinstance(joint, ast.And) else any
+            values, quantor = (
+                [inner(each) for each in parts],
+                all if isinstance(joint, ast.And) else any,
+            )
             return lambda of: quantor(value(of) for value in values)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             value = inner(operand)
@@ -181,13 +217,18 @@ def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
         known = f"fields are {', '.join(Fields._fields[:-1])} and facet.NAME; texts stand in quotes"
         raise ConfigError(f"filter {text!r}: no field is called {node.id!r}{near}; {known}")
     said = ast.get_source_segment(text.strip(), node) or type(node).__name__
-    raise ConfigError(f"filter {text!r}: {said!r} is no part of a filter, which compares fields with texts and numbers")
+    raise ConfigError(
+        f"filter {text!r}: {said!r} is no part of a filter, which compares fields with texts and "
+        "numbers"
+    )
 
 
 def _comparison(node: ast.Compare, inner: Callable[[ast.expr], Value]) -> Value:
     values = [inner(each) for each in (node.left, *node.comparators)]
     for kind, right in zip(node.ops, node.comparators, strict=True):
-        single = isinstance(right, ast.UnaryOp) or not isinstance(getattr(right, "value", ""), str | ast.expr)
+        single = isinstance(right, ast.UnaryOp) or not isinstance(
+            getattr(right, "value", ""), str | ast.expr
+        )
         if isinstance(kind, ast.In | ast.NotIn) and (single or getattr(right, "id", "") in _WORDS):
             raise ConfigError(f"filter: 'in' looks in a text or a list, got {ast.unparse(right)}")
     steps = [*zip(values, node.ops, values[1:], strict=False)]
@@ -195,7 +236,10 @@ def _comparison(node: ast.Compare, inner: Callable[[ast.expr], Value]) -> Value:
 
 
 def _holds(kind: ast.cmpop, left: Any, right: Any) -> bool:
-    """Return whether two values compare so: numbers and texts of the same digits are equal, as ids are."""
+    """Return whether two values compare so.
+
+    Numbers and texts of the same digits are equal, as ids are.
+    """
     match kind:
         case ast.Eq() | ast.Is():
             return _same(left, right)
@@ -215,4 +259,6 @@ def _holds(kind: ast.cmpop, left: Any, right: Any) -> bool:
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
-    return bool(left == right) or (isinstance(left, str) != isinstance(right, str) and str(left) == str(right))
+    return bool(left == right) or (
+        isinstance(left, str) != isinstance(right, str) and str(left) == str(right)
+    )

@@ -1,6 +1,7 @@
 """One shard, anywhere: samples in; a row each, columns of the table, native chunks and counts out.
 
-A worker is picklable, so that any engine can run it anywhere. Nothing here keeps a sample, none crosses processes.
+A worker is picklable, so that any engine can run it anywhere. Nothing here keeps a sample, none
+crosses processes.
 """
 
 from __future__ import annotations
@@ -49,24 +50,37 @@ class Worker:
     """Dataset rows by id, to be joined."""
     selection: Selection | None = None
     noting: bool = False
-    """Note the position of every record before it is graded, so that the one that kills the process can be named."""
+    """Note the position of every record before it is graded, so that the one that kills the process
+    can be named.
+    """
     poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
-    """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""
+    """(shard, position) of records that end a process, and how they do.
+
+    Reported as failed, not graded.
+    """
     spared: Mapping[tuple[int, int], Mapping[str, Fault]] = attrs.field(factory=dict)
     """The same where a grader ends it, by grader key: the others grade the record."""
     progress: Callable[[int], None] | None = attrs.field(default=None, eq=False)
-    """Called with the number of samples done since the last call; dropped when the worker is pickled."""
+    """Called with the number of samples done since the last call.
+
+    Dropped when the worker is pickled.
+    """
 
     def watched(self) -> Worker:
         """Return this worker, noting how far it got."""
         return attrs.evolve(self, noting=True)
 
     def last_note(self, shard: Shard) -> tuple[int, float, str]:
-        """Return the record a watched worker was at when its process died, for how many seconds, and in which step."""
+        """Return the record a watched worker was at when its process died, for how many seconds,
+        and in which step.
+        """
         return self.pieces.last_note(shard.ordinal)
 
     def isolated(self, ordinal: int, position: int, fault: Fault) -> Worker:
-        """Return this worker, leaving one record of one shard ungraded; by the grader alone that was at work on it."""
+        """Return this worker, leaving one record of one shard ungraded.
+
+        By the grader alone that was at work on it.
+        """
         place = (ordinal, position)
         graders = {stage.key: stage for stage in self.plan.graders}
         stage, known = graders.get(self.pieces.last_note(ordinal)[2]), self.spared.get(place, {})
@@ -118,19 +132,26 @@ class Worker:
 
 
 class ShardGrader:
-    """One shard being graded, in small blocks: its piece, counts and columns. Use it as a context manager.
+    """One shard being graded, in small blocks: its piece, counts and columns.
 
-    A block is graded grader by grader. It starts with one sample and grows while blocks take little time, so that slow
-    graders are not far from being interrupted. What is interrupted keeps the samples every grader has judged; counting
-    them and writing their rows is not interrupted.
+    Use it as a context manager.
+
+    A block is graded grader by grader. It starts with one sample and grows while blocks take little
+    time, so that slow graders are not far from being interrupted. What is interrupted keeps the
+    samples every grader has judged; counting them and writing their rows is not interrupted.
 
     Attributes:
         position: How many samples of the shard were met, left out ones included.
-        torn: Whether a block is being counted, or was not counted to its end: rows and figures do not agree.
+        torn: Whether a block is being counted, or was not counted to its end: rows and figures do
+            not agree.
     """
 
     def __init__(
-        self, worker: Worker, shard: Shard, result: ShardResult, interruption: Interruption | None = None
+        self,
+        worker: Worker,
+        shard: Shard,
+        result: ShardResult,
+        interruption: Interruption | None = None,
     ) -> None:
         begin_grading()
         self.worker, self.shard, self.result = worker, shard, result
@@ -143,11 +164,15 @@ class ShardGrader:
         self._rows, self._strict = worker.pieces.rows, worker.strict
         self._broken = partial(_broken, result, worker.strict)
         keys = [stage.key for stage in plan.graders]
-        needs = wanted(keys, plan.metrics, plan.facets, {stage.key for stage in plan.graders if stage.foreign})
+        needs = wanted(
+            keys, plan.metrics, plan.facets, {stage.key for stage in plan.graders if stage.foreign}
+        )
         self._itemized = itemized(plan.graders, needs)
         explain = keys if self._rows or plan.exporters else self._itemized
         watched = _ALL if worker.strict else watched_of(shard)
-        self._graders = Graders(plan.graders, explain, needs.parts, watched=watched, strict=worker.strict)
+        self._graders = Graders(
+            plan.graders, explain, needs.parts, watched=watched, strict=worker.strict
+        )
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = worker.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -179,7 +204,12 @@ class ShardGrader:
 
     def take(self, records: list[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""
-        if self._usual and not self._strict and not self.worker.noting and BadRecord not in map(type, records):
+        if (
+            self._usual
+            and not self._strict
+            and not self.worker.noting
+            and BadRecord not in map(type, records)
+        ):
             self.position += len(records)
             self._pending += records  # type: ignore[arg-type]
         else:
@@ -201,8 +231,15 @@ class ShardGrader:
             self.grade()
             self._bad(record)
             return
-        if self._strict and record.status is Status.FAILED and record.error and record.error.category == "data":
-            raise DataError(f"{record.source or record.id}: {record.error.message or record.error.code}")
+        if (
+            self._strict
+            and record.status is Status.FAILED
+            and record.error
+            and record.error.category == "data"
+        ):
+            raise DataError(
+                f"{record.source or record.id}: {record.error.message or record.error.code}"
+            )
         place = (self.shard.ordinal, self.position)
         self.position += 1
         if (fault := self.worker.poison.get(place)) is not None:
@@ -249,7 +286,9 @@ class ShardGrader:
     def grade(self) -> None:
         """Grade and count the samples taken since the last block."""
         pending, self._pending, done = self._pending, [], 0
-        while done < len(pending) and not (self._interruption.requested and len(pending) - done > self._size):
+        while done < len(pending) and not (
+            self._interruption.requested and len(pending) - done > self._size
+        ):
             block = pending[done : done + self._size]
             done += len(block)
             self._grade(block)
@@ -279,7 +318,9 @@ class ShardGrader:
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
-                    self._columns.add(block, given, [RAN[sample.status] for sample in block], graded.verdicts)
+                    self._columns.add(
+                        block, given, [RAN[sample.status] for sample in block], graded.verdicts
+                    )
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     self._export(sample, {key: grades[number] for key, grades in explained.items()})
@@ -290,10 +331,21 @@ class ShardGrader:
                     result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
             for kind, grader in self._plan.unused.items():
                 lost = [each for each in block if getattr(each.expected, kind) is not None]
-                if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
-                    what = f"expected {kind}: read by no grader of this run, in no figure; {TO_COMPARE}grader {grader}"
-                    result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
-            for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not _MISSING]:
+                if lost := [
+                    each for each in lost if kind != "label" or each.expected.text is None
+                ]:  # one word is both
+                    what = (
+                        f"expected {kind}: read by no grader of this run, in no figure; "
+                        f"{TO_COMPARE}grader {grader}"
+                    )
+                    result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += (
+                        len(lost)
+                    )
+            for each in [
+                sample
+                for sample in block
+                if sample.id.isdecimal() and sample.status is not _MISSING
+            ]:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
@@ -327,8 +379,13 @@ class ShardGrader:
 
 
 def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) -> None:
-    """Note what raised; no method, which would keep a shard and all that is noted of it in a circle."""
-    if isinstance(error, StepTimedOutError) and "/" in what:  # a metric: without its figures there is no result
+    """Note what raised.
+
+    No method, which would keep a shard and all that is noted of it in a circle.
+    """
+    if (
+        isinstance(error, StepTimedOutError) and "/" in what
+    ):  # a metric: without its figures there is no result
         raise error
     if strict:
         raise PluginError(f"{what} raised {error_text(error)}") from error

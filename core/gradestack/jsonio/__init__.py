@@ -1,4 +1,7 @@
-"""Files of others: JSON as the standard library reads it, lines, lists and records of any size; rows of CSV."""
+"""Files of others: JSON as the standard library reads it, lines, lists and records of any size.
+
+Rows of CSV.
+"""
 
 from gradestack.jsonio.files import SHARD_BYTES as SHARD_BYTES
 from gradestack.jsonio.files import Line as Line

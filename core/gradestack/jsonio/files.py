@@ -41,13 +41,17 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
     """Return a file opened for reading, as ``path.open("rb")`` does.
 
     Raises:
-        OSError: It cannot be opened, or is no regular file: a FIFO, a device, a socket, a directory.
+        OSError: It cannot be opened, or is no regular file: a FIFO, a device, a socket, a
+            directory.
     """
     return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
 
 
 def read_regular(path: Path) -> bytes:
-    """Return what a file holds; of one above ``limits.record_bytes`` what ``loads`` refuses with the reason."""
+    """Return what a file holds.
+
+    Of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
+    """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         return TooLong(b"", size) if exceeds_limit(size) else file.read()
@@ -62,23 +66,39 @@ _PACKED = {
     b"\x04\x22\x4d\x18": "lz4",
     b"PK\x03\x04": "zip",
 }
-_BINARY = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"SQLite format 3\x00": "SQLite", b"\x89HDF": "HDF5", b"%PDF": "PDF"}
+_BINARY = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "Arrow",
+    b"SQLite format 3\x00": "SQLite",
+    b"\x89HDF": "HDF5",
+    b"%PDF": "PDF",
+}
 
 
 def encoding_problem(head: bytes) -> str | None:
-    """Return what a file is by its beginning if not UTF-8 text, with what to do about it; else None."""
+    """Return what a file is by its beginning if not UTF-8 text, with what to do about it.
+
+    Else None.
+    """
     for first, name in _PACKED.items():
         if head.startswith(first):
-            advice = "an inspect .eval: run `inspect log dump`" if name == "zip" else "unpack it first"
+            advice = (
+                "an inspect .eval: run `inspect log dump`" if name == "zip" else "unpack it first"
+            )
             return f"is a {name} archive, which is not supported; {advice}"
     for first, name in _BINARY.items():
         if head.startswith(first):
             return f"is a {name} file; write its records as JSON Lines first"
     encoding = json.detect_encoding(head[:_LOOKED_AT])
-    stray = encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2  # a NUL among text of one byte each
+    stray = (
+        encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2
+    )  # a NUL among text of one byte each
     if not encoding.startswith("utf-8") and head.strip(b"\x00") and not stray:
         name = encoding.upper()
-        return f"is {name} text, and only UTF-8 is read: convert it first, `iconv -f {name} -t UTF-8 FILE`"
+        return (
+            f"is {name} text, and only UTF-8 is read: convert it first, `iconv -f {name} -t "
+            "UTF-8 FILE`"
+        )
     return None
 
 
@@ -90,11 +110,15 @@ def require_text(path: Path, file: BinaryIO) -> None:
         raise DataError(f"{path}: {problem}")
 
 
-SHARD_BYTES = 8 * 1024 * 1024  # size of a shard. Fixed, so that results never depend on the number of workers.
+SHARD_BYTES = (
+    8 * 1024 * 1024
+)  # size of a shard. Fixed, so that results never depend on the number of workers.
 
 _MARK = b"\xef\xbb\xbf"
 _LONG = 1 << 18  # bytes of a line that is not held here while somebody works on it
-_BLOCK = 96 * 1024  # bytes of lines worked on together: they and what is made of them fit into a core's second cache
+_BLOCK = (
+    96 * 1024
+)  # bytes of lines worked on together: they and what is made of them fit into a core's second cache
 _PIECE = 256 * 1024  # bytes read at once
 
 
@@ -106,7 +130,8 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int, int]]:
-    """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about ``size`` bytes.
+    """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about
+    ``size`` bytes.
 
     An empty file yields nothing.
 
@@ -121,7 +146,9 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
             while left and (piece := file.read(min(left, _PIECE))):
                 left -= len(piece)
                 last = piece[-1:]
-                lines += len(io.BytesIO(piece).readlines()) - (last != b"\n")  # count() looks at byte after byte
+                lines += len(io.BytesIO(piece).readlines()) - (
+                    last != b"\n"
+                )  # count() looks at byte after byte
             if last != b"\n":
                 lines += _skip(file)
             end = file.tell()
@@ -140,10 +167,11 @@ def _skip(file: IO[bytes]) -> bool:
 
 
 def whole_line(file: IO[bytes]) -> bytes:
-    """Return the next line, b"" at the end of the file, what ``loads`` refuses for one above the limit.
+    """Return the next line, b"" at the end of the file, what ``loads`` refuses for one above the
+    limit.
 
-    Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into: so
-    the end of a long line is looked for first.
+    Pieces put together would take its size twice, and leave holes that what is made of it may or
+    may not fit into: so the end of a long line is looked for first.
     """
     data = file.readline(_LONG)
     if len(data) == _LONG and data[-1:] != b"\n":
@@ -161,11 +189,12 @@ def whole_line(file: IO[bytes]) -> bytes:
 def line_blocks(
     path: Path, start: int = 0, end: int | None = None, first_line: int = 1
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of a line.
+    """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of
+    a line.
 
-    Lines may come with their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order mark is removed.
-    Lines added to the file behind the range are not looked at. In place of a line above ``limits.record_bytes`` there
-    is one that ``loads`` refuses with the reason.
+    Lines may come with their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order
+    mark is removed. Lines added to the file behind the range are not looked at. In place of a line
+    above ``limits.record_bytes`` there is one that ``loads`` refuses with the reason.
 
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
@@ -194,12 +223,17 @@ def line_blocks(
             if number == 1:
                 lines[0] = lines[0].removeprefix(_MARK)
             count = len(lines)
-            del data, rest  # which may be long, and are not needed while somebody works on the lines
+            del (
+                data,
+                rest,
+            )  # which may be long, and are not needed while somebody works on the lines
             yield number, lines
             number += count
 
 
-def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:
+def iter_lines(
+    path: Path, start: int = 0, end: int | None = None, first_line: int = 1
+) -> Iterator[Line]:
     """Yield the non-blank lines of a range; see ``line_blocks``."""
     for number, lines in line_blocks(path, start, end, first_line):
         lines.reverse()

@@ -1,7 +1,7 @@
 """Where in a record something stands: a key, or a JSONPath (RFC 9535) below it.
 
-Names and indexes are walked here. The rest of a path, from its first wildcard, slice or filter on, is a query of
-python-jsonpath, which takes some ten times as long.
+Names and indexes are walked here. The rest of a path, from its first wildcard, slice or filter on,
+is a query of python-jsonpath, which takes some ten times as long.
 """
 
 from __future__ import annotations
@@ -20,13 +20,20 @@ from gradestack.jsonio.values import JsonProblem, loads
 _STEP: Final = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
-_QUERY: Final = re.compile(r"[*:?,\\\s]|\.\.|[^\x00-\x7f]")  # what the rest of a path has that only a query can follow
-_EXAMPLES: Final = "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
+_QUERY: Final = re.compile(
+    r"[*:?,\\\s]|\.\.|[^\x00-\x7f]"
+)  # what the rest of a path has that only a query can follow
+_EXAMPLES: Final = (
+    "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
+)
 _LONGEST: Final = 200  # characters of a path that a message shows
 
 
 class Query:
-    """The rest of a path (or a ValueError, if it is none) that may lead to several places; ``place``: all of it."""
+    """The rest of a path (or a ValueError, if it is none) that may lead to several places.
+
+    ``place``: all of it.
+    """
 
     def __init__(self, path: str, place: str) -> None:
         self._place = place[:_LONGEST]
@@ -34,7 +41,9 @@ class Query:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
             what = "wildcards, slices and filters are followed by python-jsonpath"
-            raise ValueError(f"{place[:_LONGEST]!r}: {what}: pip install python-jsonpath (extra 'paths')") from error
+            raise ValueError(
+                f"{place[:_LONGEST]!r}: {what}: pip install python-jsonpath (extra 'paths')"
+            ) from error
         try:
             self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
         except (library.JSONPathError, RecursionError) as error:
@@ -42,7 +51,10 @@ class Query:
             raise ValueError(_refusal(place, f"is no JSONPath: {said}")) from error
 
     def found(self, value: Any) -> list[Any]:
-        """Return what stands at the places it leads to; a ValueError where it cannot be followed, or not in time."""
+        """Return what stands at the places it leads to.
+
+        A ValueError where it cannot be followed, or not in time.
+        """
         now, graded = IN_FORCE.get(), get_ident() in UNDER_WAY
         try:
             with time_limit(now.limits.seconds_per_grade), under_way([]):
@@ -54,7 +66,9 @@ class Query:
             raise ValueError(f"the path {self._place!r} {error}") from error
         except RecursionError:
             raise
-        except Exception as error:  # of the library: a filter that cannot be applied to what is there
+        except (
+            Exception
+        ) as error:  # of the library: a filter that cannot be applied to what is there
             raise ValueError(f"the path {self._place!r} cannot be followed: {error}") from error
 
 
@@ -63,7 +77,9 @@ Steps: TypeAlias = tuple[str | int | Query, ...]
 
 @lru_cache(maxsize=256)
 def path_steps(place: str) -> Steps:
-    """Return what leads to a place: of a key itself, of a path (``$.log.calls[0]``) names, indexes, and one query.
+    """Return what leads to a place.
+
+    Of a key itself, of a path (``$.log.calls[0]``) names, indexes, and one query.
 
     Raises:
         ValueError: It begins with ``$`` and is no path.
@@ -73,14 +89,18 @@ def path_steps(place: str) -> Steps:
     found: list[str | int | Query] = []
     at = 1
     while at < len(place) and (step := _STEP.match(place, at)):
-        name = next((step[group] for group in ("name", "single", "double") if step[group] is not None), None)
+        name = next(
+            (step[group] for group in ("name", "single", "double") if step[group] is not None), None
+        )
         found.append(int(step["index"]) if name is None else name)
         at = step.end()
     rest = place[at:]
     if _QUERY.search(rest):
         found.append(Query(f"${rest}", place))
     elif rest and found:
-        raise ValueError(_refusal(place, f"is no path: {rest[:_LONGEST]!r} is neither a name nor an index"))
+        raise ValueError(
+            _refusal(place, f"is no path: {rest[:_LONGEST]!r} is neither a name nor an index")
+        )
     if not found or isinstance(found[0], int):
         raise ValueError(_refusal(place, "is no path into a record"))
     return tuple(found)
@@ -95,12 +115,16 @@ def pointer_to(*steps: Any) -> str:
     text = ""
     for step in steps:
         word = step if isinstance(step, str) else str(step)
-        text += f"/{word.replace('~', '~0').replace('/', '~1') if '~' in word or '/' in word else word}"
+        text += (
+            f"/{word.replace('~', '~0').replace('/', '~1') if '~' in word or '/' in word else word}"
+        )
     return text
 
 
 def path_value(record: Any, steps: Steps) -> Any:
-    """Return what stands at the end of a path, None where there is nothing; of a query the list of what it found.
+    """Return what stands at the end of a path, None where there is nothing.
+
+    Of a query the list of what it found.
 
     A text on the way that holds JSON is decoded.
 

@@ -1,8 +1,11 @@
-"""Records of a file, whether it is JSON Lines or holds one JSON list: one at a time, and ranges of them.
+"""Records of a file, whether it is JSON Lines or holds one JSON list.
 
-Why no event parser (ijson and the like) for lists: its C backend turns a lone surrogate into "?" without a word and
-refuses NaN, Infinity and integers over 64 bits, all of which ``json`` reads and recorded runs contain. msgspec finds
-where a value ends without building anything, in what it refuses the brackets are counted; each value is decoded alone.
+One at a time, and ranges of them.
+
+Why no event parser (ijson and the like) for lists: its C backend turns a lone surrogate into "?"
+without a word and refuses NaN, Infinity and integers over 64 bits, all of which ``json`` reads and
+recorded runs contain. msgspec finds where a value ends without building anything, in what it
+refuses the brackets are counted; each value is decoded alone.
 """
 
 from __future__ import annotations
@@ -35,7 +38,10 @@ _space = re.compile(rb"[ \t\n\r]*")
 _BRACKETS = {b"[", b"{"}
 _skim = msgspec.json.Decoder(msgspec.Raw).decode
 _TRAILING = "JSON is malformed: trailing characters (byte "
-"""What msgspec says about text behind a value; the byte is the first one behind that is not white space, from 1."""
+"""What msgspec says about text behind a value.
+
+The byte is the first one behind that is not white space, from 1.
+"""
 _TOO_LONG = -1
 _TRUNCATED = "Input data was truncated"
 
@@ -54,13 +60,18 @@ class Range(msgspec.Struct, frozen=True):
     """Some elements of a list, in bytes of its file."""
 
     start: int = 0  # the first byte behind a comma between two elements, or of the file
-    end: int | None = None  # the first byte behind the comma that ends the range; None means the end of the file
+    end: int | None = (
+        None  # the first byte behind the comma that ends the range; None means the end of the file
+    )
     first_line: int = 1  # line number (one-based) of the first byte
     first_row: int = 0  # ordinal (zero-based) of the first element
 
 
 def _for_msgspec(text: bytes) -> bytes:
-    """Return JSON with what only Python reads replaced, lone surrogates too; all brackets and quotes stay in place."""
+    """Return JSON with what only Python reads replaced, lone surrogates too.
+
+    All brackets and quotes stay in place.
+    """
     text = text.replace(b"NaN", b"0.0").replace(b"Infinity", b"0.000000")
     return text.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
 
@@ -130,11 +141,15 @@ class Walk:
         return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
 
     def end(self) -> int | None:
-        """Return the place behind the value here; None of what has no brackets and is no JSON, or is cut off.
+        """Return the place behind the value here.
+
+        None of what has no brackets and is no JSON, or is cut off.
 
         Of one above ``limits.record_bytes`` no more is read: -1.
         """
-        while (len(self.text) - self.at < _LONGEST_TOKEN or _number.fullmatch(self.text, self.at)) and self.more():
+        while (
+            len(self.text) - self.at < _LONGEST_TOKEN or _number.fullmatch(self.text, self.at)
+        ) and self.more():
             pass
         while True:
             truncated = True
@@ -170,7 +185,10 @@ class Walk:
         return None
 
     def _pass_over(self) -> bool:
-        """Move past a long value by its quotes and brackets alone; False where it has none, or is cut off."""
+        """Move past a long value by its quotes and brackets alone.
+
+        False where it has none, or is cut off.
+        """
         if self.text[self.at : self.at + 1] not in _BRACKETS:
             return False
         depth, quoted = 0, False
@@ -187,7 +205,11 @@ class Walk:
                     return True
             else:
                 self.at = len(self.text)
-            if len(self.text) - self.at < _LONGEST_TOKEN and not self.more() and self.at == len(self.text):
+            if (
+                len(self.text) - self.at < _LONGEST_TOKEN
+                and not self.more()
+                and self.at == len(self.text)
+            ):
                 return False
 
     def skip(self) -> bool:
@@ -225,13 +247,17 @@ def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:
 
 
 def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Element]:
-    """Yield elements up to a place, from behind a list's opening bracket or in front of an element on."""
+    """Yield elements up to a place, from behind a list's opening bracket or in front of an element
+    on.
+    """
     if walk.peek() == b"]":
         yield from _trailing(walk, row)
         return
     while walk.place < end:
         if not walk.peek():
-            yield Element(row, walk.line, problem="the list is cut off here: no closing ']'", fatal=True)
+            yield Element(
+                row, walk.line, problem="the list is cut off here: no closing ']'", fatal=True
+            )
             return
         line = walk.line
         value, problem, passed = walk.value()
@@ -248,7 +274,9 @@ def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Eleme
             return
         if char != b",":
             what = f"expected ',' or ']' between elements, found {walk.describe()}"
-            yield Element(row, walk.line, problem=what if char else "the list is cut off here", fatal=True)
+            yield Element(
+                row, walk.line, problem=what if char else "the list is cut off here", fatal=True
+            )
             return
         walk.at += 1
 
@@ -260,11 +288,12 @@ def _trailing(walk: Walk, row: int) -> Iterator[Element]:
 
 
 def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
-    """Yield the elements of a JSON list in a file, or of one of its ranges, one at a time, without loading the file.
+    """Yield the elements of a JSON list in a file, or of one of its ranges, one at a time, without
+    loading the file.
 
-    An element that cannot be read is yielded with its problem, and reading goes on behind its closing bracket. When the
-    place of the next element cannot be known (the file is cut off, a bracket is missing) the last element yielded is
-    ``fatal``.
+    An element that cannot be read is yielded with its problem, and reading goes on behind its
+    closing bracket. When the place of the next element cannot be known (the file is cut off, a
+    bracket is missing) the last element yielded is ``fatal``.
 
     Args:
         path: The file.
@@ -284,11 +313,14 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
 
 
 def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) -> Iterator[Range]:
-    """Yield ranges of whole elements, each of about ``size`` bytes; a file of at most that size, or its part, is one.
+    """Yield ranges of whole elements, each of about ``size`` bytes.
 
-    A list is cut only in front of an object or a list, and only where all elements before are objects or lists whose
-    brackets are closed, with one comma between two of them: there, a reader of the whole file would go on as well,
-    whatever it thinks of the values. Behind anything else, and where there is no list, the rest is one range.
+    A file of at most that size, or its part, is one.
+
+    A list is cut only in front of an object or a list, and only where all elements before are
+    objects or lists whose brackets are closed, with one comma between two of them: there, a reader
+    of the whole file would go on as well, whatever it thinks of the values. Behind anything else,
+    and where there is no list, the rest is one range.
     """
     begin = part or Range()
     with path.open("rb") as file:
@@ -302,7 +334,10 @@ def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) 
 
 
 def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
-    """Yield the ranges of a list behind the first, with open ends; stop at its closing bracket or what is broken."""
+    """Yield the ranges of a list behind the first, with open ends.
+
+    Stop at its closing bracket or what is broken.
+    """
     row, brackets = begin.first_row, True
     while (first := walk.peek()) and walk.skip():
         row += 1
@@ -321,10 +356,16 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     start: int
     end: int | None
-    """One past its last byte, or white space behind it; None: it could not be walked over, and the rest is unknown."""
+    """One past its last byte, or white space behind it.
+
+    None: it could not be walked over, and the rest is unknown.
+    """
     line: int  # line number (one-based) of its first byte
     ranges: tuple[Range, ...] | None = None
-    """Of a list, its elements in ranges for ``iter_list``, none of an empty one; None of what is no list."""
+    """Of a list, its elements in ranges for ``iter_list``, none of an empty one.
+
+    None of what is no list.
+    """
 
     def read(self, path: Path) -> bytes:
         """Return the text of its value; what ``loads`` refuses for one above the limit."""
@@ -334,8 +375,11 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
             return TooLong(file.read(1), size) if exceeds_limit(size) else file.read(size)
 
 
-def iter_members(path: Path, size: int = SHARD_BYTES, part: Range | None = None) -> Iterator[Member]:
-    """Yield the members of the object in a file, or at a part's start, up to the first that cannot be walked over.
+def iter_members(
+    path: Path, size: int = SHARD_BYTES, part: Range | None = None
+) -> Iterator[Member]:
+    """Yield the members of the object in a file, or at a part's start, up to the first that cannot
+    be walked over.
 
     Args:
         path: The file.
@@ -351,7 +395,9 @@ def iter_members(path: Path, size: int = SHARD_BYTES, part: Range | None = None)
             opening, start, line = walk.peek(), walk.place, walk.line
             ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None
             whole = walk.skip() if ranges is None else not ranges or ranges[-1].end is not None
-            yield Member(key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges)
+            yield Member(
+                key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges
+            )
             more = whole and walk.passes(b",")
 
 
@@ -378,7 +424,10 @@ def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
 _FAR = 16 * 1024 * 1024  # what is read of a file whose first records are long: conversations are
 
 Layout = Literal["lines", "list", "either"]
-"""How records lie in a file: one per line, in one JSON list, or in whichever of both the file begins as."""
+"""How records lie in a file.
+
+One per line, in one JSON list, or in whichever of both the file begins as.
+"""
 
 
 def _holds_list(path: Path, layout: Layout) -> bool:
@@ -402,9 +451,14 @@ def record_ranges(path: Path, layout: Layout = "either") -> Iterator[Range]:
 
 
 def iter_records(
-    path: Path, part: Range | None = None, layout: Layout = "either", decode: Callable[[bytes], Any] = loads
+    path: Path,
+    part: Range | None = None,
+    layout: Layout = "either",
+    decode: Callable[[bytes], Any] = loads,
 ) -> Iterator[Element]:
-    """Yield the records of a file, or of one of its ranges; one that cannot be decoded is yielded with its problem.
+    """Yield the records of a file, or of one of its ranges.
+
+    One that cannot be decoded is yielded with its problem.
 
     Args:
         path: The file.
@@ -439,10 +493,12 @@ def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Elemen
 def first_records(
     head: bytes, count: int, layout: Layout = "either", *, more: bool = False
 ) -> Iterator[tuple[Element, bytes]]:
-    """Yield the first records at the beginning of a file, each with its text, or with that of the list it stands in.
+    """Yield the first records at the beginning of a file, each with its text, or with that of the
+    list it stands in.
 
-    Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not blank. Where there is
-    more of the file, a record that does not end within the beginning is said to be too long.
+    Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not
+    blank. Where there is more of the file, a record that does not end within the beginning is said
+    to be too long.
     """
     text = head.removeprefix(BOM_UTF8).lstrip()
     listed = text.startswith(b"[")
@@ -466,7 +522,9 @@ def first_records(
 
 
 def whole_lines(text: bytes) -> tuple[bytes, bytes]:
-    """Return the lines at the beginning of a longer file that end within it, and the beginning of one that does not."""
+    """Return the lines at the beginning of a longer file that end within it, and the beginning of
+    one that does not.
+    """
     whole, _, cut = text.rpartition(b"\n")
     return whole, cut
 
@@ -475,7 +533,9 @@ class Head(bytes):
     """The beginning of a file, which many readers look at."""
 
     far: Iterator[tuple[Element, bytes]] | None = None
-    """The first records far into the file, which are decoded once for all readers, as far as one asks for them."""
+    """The first records far into the file, which are decoded once for all readers, as far as one
+    asks for them.
+    """
 
 
 def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, bytes]]:
@@ -494,7 +554,8 @@ def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, 
 _LARGEST_CELL = 2**31 - 1
 _CSV = {
     "unexpected end": 'has a quote (") that is never closed',
-    "expected after": 'has text behind a closing quote ("); inside a quoted cell, quotes are doubled',
+    "expected after": 'has text behind a closing quote ("); inside a quoted cell, quotes are '
+    "doubled",
 }
 
 
@@ -507,17 +568,25 @@ class CsvProblem(ValueError):
 
 
 def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of CSV, blank ones too, each with the line it begins on; ``form`` is as ``csv.reader`` has it.
+    """Yield the rows of CSV, blank ones too, each with the line it begins on.
 
-    Unless ``strict``, quotes that do not match are guessed at, and may merge rows. CsvProblem: a row cannot be read.
+    ``form`` is as ``csv.reader`` has it.
+
+    Unless ``strict``, quotes that do not match are guessed at, and may merge rows. CsvProblem: a
+    row cannot be read.
     """
     rows = csv.reader(lines, **{"strict": True, **form})
     while True:
-        line, usual = rows.line_num + 1, csv.field_size_limit(_LARGEST_CELL)  # others in the process go by theirs
+        line, usual = (
+            rows.line_num + 1,
+            csv.field_size_limit(_LARGEST_CELL),
+        )  # others in the process go by theirs
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            why = next((what for said, what in _CSV.items() if said in str(error)), f"is no CSV: {error}")
+            why = next(
+                (what for said, what in _CSV.items() if said in str(error)), f"is no CSV: {error}"
+            )
             raise CsvProblem(why, line) from error
         finally:
             csv.field_size_limit(usual)

@@ -1,8 +1,10 @@
-"""JSON values in and out, read as the standard library of Python 3.11 reads them, whatever Python this is.
+"""JSON values in and out, read as the standard library of Python 3.11 reads them, whatever Python
+this is.
 
-Python 3.11 counts each level of a list or an object that is read as it counts a function that is called, and has one
-limit for both. Later ones count functions alone and read thousands of levels, how many depends on the version and from
-3.14 on on the size of the stack. What was read here would then be refused there, so the levels are counted again.
+Python 3.11 counts each level of a list or an object that is read as it counts a function that is
+called, and has one limit for both. Later ones count functions alone and read thousands of levels,
+how many depends on the version and from 3.14 on on the size of the stack. What was read here would
+then be refused there, so the levels are counted again.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ import msgspec
 from gradestack.interpreter import IN_FORCE
 
 TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-MARKS = rf'{TEXT}|["\[\]{{}}]'  # a whole string, or a bracket; a lone quote opens a string that has not ended yet
+# a whole string, or a bracket; a lone quote opens a string that has not ended yet
+MARKS = rf'{TEXT}|["\[\]{{}}]'
 _COUNTED = sys.version_info < (3, 12)  # whether the interpreter counts levels itself
 _ALWAYS = 500  # levels that fit wherever records are read
 _space = re.compile(r"[ \t\n\r]*")
@@ -35,7 +38,9 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> None:
-    """Check that JSON is not nested more deeply than there is room for; what follows a broken string is not looked at.
+    """Check that JSON is not nested more deeply than there is room for.
+
+    What follows a broken string is not looked at.
 
     Args:
         text: Holds the JSON.
@@ -55,9 +60,15 @@ def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> No
     if opening <= _ALWAYS or opening <= (room := _room()):
         return
     part = text[start:end]
-    bare = _texts.sub("", part).encode(errors="replace") if isinstance(part, str) else _texts_in_bytes.sub(b"", part)
+    bare = (
+        _texts.sub("", part).encode(errors="replace")
+        if isinstance(part, str)
+        else _texts_in_bytes.sub(b"", part)
+    )
     depth = 0
-    for bracket in bare.partition(b'"')[0].translate(None, _NO_BRACKETS):  # behind a text that does not end is text
+    for bracket in bare.partition(b'"')[0].translate(
+        None, _NO_BRACKETS
+    ):  # behind a text that does not end is text
         depth += 1 if bracket in b"[{" else -1
         if depth > room:
             raise RecursionError("nested too deeply")
@@ -83,10 +94,16 @@ def standard_loads(text: str | bytes) -> Any:
     except json.JSONDecodeError as error:
         if not _COUNTED:
             check_depth(error.doc, 0, error.pos)
-        if error.msg.startswith("Illegal trailing comma"):  # as 3.13 says it, 3.11 of what stands behind the comma
+        if error.msg.startswith(
+            "Illegal trailing comma"
+        ):  # as 3.13 says it, 3.11 of what stands behind the comma
             behind = _space.match(error.doc, error.pos + 1)
             of_object = error.msg.endswith("object")
-            msg = "Expecting property name enclosed in double quotes" if of_object else "Expecting value"
+            msg = (
+                "Expecting property name enclosed in double quotes"
+                if of_object
+                else "Expecting value"
+            )
             error = json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
         raise error from None
     if not _COUNTED:
@@ -99,7 +116,10 @@ class JsonProblem(ValueError):
 
 
 class TooLong(bytes):
-    """In place of text that is longer than the limit: its first byte, and what makes it no JSON for anybody."""
+    """In place of text that is longer than the limit.
+
+    Its first byte, and what makes it no JSON for anybody.
+    """
 
     size: int
 
@@ -122,7 +142,10 @@ def exceeds_limit(size: int) -> bool:
 
 def too_long(size: int) -> str:
     """Return what is said of a record of so many bytes."""
-    return f"{size:,} bytes long, more than {IN_FORCE.get().limits.record_bytes:,} (limits.record_bytes)"
+    return (
+        f"{size:,} bytes long, more than {IN_FORCE.get().limits.record_bytes:,} "
+        "(limits.record_bytes)"
+    )
 
 
 _decode = msgspec.json.Decoder().decode
@@ -132,8 +155,8 @@ _LONG = 1 << 18
 def loads(text: str | bytes) -> Any:
     """Return the value ``json.loads`` returns.
 
-    msgspec decodes what it can: it accepts less (no NaN, no lone surrogates, no number beyond a float), and what
-    it accepts has the same value. Everything else is the standard library's.
+    msgspec decodes what it can: it accepts less (no NaN, no lone surrogates, no number beyond a
+    float), and what it accepts has the same value. Everything else is the standard library's.
 
     Raises:
         JsonProblem: Not JSON, not UTF-8, or nested too deeply for the interpreter.
@@ -151,17 +174,24 @@ def loads(text: str | bytes) -> Any:
     try:
         return standard_loads(text)
     except json.JSONDecodeError as error:
-        raise JsonProblem(f"not JSON: {error.msg.removesuffix(' starting at')} at character {error.pos}") from error
+        raise JsonProblem(
+            f"not JSON: {error.msg.removesuffix(' starting at')} at character {error.pos}"
+        ) from error
     except UnicodeDecodeError as error:
         raise JsonProblem(f"not UTF-8: byte {error.start} cannot be decoded") from error
     except RecursionError as error:
         raise JsonProblem("nested too deeply") from error
     except ValueError as error:  # integers over the interpreter's digit limit
-        raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
+        raise JsonProblem(
+            f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read"
+        ) from error
 
 
 def loads_long(text: bytes) -> Any:
-    """Return what ``loads`` returns; of a long text with less memory: equal long texts in it are one object."""
+    """Return what ``loads`` returns.
+
+    Of a long text with less memory: equal long texts in it are one object.
+    """
     if len(text) > _LONG:
         with contextlib.suppress(ValueError, RecursionError):  # the other way decides
             return _shared(text, [])
@@ -184,7 +214,10 @@ def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
 
 
 def check_utf8(data: bytes) -> None:
-    """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise."""
+    """Check that bytes are UTF-8.
+
+    What is skipped while decoding, or kept raw, is not looked at otherwise.
+    """
     if data.isascii():
         return
     if len(data) <= _LONG:
@@ -217,26 +250,39 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
-    """Return a value as JSON data: objects become mappings without their absent fields, enums their values."""
+    """Return a value as JSON data.
+
+    Objects become mappings without their absent fields, enums their values.
+    """
     kind = type(value)
     if kind in _AS_IS:
         return value
     if isinstance(value, Mapping):
         data = {}
-        for key, item in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+        for (
+            key,
+            item,
+        ) in value.items():  # a comprehension is a call more before Python 3.12: half the levels
             data[str(key)] = json_data(item, other)
         return data
     if isinstance(value, list | tuple):
         items = []
         for item in value:
-            items.append(json_data(item, other))  # noqa: PERF401 - likewise
+            items.append(json_data(item, other))
         return items
     if isinstance(value, enum.Enum):
         return json_data(value.value, other)
     if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name), default) for name, default in _defaults(type(value)).items())
+        fields = (
+            (name, getattr(value, name), default)
+            for name, default in _defaults(type(value)).items()
+        )
         given = (each for each in fields if each[1] is not msgspec.UNSET and each[1] is not each[2])
-        return {name: json_data(item, other) for name, item, to in given if type(item) is not type(to) or item != to}
+        return {
+            name: json_data(item, other)
+            for name, item, to in given
+            if type(item) is not type(to) or item != to
+        }
     if attrs.has(kind):
         held = ((name, getattr(value, name)) for name in attrs.fields_dict(kind))
         return {name: json_data(item, other) for name, item in held if item is not msgspec.UNSET}
@@ -245,16 +291,19 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
     return other(value)
 
 
-_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_sorted = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+).encode
 _compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def dumps(value: Any, *, indent: int | None = None) -> str:
-    """Return strict JSON with sorted keys, the form of every file gradestack writes in its own name.
+    """Return strict JSON with sorted keys, the form of every file gradestack writes in its own
+    name.
 
-    Numbers are written as Python writes them. NaN and infinities, which JSON lacks, become the texts ``"NaN"``,
-    ``"Infinity"`` and ``"-Infinity"``. Non-ASCII text is kept, except in a value holding lone surrogates, which UTF-8
-    cannot carry: that one is escaped.
+    Numbers are written as Python writes them. NaN and infinities, which JSON lacks, become the
+    texts ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. Non-ASCII text is kept, except in a value
+    holding lone surrogates, which UTF-8 cannot carry: that one is escaped.
     """
     try:
         text = _sorted(value)
@@ -285,7 +334,11 @@ _LISTS, _NUMBERS = (list, tuple), (int, float)
 def as_map(value: Any) -> Mapping[str, Any]:
     """Return a mapping as it is, an empty one for anything else."""
     # asking for a mapping alone takes long
-    return value if isinstance(value, dict) or (value is not None and isinstance(value, Mapping)) else {}
+    return (
+        value
+        if isinstance(value, dict) or (value is not None and isinstance(value, Mapping))
+        else {}
+    )
 
 
 def as_list(value: Any) -> Sequence[Any]:

@@ -1,6 +1,9 @@
-"""The contract of graders whose verdict is a model's: what to ask, and what to make of replies. Neither opens a socket.
+"""The contract of graders whose verdict is a model's: what to ask, and what to make of replies.
 
-`gradestack judge` sends the requests whose replies are not on record; `run` and `grade` read the record alone.
+Neither opens a socket.
+
+`gradestack judge` sends the requests whose replies are not on record; `run` and `grade` read the
+record alone.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ _FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": 
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a model: all of it, and nothing of who answers at which address or in which form."""
+    """What is asked of a model.
+
+    All of it, and nothing of who answers at which address or in which form.
+    """
 
     model: str
     messages: tuple[Mapping[str, str], ...]
@@ -62,21 +68,29 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(body.get("seed"), int):
             body["seed"] += vote
         if mode == "json_schema":
-            body["response_format"] = {"type": mode, mode: {"name": "verdict", "strict": True, "schema": self.schema}}
+            body["response_format"] = {
+                "type": mode,
+                mode: {"name": "verdict", "strict": True, "schema": self.schema},
+            }
         elif mode == "json_object":
             body["response_format"] = {"type": mode}
         return body
 
     @property
     def most_tokens(self) -> tuple[int, int]:
-        """How many tokens it may take, in and out (0: no limit); one for three bytes is more than any has."""
+        """How many tokens it may take, in and out (0: no limit).
+
+        One for three bytes is more than any has.
+        """
         size = sum(len(each["content"].encode(errors="replace")) for each in self.messages)
         longest: Any = self.params.get("max_tokens") or 0
         return -(-size // 3), longest
 
 
 def visible(text: str) -> str:
-    """Return a text whose hidden characters are written by their number, in braces after a backslash and ``u``."""
+    """Return a text whose hidden characters are written by their number, in braces after a
+    backslash and ``u``.
+    """
     if text.isascii() and "\x7f" not in text:  # JSON escapes the others
         return text
     return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
@@ -85,17 +99,22 @@ def visible(text: str) -> str:
 def fault_of(code: str) -> Fault:
     """Return why there is no verdict, by the code of the reply."""
     known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
-    return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
+    return Fault(
+        category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}")
+    )
 
 
 def marked(asked: str, data: str) -> tuple[str, str]:
-    """Return a nonce, which no data can hold as it is their hash, and data between marks with it."""
+    """Return a nonce, which no data can hold as it is their hash, and data between
+    marks with it.
+    """
     nonce = hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
     return nonce, f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
 def reply_text(reply: Reply | None, profile: Profile = "documented") -> tuple[str, str | None]:
-    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole.
+    """Return what a reply says, without the fence it may stand in, or the code of why it says
+    nothing whole.
 
     ``upstream`` takes what is there as it is.
     """
@@ -112,7 +131,12 @@ def reply_text(reply: Reply | None, profile: Profile = "documented") -> tuple[st
 
 def schema_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of an object with all of these properties and no other."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 _Price = Annotated[float, Meta(ge=0, le=1e9)]
@@ -120,7 +144,10 @@ _Number = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=10
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a grader's file would have its requests sent; counts only as far as the command line confirms it."""
+    """Where a grader's file would have its requests sent.
+
+    Counts only as far as the command line confirms it.
+    """
 
     base_url: str | None = None
     api_key_env: str | None = None
@@ -130,14 +157,23 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if re.search(r"//[^/?#]*@|[?#]", self.base_url or ""):
-            raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
+            raise ValueError(
+                "base_url: a key is never written to a file; name the variable: --api-key-env NAME"
+            )
         names = (self.api_key_env or "_", *self.headers_env.values())
         if not all(name.isascii() and name.isidentifier() for name in names):
-            raise ValueError("api_key_env and headers_env name variables: letters, digits and _, never a key itself")
+            raise ValueError(
+                "api_key_env and headers_env name variables: letters, digits and _, never a key "
+                "itself"
+            )
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return what tokens cost, in US dollars; 0 without a price."""
-        return (tokens_in * self.price["input"] + tokens_out * self.price["output"]) / 1e6 if self.price else 0.0
+        return (
+            (tokens_in * self.price["input"] + tokens_out * self.price["output"]) / 1e6
+            if self.price
+            else 0.0
+        )
 
 
 class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,13 +193,25 @@ class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True
         names = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort")
         params = {name: value for name in names if (value := getattr(self, name)) is not None}
         messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
-        return Request(model=self.model, messages=messages, schema=schema, params=params, identity=self.identity)
+        return Request(
+            model=self.model,
+            messages=messages,
+            schema=schema,
+            params=params,
+            identity=self.identity,
+        )
 
 
 def _named(of: Judged, _: Any, path: Path | None) -> None:
     if path is None and not isinstance(of, PartlyJudged):
-        what = "`judgements` is missing: the file in which `gradestack judge` keeps what a model says; "
-        raise ValueError(f"{what}to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`")
+        what = (
+            "`judgements` is missing: the file in which `gradestack judge` keeps what a model "
+            "says; "
+        )
+        raise ValueError(
+            f"{what}to use a grade that the recording holds, write `kind: recorded` with `metric: "
+            "KEY`"
+        )
 
 
 @attrs.frozen(kw_only=True, slots=False)  # beside other bases that have options
@@ -180,7 +228,10 @@ class Judged(Grader):
 
     @abc.abstractmethod
     def requests(self, sample: Sample) -> Sequence[Request]:
-        """Return what to ask about a sample; the same request again is another vote. None where it does not apply."""
+        """Return what to ask about a sample; the same request again is another vote.
+
+        None where it does not apply.
+        """
 
     @abc.abstractmethod
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
@@ -204,12 +255,16 @@ class Judged(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        return self.verdict(sample, self.journal.replies([each.key for each in self.requests(sample)]))
+        return self.verdict(
+            sample, self.journal.replies([each.key for each in self.requests(sample)])
+        )
 
 
 def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
     try:
-        msgspec.convert(msgspec.to_builtins(judge), JudgeModel)  # suites know types, not their limits
+        msgspec.convert(
+            msgspec.to_builtins(judge), JudgeModel
+        )  # suites know types, not their limits
     except msgspec.ValidationError as error:
         raise ValueError(f"judge: {error}".replace("`$.", "`")) from None
     if judge.votes != 1:
@@ -218,13 +273,21 @@ def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
 
 @attrs.frozen(kw_only=True, slots=False)
 class PartlyJudged(Judged):
-    """Base of graders that ask for some samples only; without ``judgements`` ``verdict`` gets no replies."""
+    """Base of graders that ask for some samples only.
+
+    Without ``judgements`` ``verdict`` gets no replies.
+    """
 
     judge: JudgeModel = attrs.field(default=JudgeModel(model="gpt-4o-mini"), validator=_one_vote)
     """Which model is asked, as `judge` of a rubric."""
 
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
-        """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""
+        """Return a request about data, which stand between their marks.
+
+        ``system`` has ``{nonce}`` for these.
+        """
         text = visible(dumps(data))
         nonce, between = marked(system, text)
-        return self.judge.request(system.replace("{nonce}", nonce), f"{between} Answer as you were told above.", schema)
+        return self.judge.request(
+            system.replace("{nonce}", nonce), f"{between} Answer as you were told above.", schema
+        )

@@ -1,7 +1,7 @@
 """The journal: replies on record, a line for each request and vote, sorted by both.
 
-Readers map the file into memory and search it by halves, so that processes share it and none holds it. One writer at a
-time, under a lock, adds lines to ``JOURNAL.part``; at its end both are joined.
+Readers map the file into memory and search it by halves, so that processes share it and none holds
+it. One writer at a time, under a lock, adds lines to ``JOURNAL.part``; at its end both are joined.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
 
 _KEY = b',"key":"'
-"""Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are escaped."""
+"""Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are
+escaped.
+"""
 _KEY_SIZE = 64
 Place = tuple[str, int]  # key of a request, and vote
 
@@ -73,7 +75,9 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
 
 _line = msgspec.json.Decoder(Line)
-_vote: Any = msgspec.json.Decoder(msgspec.defstruct("Vote", [("vote", int)], bases=(Reply,), frozen=True, gc=False))
+_vote: Any = msgspec.json.Decoder(
+    msgspec.defstruct("Vote", [("vote", int)], bases=(Reply,), frozen=True, gc=False)
+)
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
@@ -118,7 +122,9 @@ class Journal:
         return self._data
 
     def check(self) -> None:
-        """Check that it is there, and that every line is whole, in its place and contradicts no other."""
+        """Check that it is there, and that every line is whole, in its place and contradicts no
+        other.
+        """
         if not self.path.is_file():
             fix = "`gradestack judge` asks for them and writes this file"
             raise ConfigError(f"{self.shown}: no judgements are on record; {fix}")
@@ -126,22 +132,32 @@ class Journal:
         before, last = ("", -1), b""
         for at, line, raw in _lines(self.shown):
             if line.place == before and raw != last:
-                raise DataError(f"{at}: contradicts the line before it, which has the same key and vote")
+                raise DataError(
+                    f"{at}: contradicts the line before it, which has the same key and vote"
+                )
             if line.place < before or _key_of(raw) != line.key.encode() or raw[-1:] != b"\n":
                 how = f"`gradestack judgements merge {self.shown} -o {self.shown}` writes it anew"
                 raise DataError(f"{at}: lines are not sorted or not in canonical form; {how}")
             before, last = line.place, raw
 
     def replies(self, keys: Sequence[str]) -> list[Reply | None]:
-        """Return the reply to each of several requests; the n-th time a key comes up it is vote n."""
+        """Return the reply to each of several requests.
+
+        The n-th time a key comes up it is vote n.
+        """
         known = {key: self.votes(key) for key in dict.fromkeys(keys)}
         return [known[key].get(vote) for key, vote in numbered(keys)]
 
     def votes(self, key: str) -> dict[int, Reply]:
-        """Return all replies to a request by vote: those of the first line with its key, and of the next ones."""
+        """Return all replies to a request by vote.
+
+        Those of the first line with its key, and of the next ones.
+        """
         data, wanted, found = self.data, key.encode(), dict[int, Reply]()
         try:
-            at = bisect_left(range(len(data)), wanted, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1))
+            at = bisect_left(
+                range(len(data)), wanted, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1)
+            )
             while at < len(data) and _key_of(data, at) == wanted:
                 end = data.find(b"\n", at) + 1 or len(data)
                 line = _vote.decode(data[at:end])
@@ -158,9 +174,12 @@ def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:
 
 
 def recorded(path: Path, *, part: bool = False) -> dict[Place, bytes]:
-    """Return the lines of a journal in canonical form, in whatever order they stand; none where there is no file.
+    """Return the lines of a journal in canonical form, in whatever order they stand.
 
-    In a ``part`` torn lines are left out, and of two lines for one place the later counts; elsewhere both are refused.
+    None where there is no file.
+
+    In a ``part`` torn lines are left out, and of two lines for one place the later counts;
+    elsewhere both are refused.
     """
     found: dict[Place, bytes] = {}
     for at, line, _ in _lines(path, part=part) if path.exists() else ():
@@ -193,7 +212,8 @@ def merge_judgements(paths: Iterable[Path], output: Path) -> int:
     """Write the judgements of several journals as one; return how many there are.
 
     Raises:
-        DataError: A journal is missing or damaged, or two have different replies to one request and vote.
+        DataError: A journal is missing or damaged, or two have different replies to one request and
+            vote.
     """
     found: dict[Place, bytes] = {}
     for path in paths:
@@ -201,7 +221,10 @@ def merge_judgements(paths: Iterable[Path], output: Path) -> int:
             raise DataError(f"{path}: there is no such file")
         for (key, vote), line in recorded(path).items():
             if found.setdefault((key, vote), line) != line:
-                raise DataError(f"{path}: has another reply to {key[:12]}… (vote {vote}) than a journal before it")
+                raise DataError(
+                    f"{path}: has another reply to {key[:12]}… (vote {vote}) than a journal "
+                    "before it"
+                )
     _write(output, found)
     return len(found)
 
@@ -226,7 +249,9 @@ def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line]
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mine = os.path.samestat(os.fstat(file.fileno()), part.stat())  # not joined and removed before the lock
+            mine = os.path.samestat(
+                os.fstat(file.fileno()), part.stat()
+            )  # not joined and removed before the lock
         except OSError:
             mine = False
         if not mine:

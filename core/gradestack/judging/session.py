@@ -24,10 +24,23 @@ from gradestack.suites.spec import RunOptions, Suite
 
 Say = Callable[[str], None]
 Recorder = Callable[[Request, int, Reply, str, Any], None]
-"""Puts on record: request, vote, reply, the form it was asked for in, replies before it that were asked again."""
+"""Puts on record: request, vote, reply, the form it was asked for in, replies before it that were
+asked again.
+"""
 Ask = Callable[[Judged, Iterator[tuple[Request, int]], Recorder], str]
-"""Asks for a judge's requests, each with its vote; returns why some have no reply, "" where all have."""
-REPLY_CODES = ("refused", "filtered", "truncated", "tool_calls", "malformed", "wrong_check", "unclear")
+"""Asks for a judge's requests, each with its vote.
+
+Returns why some have no reply, "" where all have.
+"""
+REPLY_CODES = (
+    "refused",
+    "filtered",
+    "truncated",
+    "tool_calls",
+    "malformed",
+    "wrong_check",
+    "unclear",
+)
 
 
 class _Requests(Grader):
@@ -62,46 +75,81 @@ def judge(
 ) -> None:
     """Ask a model for the judgements that are not on record; what ``gradestack judge`` does.
 
-    ``suite`` is a suite, or with ``rubric`` and ``judgements`` a list of result files, read as ``reading`` says.
-    ``ask`` sends requests: the one thing with a network, which what a rubric names is no reason to use. ``say`` is
-    called with lines about what is done; all else is as the command's options say.
+    ``suite`` is a suite, or with ``rubric`` and ``judgements`` a list of result files, read as
+    ``reading`` says. ``ask`` sends requests: the one thing with a network, which what a rubric
+    names is no reason to use. ``say`` is called with lines about what is done; all else is as the
+    command's options say.
 
     Raises:
-        ConfigError: Suite, rubric or options that cannot be honoured, or a server that refuses them.
+        ConfigError: Suite, rubric or options that cannot be honoured, or a server that refuses
+            them.
         DataError: Judgements are missing at the end.
     """
     if unknown := sorted(set(again) - set(REPLY_CODES)):
-        raise ConfigError(f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}")
+        raise ConfigError(
+            f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}"
+        )
     options = RunOptions(registry=installed(), overrides=tuple(overrides), allow_code=allow_code)
     if rubric is None:
         resolved = read_suite(suite, options)
     else:
-        resolved = files_suite(suite, options, judged={"rubric": rubric, "judgements": judgements}, **reading)
-    stages = [stage for stage in resolved.graders if isinstance(stage.component, Judged) and stage.component.judgements]
+        resolved = files_suite(
+            suite, options, judged={"rubric": rubric, "judgements": judgements}, **reading
+        )
+    stages = [
+        stage
+        for stage in resolved.graders
+        if isinstance(stage.component, Judged) and stage.component.judgements
+    ]
     if not stages:
-        raise ConfigError("no grader of this suite asks a model; one that does has `judgements: FILE`")
+        raise ConfigError(
+            "no grader of this suite asks a model; one that does has `judgements: FILE`"
+        )
     session: Any = {"offline": offline, "estimate": estimate, "again": again, "say": say}
     if short := [why for stage in stages if (why := _ask_missing(resolved, stage, ask, **session))]:
         raise DataError("; ".join(short))
 
 
 def _ask_missing(
-    suite: Suite, stage: Stage, ask: Ask, *, offline: bool, estimate: bool, again: Sequence[str], say: Say
+    suite: Suite,
+    stage: Stage,
+    ask: Ask,
+    *,
+    offline: bool,
+    estimate: bool,
+    again: Sequence[str],
+    say: Say,
 ) -> str:
-    """Ask for what one judge lacks; return why something is still missing, "" where all is on record."""
+    """Ask for what one judge lacks.
+
+    Return why something is still missing, "" where all is on record.
+    """
     judged, key, noting = stage.component, stage.key, _Requests(stage.component)
     of = msgspec.structs.replace(stage, component=noting)
-    changes: dict[str, Any] = {"graders": (of,), "metrics": (), "exporters": (), "table": False, "main": key}
+    changes: dict[str, Any] = {
+        "graders": (of,),
+        "metrics": (),
+        "exporters": (),
+        "table": False,
+        "main": key,
+    }
     plan = msgspec.structs.replace(suite.bare(), **changes)
 
-    def missing(known: Mapping[Place, bytes], say: Say = lambda _: None) -> Iterator[tuple[Request, int]]:
-        """Yield, once each, requests whose reply is not on record, or has one of the states to ask again for."""
+    def missing(
+        known: Mapping[Place, bytes], say: Say = lambda _: None
+    ) -> Iterator[tuple[Request, int]]:
+        """Yield, once each, requests whose reply is not on record, or has one of the states to ask
+        again for.
+        """
         seen = set[Place]()
         for _ in stream_grades(plan, lambda bad: say(f"warning: {bad.source}: {bad.reason}")):
             for request, place in noting.found:
                 wanted = place not in known
                 if again and not wanted:
-                    wanted = judged.problem(request, msgspec.json.decode(known[place], type=Reply)) in again
+                    wanted = (
+                        judged.problem(request, msgspec.json.decode(known[place], type=Reply))
+                        in again
+                    )
                 if wanted and place not in seen:
                     yield request, place[1]
                 seen.add(place)
@@ -112,8 +160,14 @@ def _ask_missing(
     known = recorded(path) | recorded(part, part=True)
     most = [(1, *request.most_tokens) for request, _ in missing(known, say)]
     number, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *most, strict=True))
-    dollars = f", cost at most {endpoint.cost(tokens_in, tokens_out):.4f} USD" if endpoint.price else ""
-    out = f"{tokens_out:,} out{dollars}" if tokens_out else "out as many as the model likes: no max_tokens"
+    dollars = (
+        f", cost at most {endpoint.cost(tokens_in, tokens_out):.4f} USD" if endpoint.price else ""
+    )
+    out = (
+        f"{tokens_out:,} out{dollars}"
+        if tokens_out
+        else "out as many as the model likes: no max_tokens"
+    )
     worst = f"; at most {tokens_in:,} tokens in, {out}" if number else ""
     say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
     if offline and number and not estimate:
@@ -132,4 +186,8 @@ def _ask_missing(
         if number:
             why = ask(judged, missing(known), record)
     rest = number - len(done)
-    return f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on" if rest else ""
+    return (
+        f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on"
+        if rest
+        else ""
+    )

@@ -29,11 +29,17 @@ _APART = "the run cannot be compared with its baseline"
 
 
 class Baselines:
-    """The runs that the gates of a suite compare with, by what gates call them; None where there is no earlier one."""
+    """The runs that the gates of a suite compare with, by what gates call them.
+
+    None where there is no earlier one.
+    """
 
     def __init__(self, suite: Suite, place: Path | None) -> None:
         gates = [gate for gate in suite.gates if isinstance(gate, BaselineGate)]
-        self._reports = {name: _baseline(name, suite, place) for name in dict.fromkeys(each.baseline for each in gates)}
+        self._reports = {
+            name: _baseline(name, suite, place)
+            for name in dict.fromkeys(each.baseline for each in gates)
+        }
         figures = [gate.figure[:2] for gate in gates if gate.figure is not None]
         self._metrics = [each for each in suite.metrics if (each.of, each.stage.key) in figures]
         self._sides: dict[str, list[Side]] = {}  # rows are read once
@@ -47,7 +53,9 @@ class Baselines:
 
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
-        stages = [(stage, None) for stage in suite.graders] + [(each.stage, each.of) for each in self._metrics]
+        stages = [(stage, None) for stage in suite.graders] + [
+            (each.stage, each.of) for each in self._metrics
+        ]
         components = loads(dumps([component_entry(*each) for each in stages]))
         outcome = {"grader": suite.success.grader if suite.success is not None else None}
         summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
@@ -66,13 +74,23 @@ class Baselines:
             found.append({"baseline": name, "path": path, "sha256": checksum})
         return {"baselines": found} if found else {}
 
-    def verdict(self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]) -> dict[str, Any]:
-        """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
+    def verdict(
+        self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]
+    ) -> dict[str, Any]:
+        """Return the verdict of a gate that compares with an earlier run.
+
+        Of several models all must hold.
+        """
         if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
             key = suite.main if suite.success is None else suite.success.grader
             gate = msgspec.structs.replace(gate, metric_key=key)
         what = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
-        rule: dict[str, Any] = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **what}
+        rule: dict[str, Any] = {
+            "kind": gate.kind,
+            "text": gate.text,
+            "metric_key": gate.grader,
+            **what,
+        }
         names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
         rule |= {name: getattr(gate, name) for name in names}
         if (before := self._reports[gate.baseline]) is None:
@@ -83,21 +101,32 @@ class Baselines:
             if gate.baseline not in self._sides:
                 self._sides[gate.baseline] = self._sides_of(before, gate.baseline)
             pairs = _pairs(self._sides[gate.baseline], now())
-        except DataError as error:  # gates match by id alone: without what the command compare advises
+        except (
+            DataError
+        ) as error:  # gates match by id alone: without what the command compare advises
             raise DataError(_APART, str(error.args[0])) from error
         found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}
-        worst = min(found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0))
-        groups = {"per": "model", "groups": {name: {**rule, **each} for name, each in found.items()}}
+        worst = min(
+            found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0)
+        )
+        groups = {
+            "per": "model",
+            "groups": {name: {**rule, **each} for name, each in found.items()},
+        }
         return {**rule, **worst, **(groups if len(found) > 1 else {})}
 
 
 def _baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
-    """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates passed, if any."""
+    """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates
+    passed, if any.
+    """
     if name in (LATEST, LATEST_ANY):
         return _latest(suite, place, also_failed=name == LATEST_ANY)
     advice = "name another run directory, or latest"
     try:
-        report = load_report(local_path_of(name, suite.origin.parent if suite.origin is not None else None))
+        report = load_report(
+            local_path_of(name, suite.origin.parent if suite.origin is not None else None)
+        )
     except ConfigError as error:
         raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
     except DataError as error:
@@ -122,7 +151,10 @@ def _latest(suite: Suite, place: Path | None, *, also_failed: bool) -> Report | 
 
 
 def _unusable(report: Report) -> str | None:
-    why = next((str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))), None)
+    why = next(
+        (str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))),
+        None,
+    )
     return why if why or report.has_rows else "the run keeps no rows (rows: none)"
 
 
@@ -156,17 +188,31 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
             figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
             row = figure_rows(before, now, [figure], rules)[figure.path]
     except NoFigure as error:  # as other gates on a path that leads to no number
-        return {"actual": None, "passed": False, "sure": True, "outcome": "no_data", "reason": str(error)}
+        return {
+            "actual": None,
+            "passed": False,
+            "sure": True,
+            "outcome": "no_data",
+            "reason": str(error),
+        }
     except ConfigError as error:
         raise DataError(_APART, str(error)) from error
     scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
-    difference, bounds, flipped = row["difference"], row["interval"]["ends"], flips(before, now, key, "zero")
+    difference, bounds, flipped = (
+        row["difference"],
+        row["interval"]["ends"],
+        flips(before, now, key, "zero"),
+    )
     margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
     gain = None if difference is None else sign * difference
     same = row["tasks"] > 0 and not row["only_a_count"] and not moved(row)
-    judged = now.declared(key)["better_is"] != "neither" or any(each is not None for each in now.passes(key, "skip"))
-    verdicts = list(_conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same))
+    judged = now.declared(key)["better_is"] != "neither" or any(
+        each is not None for each in now.passes(key, "skip")
+    )
+    verdicts = list(
+        _conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same)
+    )
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
     needed, n, ends = None, row["tasks"], row["ci95"]
@@ -199,9 +245,18 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
 
 
 def _conditions(
-    gate: BaselineGate, margin: float | None, gains: list[float], gain: float | None, broken: int | None, *, same: bool
+    gate: BaselineGate,
+    margin: float | None,
+    gains: list[float],
+    gain: float | None,
+    broken: int | None,
+    *,
+    same: bool,
 ) -> Iterator[tuple[str, OnUndecided]]:
-    """Yield each rule's outcome, and what it does where undecided: a loss within the margin is a warning."""
+    """Yield each rule's outcome, and what it does where undecided.
+
+    A loss within the margin is a warning.
+    """
     low, high = gains
     if margin is not None:
         word = "passed" if same or low > -margin else "failed" if high < -margin else "undecided"
@@ -209,4 +264,7 @@ def _conditions(
     if gate.require is not None:
         yield "passed" if low > 0 else "failed" if high < 0 else "undecided", "fail"
     if gate.max_flips is not None:
-        yield "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed", "fail"
+        yield (
+            "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed",
+            "fail",
+        )

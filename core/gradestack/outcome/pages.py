@@ -1,4 +1,7 @@
-"""What others read of a run: native files, and pages, which may be written again from a run directory alone."""
+"""What others read of a run.
+
+Native files, and pages, which may be written again from a run directory alone.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ from gradestack.rundir.place import filling
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import Problems, structure
 
-GONE: Final = "trajectory_gone"  # key of a row whose trajectory could not be read again: one sentence that says why
+# key of a row whose trajectory could not be read again: one sentence that says why
+GONE: Final = "trajectory_gone"
 _PART = 500  # rows looked up at a time; their trajectories are held in memory
 
 _CHUNK = 1 << 20
@@ -70,13 +74,18 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
             try:
                 with step(f"exporter {stage.name} ({stage.distribution}): finish"):
                     _write_native(suite, run, chunks, stage, given, out)
-            except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # a native file is a convenience; the run is not lost for it
                 if storage_failed(error):
                     raise
                 merged.broken.setdefault(stage.name, error_text(error).replace(f"{place}/", ""))
 
 
-def _write_native(suite: Suite, run: Merging, chunks: Chunks, stage: Stage, given: Input, out: Path) -> None:
+def _write_native(
+    suite: Suite, run: Merging, chunks: Chunks, stage: Stage, given: Input, out: Path
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     exporter: Exporter = stage.component
     rows = run.merged.table.of_input(given.name)
@@ -109,11 +118,16 @@ def _write_native(suite: Suite, run: Merging, chunks: Chunks, stage: Stage, give
                         shutil.copyfileobj(file, to, _CHUNK)
                 to.write(tail.encode("utf-8", "surrogatepass"))
     for file_name, text in exporter.finish(summary).items():
-        (out / Path(file_name).name).write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
+        (out / Path(file_name).name).write_text(
+            text, encoding="utf-8", newline="", errors="surrogatepass"
+        )
 
 
 def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Report:
-    """Return a report whose ``rows_at`` reads the trajectories of a slim run again; any other report as it is."""
+    """Return a report whose ``rows_at`` reads the trajectories of a slim run again.
+
+    Any other report as it is.
+    """
     if report.has_trajectories or not isinstance(report.header.get("recording"), dict):
         return report
     return attrs.evolve(report, completed=_Recording(report.header, made, say).completed)
@@ -124,7 +138,10 @@ _Place = tuple[str, int, int | None, str, str | None, int | str | None]
 
 
 class _Recording:
-    """What a slim run was graded from; nothing fails for it: a row that cannot be completed says why."""
+    """What a slim run was graded from.
+
+    Nothing fails for it: a row that cannot be completed says why.
+    """
 
     def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
         recording = header["recording"]
@@ -138,7 +155,9 @@ class _Recording:
         """Yield rows with their ``trajectory``, or with ``trajectory_gone``."""
         rows = iter(rows)
         while part := list(islice(rows, _PART)):
-            places = {id(row): _place_of(row) for row in part if row.get("status") != Status.MISSING}
+            places = {
+                id(row): _place_of(row) for row in part if row.get("status") != Status.MISSING
+            }
             wanted: dict[str, set[_Place]] = {}
             for place in filter(None, places.values()):
                 wanted.setdefault(place[0], set()).add(place)
@@ -156,21 +175,31 @@ class _Recording:
                 elif at in found:
                     yield {**row, "trajectory": found[at]}
                 else:
-                    yield {**row, GONE: self._gone(why.get(at[0], f"{at[0]} is read otherwise than before"))}
+                    yield {
+                        **row,
+                        GONE: self._gone(why.get(at[0], f"{at[0]} is read otherwise than before")),
+                    }
 
     def _gone(self, why: str) -> str:
         self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
-        return f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
+        return (
+            "The conversation was not kept with the results (rows: slim) and cannot be read "
+            f"again: {why}."
+        )
 
     def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
         """Add the trajectories of samples of one file, reading no more of it than needed."""
-        given = next((each for each in self._inputs if f"{file}/".startswith(f"{each.shown.rstrip('/')}/")), None)
+        given = next(
+            (each for each in self._inputs if f"{file}/".startswith(f"{each.shown.rstrip('/')}/")),
+            None,
+        )
         if given is None:
             raise DataError(f"{file} is not among the inputs on record")
         if damage := self._damage(given) or (self._dataset and self._damage(self._dataset)):
             raise DataError(damage)
         reader, shards, index = self._plan
-        # first the shards that begin right before the ordinals; some formats may have a record in any shard
+        # first the shards that begin right before the ordinals; some formats may have a record in
+        # any shard
         begun = [(first.ordinal, shard) for first, shard in self._beginnings if first.file == file]
         ordinals = {bisect_right(begun, place[1], key=lambda each: each[0]) - 1 for place in wanted}
         likely = [begun[at][1] for at in sorted(ordinals) if at >= 0]
@@ -188,13 +217,23 @@ class _Recording:
         """The place of each shard's first record; the other shards hold no sample."""
         reader, shards, index = self._plan
         first = ((next(records_of(reader, shard, index), None), shard) for shard in shards)
-        return [(record.source, shard) for record, shard in first if record is not None and record.source]
+        return [
+            (record.source, shard)
+            for record, shard in first
+            if record is not None and record.source
+        ]
 
     def _damage_of(self, given: Input) -> str:
         path = original(given.path).resolve()
-        own = [(file, digest) for file, digest in self._digests.items() if file.is_relative_to(path)]
+        own = [
+            (file, digest) for file, digest in self._digests.items() if file.is_relative_to(path)
+        ]
         for file, digest in own:
-            shown = given.shown if file == path else f"{given.shown}/{file.relative_to(path).as_posix()}"
+            shown = (
+                given.shown
+                if file == path
+                else f"{given.shown}/{file.relative_to(path).as_posix()}"
+            )
             try:
                 with open_regular(file) as opened:
                     same = hashlib.file_digest(opened, "sha256").hexdigest() == digest
@@ -228,13 +267,24 @@ def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
 
 def _input(recorded: Mapping[str, str]) -> Input:
     path = Path(recorded["path"])
-    return Input(path=readable(path) if path.exists() else path, name=recorded["name"], shown=recorded["shown"])
+    return Input(
+        path=readable(path) if path.exists() else path,
+        name=recorded["name"],
+        shown=recorded["shown"],
+    )
 
 
 def _place_of(row: Row) -> _Place | None:
-    found = (row.get("source"), as_map(row.get("sample")).get("id"), row.get("model_name"), row.get("run"))
+    found = (
+        row.get("source"),
+        as_map(row.get("sample")).get("id"),
+        row.get("model_name"),
+        row.get("run"),
+    )
     try:
-        source, name, model, run = msgspec.convert(found, tuple[Source, str | int, str | None, int | str | None])
+        source, name, model, run = msgspec.convert(
+            found, tuple[Source, str | int, str | None, int | str | None]
+        )
     except msgspec.ValidationError:  # the row has no place in its input
         return None
     return source.file, source.ordinal, source.line, str(name), model, run
@@ -246,7 +296,10 @@ def _place(sample: Sample) -> _Place:
 
 
 def _as_read(sample: Sample) -> Any:
-    """Return a trajectory as it would be read back from its row; one that cannot be written was not kept either."""
+    """Return a trajectory as it would be read back from its row.
+
+    One that cannot be written was not kept either.
+    """
     try:
         return loads(encode(json_data(trajectory_of(sample, []))))
     except (RecursionError, TypeError, ValueError):
@@ -258,19 +311,28 @@ PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
 
 
 class Pages(msgspec.Struct):
-    """What the reporters of a run wrote, relative to the run directory, and which of them failed with what."""
+    """What the reporters of a run wrote, relative to the run directory, and which of them failed
+    with what.
+    """
 
     written: list[Path] = msgspec.field(default_factory=list)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
-    """Reporters that could not write with what the suite gave them, such as a template of its own, and why."""
+    """Reporters that could not write with what the suite gave them, such as a template of its own,
+    and why.
+    """
     told: list[str] = msgspec.field(default_factory=list)  # what reporters have to say of the pages
-    ended: dict[str, str] = msgspec.field(default_factory=dict)  # panels that were ended for their time
+    ended: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # panels that were ended for their time
     interrupted: bool = False
 
 
 def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
-    """Let every reporter write into the run directory ``out``; a failure costs its page, never the results."""
+    """Let every reporter write into the run directory ``out``.
+
+    A failure costs its page, never the results.
+    """
     pages = Pages()
     for stage in stages:
         name = f"reporter {stage.name} ({stage.distribution})"
@@ -284,15 +346,24 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
-            text = error.line.removeprefix(f"{name} raised ") if isinstance(error, PluginError) else error_text(error)
+            text = (
+                error.line.removeprefix(f"{name} raised ")
+                if isinstance(error, PluginError)
+                else error_text(error)
+            )
             pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
-    pages.ended = {name: text for name, text in IN_FORCE.get().ended.items() if name.startswith("panel")}
+    pages.ended = {
+        name: text for name, text in IN_FORCE.get().ended.items() if name.startswith("panel")
+    }
     return pages
 
 
 def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[Path]:
-    """Return a reporter's pages relative to ``out``; with code of others in it, it writes in a process that may end."""
+    """Return a reporter's pages relative to ``out``.
+
+    With code of others in it, it writes in a process that may end.
+    """
     with filling(out, reporter.beside) as new:
 
         def write() -> Any:
@@ -303,8 +374,13 @@ def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[P
         return list[Path](found)
 
 
-def apart(name: str, write: Callable[[], Any], reporter: Reporter, registry: Registry | None) -> Any:
-    """Return what a function of a reporter does; with code of others in it, done in a process that may end."""
+def apart(
+    name: str, write: Callable[[], Any], reporter: Reporter, registry: Registry | None
+) -> Any:
+    """Return what a function of a reporter does.
+
+    With code of others in it, done in a process that may end.
+    """
     foreign = is_foreign(reporter) or any(
         component.kind == "panel" and plugin.distribution != BUILT_IN
         for component, plugin in (registry.components() if registry else ())
@@ -314,7 +390,10 @@ def apart(name: str, write: Callable[[], Any], reporter: Reporter, registry: Reg
 
 
 def _in_a_child(write: Callable[[], Any]) -> Any:
-    """Return what a function returns in a process that it may end; until then its answer is the step it is at."""
+    """Return what a function returns in a process that it may end.
+
+    Until then its answer is the step it is at.
+    """
 
     def replace(text: bytes) -> None:
         answer.truncate(0)
@@ -345,7 +424,9 @@ def _in_a_child(write: Callable[[], Any]) -> Any:
             raise
         if (data := answer.read())[:1] != pickle.PROTO:
             who, code = data.decode().rpartition(":")[0], os.waitstatus_to_exitcode(status)
-            raise PluginError(f"{who} ended the process while pages were written (exit code {code})")
+            raise PluginError(
+                f"{who} ended the process while pages were written (exit code {code})"
+            )
         found = pickle.loads(data)  # noqa: S301 - of code that runs here as well
         if isinstance(found, BaseException):
             raise found
@@ -353,12 +434,20 @@ def _in_a_child(write: Callable[[], Any]) -> Any:
 
 
 def rewrite_pages(
-    report: Report, registry: Registry, formats: Iterable[str], out: Path, say: Callable[[str], None] = lambda _: None
+    report: Report,
+    registry: Registry,
+    formats: Iterable[str],
+    out: Path,
+    say: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Write the pages of a finished run again, by the reporters named, else those it had, with their options."""
+    """Write the pages of a finished run again, by the reporters named, else those it had, with
+    their options.
+    """
     chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
     used = report.header.get("components", ())
-    chosen = chosen or [(each["name"], each.get("options", {})) for each in used if each["kind"] == "reporter"]
+    chosen = chosen or [
+        (each["name"], each.get("options", {})) for each in used if each["kind"] == "reporter"
+    ]
     written: list[Path] = []
     report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
     with writing(out):
@@ -372,21 +461,34 @@ def rewrite_pages(
                     reporter = structure(options, target) if options else target()
                 except Problems as problems:
                     raise PluginError(
-                        f"reporter {name!r} does not take the options of this run; name it with --format",
+                        f"reporter {name!r} does not take the options of this run; name it with "
+                        "--format",
                         *(f"{place}: {text}" for place, text in problems.found),
                     ) from problems
-                written += [out / page for page in _written(reporter, report, out, f"reporter {name}")]
+                written += [
+                    out / page for page in _written(reporter, report, out, f"reporter {name}")
+                ]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
     return written
 
 
 def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) -> dict[str, Any]:
-    """Return a summary that tells what pages lack, and why; where it is ``strict``, what is left out is broken, too."""
-    told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    """Return a summary that tells what pages lack, and why.
+
+    Where it is ``strict``, what is left out is broken, too.
+    """
+    told = [
+        f"{name} is broken, its page is missing: {text}"
+        for name, text in sorted(pages.broken.items())
+    ]
     told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
     found = {**summary, "warnings": [*summary["warnings"], *told, *pages.told]}
-    if broken := pages.broken | pages.ended | ({"panels": pages.told[0]} if strict and pages.told else {}):
+    if (
+        broken := pages.broken
+        | pages.ended
+        | ({"panels": pages.told[0]} if strict and pages.told else {})
+    ):
         found["broken"] = summary.get("broken", {}) | broken
     if pages.refused:
         found["refused"] = pages.refused
@@ -397,7 +499,11 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
 
 COMPARISON, COMPARISON_PARTS = "comparison.json", "comparison_data/*.js"
 """The data of a comparison, and what its page may have beside it."""
-_MARKS = {".html": b'<meta name="generator" content="gradestack', ".json": b'{"baseline":', ".md": b" gradestack "}
+_MARKS = {
+    ".html": b'<meta name="generator" content="gradestack',
+    ".json": b'{"baseline":',
+    ".md": b" gradestack ",
+}
 """What stands near the beginning of a page, and of a comparison."""
 _BEGINNING = 8192
 
@@ -413,7 +519,9 @@ def keep_foreign(*pages: Path) -> None:
 
 
 def publish(out: Path, pages: Mapping[str, str]) -> None:
-    """Write pages into a directory that anybody may have filled: links there are replaced, pages of others are not.
+    """Write pages into a directory that anybody may have filled.
+
+    Links there are replaced, pages of others are not.
 
     Args:
         out: The directory.
@@ -430,7 +538,10 @@ def publish(out: Path, pages: Mapping[str, str]) -> None:
 
 
 def keep_foreign_comparison(out: Path) -> None:
-    """Refuse to write a comparison where a file of somebody else's stands; a text alone is, as it has no mark."""
+    """Refuse to write a comparison where a file of somebody else's stands.
+
+    A text alone is, as it has no mark.
+    """
     data, page, text = (out / f"comparison.{ending}" for ending in ("json", "html", "md"))
     keep_foreign(data if data.exists() else page)
     if text.exists() and not data.exists() and not page.exists():

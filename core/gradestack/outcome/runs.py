@@ -1,6 +1,9 @@
-"""Several recorded runs of the same tasks: each with its own figures and gate, and statistics over the runs.
+"""Several recorded runs of the same tasks.
 
-Rows are split by run as they stand in results.jsonl; the figures of a run are those of its part of the table.
+Each with its own figures and gate, and statistics over the runs.
+
+Rows are split by run as they stand in results.jsonl; the figures of a run are those of its part of
+the table.
 """
 
 from __future__ import annotations
@@ -46,12 +49,18 @@ def _runs(path: Path, asked: int) -> list[Any]:
     ]
     if len(everything) != asked or lacking:
         names = ", ".join("(unnamed)" if run is None else str(run) for run in everything)
-        raise DataError(f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}", *lacking)
+        raise DataError(
+            f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}",
+            *lacking,
+        )
     return everything
 
 
 def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
-    """Write ``run_N/results.jsonl``; return the numbers of each run's rows. A missing sample is one of every run."""
+    """Write ``run_N/results.jsonl``; return the numbers of each run's rows.
+
+    A missing sample is one of every run.
+    """
     rows: dict[Any, list[int]] = {each: [] for each in runs}
     files = []
     try:
@@ -71,15 +80,26 @@ def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
 
 
 def _block(values: list[float | None]) -> dict[str, Any]:
-    """Return mean, sample standard deviation, min and max; runs without a figure are left out, one has no deviation."""
+    """Return mean, sample standard deviation, min and max.
+
+    Runs without a figure are left out, one has no deviation.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return dict.fromkeys(("mean", "std", "min", "max"))
-    return {"mean": mean(known), "std": stdev(known) if len(known) > 1 else None, "min": min(known), "max": max(known)}
+    return {
+        "mean": mean(known),
+        "std": stdev(known) if len(known) > 1 else None,
+        "min": min(known),
+        "max": max(known),
+    }
 
 
 def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
-    """Return aggregate_stats.json: nested blocks as the document has them, flat fields as the program writes them."""
+    """Return aggregate_stats.json.
+
+    Nested blocks as the document has them, flat fields as the program writes them.
+    """
     runs_passed = sum(verdict is True for verdict in passed)
     keys = list(metrics[0]["by_metric"])
     averages = ("avg_score_attempted", "avg_score_total")
@@ -98,20 +118,33 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
         **{f"std_{name}": block["std"] for name, block in blocks.items()},
         "mean_scores": {key: per_metric[key]["avg_score_attempted"]["mean"] for key in keys},
         "std_scores": {key: per_metric[key]["avg_score_attempted"]["std"] for key in keys},
-        "individual_run_metrics": [{k: value for k, value in each.items() if k != "aggregates"} for each in metrics],
+        "individual_run_metrics": [
+            {k: value for k, value in each.items() if k != "aggregates"} for each in metrics
+        ],
     }
 
 
 def enough(rule: str | int, passed: int, runs: int) -> bool:
-    """Return whether enough runs passed: ``any``, ``all``, ``majority`` (more than half) or a number."""
+    """Return whether enough runs passed.
+
+    ``any``, ``all``, ``majority`` (more than half) or a number.
+    """
     needed = {"any": 1, "all": runs, "majority": runs // 2 + 1}.get(str(rule), rule)
     return passed >= int(needed)
 
 
 def write_runs(
-    suite: Suite, run: Merging, staging: Staging, header: dict[str, Any], summary: dict[str, Any], baselines: Baselines
+    suite: Suite,
+    run: Merging,
+    staging: Staging,
+    header: dict[str, Any],
+    summary: dict[str, Any],
+    baselines: Baselines,
 ) -> dict[str, Any]:
-    """Write ``run_N/`` folders of several runs and aggregate_stats.json; return the summary over all runs."""
+    """Write ``run_N/`` folders of several runs and aggregate_stats.json.
+
+    Return the summary over all runs.
+    """
     path = staging.path / ROWS
     runs = _runs(path, suite.num_runs or 1)
     if len(runs) == 1:
@@ -133,13 +166,20 @@ def write_runs(
         "runs": [None if each is None else str(each) for each in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
     }
-    means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
+    means = [
+        each.stage.key
+        for each in suite.metrics
+        if each.of == suite.main and each.stage.name == "mean"
+    ]
     aggregates = summary["metrics"]["aggregates"][suite.main]
     # its interval by tasks: what the deviation over runs is not, and what upstream has not
     if means and (uncertainty := aggregates.get(means[0], {}).get("mean_interval")) is not None:
         outcome["uncertainty"] = uncertainty
     if summary["gates"]:
-        summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
+        summary = {
+            **summary,
+            "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs)),
+        }
         outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}
     staging.write_json(AGGREGATE, {**stats, "outcome": outcome})
     return {**summary, "runs": outcome}

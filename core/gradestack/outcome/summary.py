@@ -38,7 +38,10 @@ _NAMED = 3  # ids named of those without a counterpart
 _LONGEST = 300  # characters of a reason
 _ANY = ""  # any state
 Firsts = Mapping[tuple[str, str], tuple[int, Row, Mapping[str, Any]]]
-"""Grader key and state -> the first line that holds such a grade: its number, its row, and the grade."""
+"""Grader key and state -> the first line that holds such a grade.
+
+Its number, its row, and the grade.
+"""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -70,41 +73,69 @@ def summary(
     models = list(by_model[suite.main]) if any(by_model[suite.main]) else []
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad)
-    now = cache(lambda: baselines.this_run(suite, recorded, aggregates))  # rows are read for baselines only, once
+    scores = Scores(
+        table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad
+    )
+    now = cache(
+        lambda: baselines.this_run(suite, recorded, aggregates)
+    )  # rows are read for baselines only, once
     gates = [
-        baselines.verdict(gate, suite, now) if isinstance(gate, BaselineGate) else verdict(gate, scores, suite.profile)
+        baselines.verdict(gate, suite, now)
+        if isinstance(gate, BaselineGate)
+        else verdict(gate, scores, suite.profile)
         for gate in suite.gates
     ]
     asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
-    exporters = {each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters}
-    broken = {**suite.broken, **{exporters[name]: text for name, text in broken_now.items() if name in exporters}}
-    failed_metrics = {each.name: broken_now[each.name] for each in suite.metrics if each.name in broken_now}
+    exporters = {
+        each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters
+    }
+    broken = {
+        **suite.broken,
+        **{exporters[name]: text for name, text in broken_now.items() if name in exporters},
+    }
+    failed_metrics = {
+        each.name: broken_now[each.name] for each in suite.metrics if each.name in broken_now
+    }
     own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
     doubted = suite.success.grader if own_data and suite.success is not None else ""
     firsts = _first_grades(counts, doubted, recorded)
-    short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
+    short = (
+        "avg_score_attempted",
+        "avg_score_total",
+        "pass_rate",
+        "passed_attempts",
+        "failed_attempts",
+    )
     content: dict[str, Any] = {
         "suite": suite.name,
         "config": suite.config,
         "metrics": {
             **{name: value for name, value in figures[suite.main].items() if name != "pass_rate"},
             "per_model": [_model_row(suite, model, by_model) for model in models] or None,
-            "by_metric": {key: {name: each[name] for name in short} for key, each in figures.items()},
+            "by_metric": {
+                key: {name: each[name] for name in short} for key, each in figures.items()
+            },
             "metrics": {key: each["pass_rate"] for key, each in figures.items()},
             "states": {key: count.states for key, count in counts.items()},
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
         "outcome": None,
-        "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
+        "headline": {
+            "letta": suite.headline.letta,
+            "figures": headline_figures(suite, aggregates, figures),
+        },
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
-        "duplicates": {"policy": suite.duplicates, "count": merged.duplicates, "listed": merged.duplicates_listed},
+        "duplicates": {
+            "policy": suite.duplicates,
+            "count": merged.duplicates,
+            "listed": merged.duplicates_listed,
+        },
         "warnings": [
             *suite.warnings,
             *_warnings_of_records(suite, merged, table.keys["id"].values),
@@ -116,7 +147,9 @@ def summary(
     if suite.success is not None:  # in the run's words
         success = successes(table, suite.success, part)
         nothing = {"passed": 0, "failed": 0, "share": None, "share_interval": None}
-        per_model = [{"model_name": name or None, **success["models"].get(name, nothing)} for name in models]
+        per_model = [
+            {"model_name": name or None, **success["models"].get(name, nothing)} for name in models
+        ]
         graded = success["passed"] + success["failed"]
         content["outcome"] = {
             "grader": suite.success.grader,
@@ -137,7 +170,9 @@ def summary(
     if merged.left_out or suite.subset:
         content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
     if merged.remarks:
-        content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
+        content["remarks"] = {
+            kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())
+        }
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
@@ -146,53 +181,93 @@ def summary(
     return content | {name: each for name, each in more.items() if each}
 
 
-def _model_row(suite: Suite, model: str, by_model: Mapping[str, Mapping[str, Count]]) -> dict[str, Any]:
+def _model_row(
+    suite: Suite, model: str, by_model: Mapping[str, Mapping[str, Count]]
+) -> dict[str, Any]:
     figures = {key: grader_figures(of[model], suite.profile) for key, of in by_model.items()}
     head = figures[suite.main]
     return {
         "model_name": model or None,
-        **{name: head[name] for name in ("total", "total_attempted", "avg_score_attempted", "avg_score_total")},
+        **{
+            name: head[name]
+            for name in ("total", "total_attempted", "avg_score_attempted", "avg_score_total")
+        },
         "passed_samples": head["passed_attempts"],
         "failed_samples": head["failed_attempts"],
         "metrics": {key: each["pass_rate"] for key, each in figures.items()},
     }
 
 
-def headline_figures(suite: Suite, aggregates: Aggregates, averages: Aggregates) -> list[dict[str, JSON]]:
-    """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
+def headline_figures(
+    suite: Suite, aggregates: Aggregates, averages: Aggregates
+) -> list[dict[str, JSON]]:
+    """Return the figures of the headline.
+
+    Label, path, value, and interval or reason where there is one.
+    """
     found = []
     for figure in suite.headline.figures:
-        metrics = as_map(aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader])
-        models = {str(name): _estimate(figure, as_map(each)) for name, each in as_map(metrics.get("models")).items()}
+        metrics = as_map(
+            aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
+        )
+        models = {
+            str(name): _estimate(figure, as_map(each))
+            for name, each in as_map(metrics.get("models")).items()
+        }
         entry = {"label": figure.label, "figure": figure.path, **_estimate(figure, metrics)}
         found.append({**entry, "models": models} if models else entry)
     return found
 
 
 def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return value, and interval or reason, of a number or a map of numbers; null where there is none of that name."""
+    """Return value, and interval or reason, of a number or a map of numbers.
+
+    Null where there is none of that name.
+    """
     with suppress(NoFigure):
         value, path, reason, interval = figure_at(metrics, figure.name, (figure.metric,), "")
         numbers = value.values() if isinstance(value, Mapping) and value else [value]
         if path and all(each is None or is_number(each) for each in numbers):
-            found = {"value": value} | ({"interval": dict(interval)} if isinstance(interval, Mapping) else {})
-            why = as_text(reason) or as_text(as_map(metrics.get("undefined")).get(path)) or "not defined"
+            found = {"value": value} | (
+                {"interval": dict(interval)} if isinstance(interval, Mapping) else {}
+            )
+            why = (
+                as_text(reason)
+                or as_text(as_map(metrics.get("undefined")).get(path))
+                or "not defined"
+            )
             return found if value is not None else {**found, "reason": why}
-    why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
+    why = (
+        as_text(metrics.get("error"))
+        or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
+    )
     return {"value": None, "reason": why}
 
 
 def _first_grades(counts: Mapping[str, Count], doubted: str, recorded: Report) -> Firsts:
-    """Return by grader and state the first of its grades that something is said of; one pass, none without rows."""
-    wanted = {(key, str(Outcome.FAILED)) for key, count in counts.items() if count.states[Outcome.FAILED]}
-    wanted |= {(key, _ANY) for key, count in counts.items() if any(count.states.values()) and not count.graded}
+    """Return by grader and state the first of its grades that something is said of.
+
+    One pass, none without rows.
+    """
+    wanted = {
+        (key, str(Outcome.FAILED)) for key, count in counts.items() if count.states[Outcome.FAILED]
+    }
+    wanted |= {
+        (key, _ANY)
+        for key, count in counts.items()
+        if any(count.states.values()) and not count.graded
+    }
     if doubted in counts and counts[doubted].graded and counts[doubted].states[Outcome.SKIPPED]:
         wanted.add((doubted, str(Outcome.SKIPPED)))
     found: Any = {}
     for number, _, line in recorded.lines() if wanted and recorded.has_rows else ():
         if any(state.encode() in line for _, state in wanted):
             row = recorded.row(number, line)
-            there = {(key, state) for key, state in wanted if state in (_ANY, row["grades"][key]["state"])}
+            there = {
+                (key, state)
+                for key, state in wanted
+                if state in (_ANY, row["grades"][key]["state"])
+            }
             found |= {each: (number, row, row["grades"][each[0]]) for each in there}
             wanted -= there
             if not wanted:
@@ -202,16 +277,33 @@ def _first_grades(counts: Mapping[str, Count], doubted: str, recorded: Report) -
 
 def _reason(grade: Mapping[str, Any]) -> str:
     """Return why a grade is what it is, in one line."""
-    fault, reason = as_map(grade.get("fault")), as_map(next(iter(as_list(grade.get("reasons"))), None))
-    message = as_text(fault.get("message")) or as_text(fault.get("code")) or as_text(reason.get("message"))
-    message = message or as_text(grade.get("rationale")) or as_text(reason.get("code")) or as_text(grade.get("state"))
+    fault, reason = (
+        as_map(grade.get("fault")),
+        as_map(next(iter(as_list(grade.get("reasons"))), None)),
+    )
+    message = (
+        as_text(fault.get("message"))
+        or as_text(fault.get("code"))
+        or as_text(reason.get("message"))
+    )
+    message = (
+        message
+        or as_text(grade.get("rationale"))
+        or as_text(reason.get("code"))
+        or as_text(grade.get("state"))
+    )
     kind = as_text(fault.get("type"))
-    text = " ".join((f"{kind}: {message}" if kind and not message.startswith(kind) else message).split())
+    text = " ".join(
+        (f"{kind}: {message}" if kind and not message.startswith(kind) else message).split()
+    )
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    """Return where a sample was read, ``file:line`` where its format has lines; its id where nobody knows."""
+    """Return where a sample was read, ``file:line`` where its format has lines.
+
+    Its id where nobody knows.
+    """
     source = row["source"]
     return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
 
@@ -222,22 +314,43 @@ def _others(count: Count) -> str:
 
 def _why(firsts: Firsts, key: str, state: str = _ANY) -> str:
     """Return ``the first: REASON`` of a grader's grades in a state; nothing without rows."""
-    return f"the first: {terminal_line(_reason(firsts[key, state][2]))}" if (key, state) in firsts else ""
+    return (
+        f"the first: {terminal_line(_reason(firsts[key, state][2]))}"
+        if (key, state) in firsts
+        else ""
+    )
 
 
 def _fix(suite: Suite, key: str) -> str:
     compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
-    return "; to add what is missing: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
+    return (
+        "; to add what is missing: --dataset FILE"
+        if key in compares and suite.inputs.dataset is None
+        else ""
+    )
 
 
-def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, firsts: Firsts) -> str | None:
-    """Return in one sentence that every grade failed, or that there is no result; None where that is not so."""
+def _all_failed(
+    suite: Suite, counts: Mapping[str, Count], merged: Merged, firsts: Firsts
+) -> str | None:
+    """Return in one sentence that every grade failed, or that there is no result.
+
+    None where that is not so.
+    """
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())
     if failed and not any(each.graded for each in counts.values()):
-        first = next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
-        rows = [(firsts[key, Outcome.FAILED], key) for key in counts if (key, Outcome.FAILED) in firsts]
+        first = next(
+            (
+                f"grader {key}: {text.strip().splitlines()[-1]}"
+                for key, text in merged.tracebacks.items()
+            ),
+            "",
+        )
+        rows = [
+            (firsts[key, Outcome.FAILED], key) for key in counts if (key, Outcome.FAILED) in firsts
+        ]
         if rows:
             (_, row, grade), key = min(rows, key=lambda each: each[0][0])
             first = f"{_place(row)}, grader {key}: {_reason(grade)}"
@@ -249,11 +362,16 @@ def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, first
     why = _why(firsts, key)
     fix = "" if "--dataset" in why else _fix(suite, key)
     others = _others(counts[key])
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why and f'; {why}'}{fix}"
+    return (
+        f"no result: {key!r}, the outcome grader, graded no sample "
+        f"({others}){why and f'; {why}'}{fix}"
+    )
 
 
 def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:
-    """Yield what is left out, repeated, odd about the data, not used, or without a counterpart in the dataset."""
+    """Yield what is left out, repeated, odd about the data, not used, or without a counterpart in
+    the dataset.
+    """
     if merged.left_out or suite.subset:
         yield left_out_text(suite.taken, merged.samples, merged.left_out)
         yield from not_found(suite.taken, merged.facets, ids)
@@ -263,7 +381,10 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
         yield f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}"
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
-        yield f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task'
+        yield (
+            f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one '
+            "task"
+        )
     if MADE in merged.remarks:
         number = merged.remarks[MADE][0]
         what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
@@ -273,7 +394,9 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
     for kind, (times, place) in list(kinds.items())[:_SHOWN]:
         odd = kind.isidentifier()  # else a column:latency
         what = kind.replace("_", " ") if odd else re.sub(r":(?=\S)", " ", kind, count=1)
-        named["in the data" if odd else "not used"].append(f"{what} ({counted(times, 'time')}, first at {place})")
+        named["in the data" if odd else "not used"].append(
+            f"{what} ({counted(times, 'time')}, first at {place})"
+        )
     if len(kinds) > _SHOWN:
         named["not used"].append(f"{len(kinds) - _SHOWN} more kinds in header.json")
     yield from (f"{where}: {', '.join(each)}" for where, each in named.items() if each)
@@ -283,28 +406,52 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
         "id(s) of several rows, of which the last counts": merged.contradicted,
     }
     shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"
-    if told := [f"{len(names)} {what}: {first_of(names, _NAMED)}" for what, names in without.items() if names]:
+    if told := [
+        f"{len(names)} {what}: {first_of(names, _NAMED)}"
+        for what, names in without.items()
+        if names
+    ]:
         yield f"{shown}: {'; '.join(told)}"
 
 
 def _warnings_of_grades(
     suite: Suite, counts: Mapping[str, Count], doubted: str, merged: Merged, firsts: Firsts
 ) -> Iterator[str]:
-    if doubted in counts and counts[doubted].graded and (skipped := counts[doubted].states[Outcome.SKIPPED]):
+    if (
+        doubted in counts
+        and counts[doubted].graded
+        and (skipped := counts[doubted].states[Outcome.SKIPPED])
+    ):
         why, fix = _why(firsts, doubted, Outcome.SKIPPED), _fix(suite, doubted)
-        yield f"{skipped} of {merged.samples} samples are in no rate of {doubted!r}{why and f', {why}'}{fix}"
+        yield (
+            f"{skipped} of {merged.samples} samples are in no rate of "
+            f"{doubted!r}{why and f', {why}'}{fix}"
+        )
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         if merged.samples and not count.graded:
-            yield f"grader {key!r} graded no sample ({_others(count)}); {_why(firsts, key) or 'which rows would say'}"
+            yield (
+                f"grader {key!r} graded no sample ({_others(count)}); "
+                f"{_why(firsts, key) or 'which rows would say'}"
+            )
         elif suite.profile != "upstream" and _many(count.lost, of := count.graded + count.lost):
             without.setdefault((count.lost, of), []).append(repr(key))
-    bad = f", {merged.bad} of them unreadable" if any(count.unreadable for count in counts.values()) else ""
-    yield from (f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}" for numbers, keys in without.items())
+    bad = (
+        f", {merged.bad} of them unreadable"
+        if any(count.unreadable for count in counts.values())
+        else ""
+    )
+    yield from (
+        f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}"
+        for numbers, keys in without.items()
+    )
 
 
 def _many(lost: int, of: int) -> bool:
-    """Return whether so many samples failed or are missing that it has to be known: more than 5 %."""
+    """Return whether so many samples failed or are missing that it has to be known.
+
+    More than 5 %.
+    """
     return 20 * lost > of
 
 
@@ -318,17 +465,28 @@ def _warnings_of_gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             for key, lost, of in left_out(each):
                 if _many(lost, of):
                     group = f"{terminal_line(name)}, {_share(lost, of)}"
-                    yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
-    alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
+                    yield (
+                        f"gate {gate['text']}: of {group} failed or missing for {key!r} do not "
+                        "count"
+                    )
+    alone = [
+        gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"
+    ]
     yield from (f"gate {gate['text']}: {gate['reason']}" for gate in alone)
     parts = [part for gate in gates for part in (gate, *gate.get("conditions", ()))]
-    loose = [each for each in parts if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"]
+    loose = [
+        each
+        for each in parts
+        if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"
+    ]
     yield from (f"gate {each['text']}: undecided" for each in loose)
     doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
     yield from (f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful)
 
 
-def _warnings_of_components(suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Any) -> Iterator[str]:
+def _warnings_of_components(
+    suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Any
+) -> Iterator[str]:
     origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
     for name, text in sorted(broken.items()):
         yield f"{name}{origin.get(name, '')} is broken and left out: {text}"

@@ -70,7 +70,10 @@ class Row(TypedDict):
 
 
 def grade_from_json(row: Mapping[str, Any]) -> Grade:
-    """Return the grade that ``gradestack.grade_to_json`` wrote: metrics can be recomputed from rows alone."""
+    """Return the grade that ``gradestack.grade_to_json`` wrote.
+
+    Metrics can be recomputed from rows alone.
+    """
     found = msgspec.convert(row, _Grade)
     return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 
@@ -82,10 +85,15 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> None:
-    """Refuse a results file that has lost rows, or got some, since the figures of its run were computed."""
+    """Refuse a results file that has lost rows, or got some, since the figures of its run were
+    computed.
+    """
     total = as_map(summary.get("metrics")).get("total")
     if path is not None and isinstance(total, int) and rows != total:
-        msg = f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; grade the files again"
+        msg = (
+            f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; "
+            "grade the files again"
+        )
         raise DataError(msg)
 
 
@@ -123,12 +131,16 @@ class GradedRow(Struct, gc=False):
     def key(self, task: str | None = None) -> Key:
         """Return its key: with a task as its id, else as it was graded."""
         name, cluster = (str(self.sample.id), self.cluster) if task is None else (task, None)
-        return Key(id=name, cluster=cluster, model=self.model_name, run=self.run, facets=self.facets or {})
+        return Key(
+            id=name, cluster=cluster, model=self.model_name, run=self.run, facets=self.facets or {}
+        )
 
 
 Decode = Callable[[int, bytes, Callable[[int, bytes], Any]], Any]
-"""Takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one with
-NaN, or a lone surrogate. Raises a ValueError where that is not the row of a run."""
+"""Takes the number of a line, the line, and what returns the value of a line that msgspec cannot
+decode: of one with NaN, or a lone surrogate. Raises a ValueError where that is not the row of a
+run.
+"""
 
 
 def decoder_of(kind: Any) -> Decode:
@@ -150,7 +162,9 @@ _BLOCK = 1024
 
 
 def table_of(
-    rows: Iterable[tuple[Key, GradedRow]], wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
+    rows: Iterable[tuple[Key, GradedRow]],
+    wanted: Wanted,
+    broken: Callable[[str, BaseException], None] | None = None,
 ) -> Table:
     """Return the table of the grades in rows."""
     columns, rest, absent = Columns(wanted, broken), iter(rows), Grade(outcome=Outcome.SKIPPED)

@@ -1,4 +1,6 @@
-"""Tables of a run: rows of results.jsonl as columns of plain values, null where nothing was graded."""
+"""Tables of a run: rows of results.jsonl as columns of plain values, null where nothing
+was graded.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from gradestack.grading.subset import Fields
 from gradestack.jsonio.values import as_list, as_map, as_number, as_text, compact, is_number
 from gradestack.rows.read import decoder_of
 
-TableName = Literal["headline", "figures", "gates", "samples", "grades", "items", "reasons", "calls"]
+TableName = Literal[
+    "headline", "figures", "gates", "samples", "grades", "items", "reasons", "calls"
+]
 Line = tuple[Any, ...]
 Types = Mapping[str, str]
 """Name of a column -> the type of its values."""
@@ -25,19 +29,29 @@ Types = Mapping[str, str]
 
 def _types(columns: str) -> Types:
     """Return columns with their types: ``NAME:TYPE``, text where no type is named."""
-    return {name: kind or "text" for name, _, kind in (each.partition(":") for each in columns.split())}
+    return {
+        name: kind or "text" for name, _, kind in (each.partition(":") for each in columns.split())
+    }
 
 
 _KEY = "position:int id model run"
 _INTERVAL = "low:float high:float confidence:float n:int clusters:int method"
 COLUMNS: Mapping[TableName, Types] = {
     "headline": _types(f"label figure model value:float {_INTERVAL} reason unit better"),
-    "figures": _types(f"grader aggregator figure model value:float {_INTERVAL} reason label unit better"),
-    "gates": _types(f"gate outcome passed:bool metric_key metric op threshold:float actual:float {_INTERVAL} reason"),
+    "figures": _types(
+        f"grader aggregator figure model value:float {_INTERVAL} reason label unit better"
+    ),
+    "gates": _types(
+        f"gate outcome passed:bool metric_key metric op threshold:float actual:float {_INTERVAL} "
+        "reason"
+    ),
     "samples": _types(
-        f"{_KEY} cluster facets:texts status ended state score:float passed:bool n_calls:int requests:int "
-        "input_tokens:int cached_input_tokens:int cache_write_tokens:int output_tokens:int reasoning_tokens:int "
-        "cost_usd:float seconds:float first_token_seconds:float source_file source_line:int source_ordinal:int"
+        f"{_KEY} cluster facets:texts status ended state score:float passed:bool n_calls:int "
+        "requests:int "
+        "input_tokens:int cached_input_tokens:int cache_write_tokens:int output_tokens:int "
+        "reasoning_tokens:int "
+        "cost_usd:float seconds:float first_token_seconds:float source_file source_line:int "
+        "source_ordinal:int"
     ),
     "grades": _types(f"{_KEY} grader state score:float passed:bool label gold parts:floats"),
     "items": _types(f"{_KEY} grader item state score:float label gold parts:floats"),
@@ -56,8 +70,8 @@ class Table:
 
     Attributes:
         columns: Name -> values, lists of one length.
-        types: Name -> type of the values, which may be None: ``text``, ``int``, ``float``, ``bool``, ``floats`` (a map
-            of texts to numbers) or ``texts`` (a map of texts to JSON).
+        types: Name -> type of the values, which may be None: ``text``, ``int``, ``float``,
+            ``bool``, ``floats`` (a map of texts to numbers) or ``texts`` (a map of texts to JSON).
     """
 
     columns: Mapping[str, list[Any]]
@@ -84,17 +98,24 @@ class Table:
             yield dict(zip(self.columns, values, strict=True))
 
     def failed(self) -> Table:
-        """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or are missing."""
+        """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or
+        are missing.
+        """
         verdicts = zip(self["passed"], self["state"], strict=True)
         lost = [passed is False or state in ("failed", "missing") for passed, state in verdicts]
-        return Table({name: list(compress(values, lost)) for name, values in self.columns.items()}, self.types)
+        return Table(
+            {name: list(compress(values, lost)) for name, values in self.columns.items()},
+            self.types,
+        )
 
     def to_pandas(self) -> Any:
         """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
         frame = library("pandas").DataFrame(dict(self.columns))
         kinds = {"int": "Int64", "float": "float64", "bool": "boolean"}
         known = {name: kinds[kind] for name, kind in self.types.items() if kind in kinds}
-        text = {name for name in known if str in map(type, self.columns[name])}  # a gate's conditions, as JSON
+        text = {
+            name for name in known if str in map(type, self.columns[name])
+        }  # a gate's conditions, as JSON
         return frame.astype({name: kind for name, kind in known.items() if name not in text})
 
     def to_polars(self) -> Any:
@@ -104,7 +125,12 @@ class Table:
     def to_arrow(self) -> Any:
         """Return it as a pyarrow Table, whose columns have the same types whatever their values."""
         arrow = library("pyarrow", extra="tables")
-        types = {"text": arrow.string(), "int": arrow.int64(), "float": arrow.float64(), "bool": arrow.bool_()}
+        types = {
+            "text": arrow.string(),
+            "int": arrow.int64(),
+            "float": arrow.float64(),
+            "bool": arrow.bool_(),
+        }
         types["floats"] = arrow.map_(arrow.string(), arrow.float64())
         types["texts"] = arrow.map_(arrow.string(), arrow.string())
         fields = [arrow.field(name, types[kind]) for name, kind in self.types.items()]
@@ -112,10 +138,20 @@ class Table:
         for field, kind in zip(fields, self.types.values(), strict=True):
             values = self.columns[field.name]
             if kind in ("floats", "texts"):
-                names, parts = list(chain.from_iterable(values)), chain.from_iterable(each.values() for each in values)
-                inner = list(parts) if kind == "floats" else [e if isinstance(e, str) else compact(e) for e in parts]
+                names, parts = (
+                    list(chain.from_iterable(values)),
+                    chain.from_iterable(each.values() for each in values),
+                )
+                inner = (
+                    list(parts)
+                    if kind == "floats"
+                    else [e if isinstance(e, str) else compact(e) for e in parts]
+                )
                 ends = list(accumulate(map(len, values), initial=0))
-                keys, held = _array(names, "text", arrow, types), _array(inner, kind[:-1], arrow, types)
+                keys, held = (
+                    _array(names, "text", arrow, types),
+                    _array(inner, kind[:-1], arrow, types),
+                )
                 arrays.append(arrow.MapArray.from_arrays(ends, keys, held))
             else:
                 arrays.append(_array(values, kind, arrow, types))
@@ -130,7 +166,10 @@ def _array(values: list[Any], kind: str, arrow: Any, types: Mapping[str, Any]) -
 
 
 def _fitting(value: Any, kind: str) -> Any:
-    """Return a value as its column can hold it: half of a surrogate pair as "?", another type as None."""
+    """Return a value as its column can hold it.
+
+    Half of a surrogate pair as "?", another type as None.
+    """
     if kind == "text":
         return value.encode(errors="replace").decode() if isinstance(value, str) else None
     if kind == "int":
@@ -141,7 +180,10 @@ def _fitting(value: Any, kind: str) -> Any:
 _GRADED: dict[str, Any] = dict.fromkeys(("state", "score", "passed", "label", "gold", "parts"))
 _REASONS = [dict.fromkeys(("code", "subject", "pointer"))]
 _ITEM = dict.fromkeys(("id", "outcome", "score", "label", "gold", "parts")) | {"reasons": _REASONS}
-_PAIRED = [dict.fromkeys(("outcome", "score")) | {"counts": {"extra": None}, "metadata": {"call": msgspec.UNSET}}]
+_PAIRED = [
+    dict.fromkeys(("outcome", "score"))
+    | {"counts": {"extra": None}, "metadata": {"call": msgspec.UNSET}}
+]
 _ROW: dict[str, Any] = dict.fromkeys(
     ("run", "model_name", "cluster", "facets", "status", "ended", "state", "passed")
 ) | {
@@ -153,11 +195,17 @@ _ROW: dict[str, Any] = dict.fromkeys(
     "expected": {"calls": [dict.fromkeys(("name", "names"))]},
     "predicted": {"calls": [dict.fromkeys(("name", "error", "seconds"))]},
 }
-"""What tables need of a row: None stands for any value, "*" for any name, UNSET for what may be null."""
+"""What tables need of a row.
+
+None stands for any value, "*" for any name, UNSET for what may be null.
+"""
 
 
 def _type(form: Any) -> Any:
-    """Return the type of which a form is the sketch: a struct for each object, what is null or not there as None."""
+    """Return the type of which a form is the sketch.
+
+    A struct for each object, what is null or not there as None.
+    """
     if form is None or form is msgspec.UNSET:
         return Any
     if isinstance(form, list):
@@ -165,18 +213,27 @@ def _type(form: Any) -> Any:
     if "*" in form:
         return dict[str, _type(form["*"])]  # type: ignore[misc]
     fields: list[Any] = [
-        (name, _type(each) if not each else _type(each) | None, each if each is msgspec.UNSET else None)
+        (
+            name,
+            _type(each) if not each else _type(each) | None,
+            each if each is msgspec.UNSET else None,
+        )
         for name, each in form.items()
     ]
     return msgspec.defstruct("Part", fields, gc=False)
 
 
 def _conform(value: Any, form: Any) -> Any:
-    """Return what of a value is of a form; what is not is left out, a number that is not finite, too."""
+    """Return what of a value is of a form.
+
+    What is not is left out, a number that is not finite, too.
+    """
     if form is None or form is msgspec.UNSET:
         return None if isinstance(value, float) and not isfinite(value) else value
     if isinstance(form, list):
-        return [_conform(each, form[0]) or {} for each in value] if isinstance(value, list) else None
+        return (
+            [_conform(each, form[0]) or {} for each in value] if isinstance(value, list) else None
+        )
     if "*" in form:
         return {name: _conform(each, form["*"]) or {} for name, each in as_map(value).items()}
     found = as_map(value)
@@ -188,7 +245,10 @@ _decode = decoder_of(_Row)
 
 
 def row_of(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
-    """Return what tables need of a row; ``loads`` returns the value of a line that is not decoded at once."""
+    """Return what tables need of a row.
+
+    ``loads`` returns the value of a line that is not decoded at once.
+    """
     return _decode(number, line, lambda *of: _conform(loads(*of), _ROW))
 
 
@@ -215,19 +275,31 @@ _BLOCK = 4096
 def table_of(name: TableName, rows: Iterable[Any]) -> Table:
     """Return one table of rows."""
     blocks = [table for _, table in blocks_of((name,), rows)]
-    columns = {column: list(chain.from_iterable(each[column] for each in blocks)) for column in COLUMNS[name]}
+    columns = {
+        column: list(chain.from_iterable(each[column] for each in blocks))
+        for column in COLUMNS[name]
+    }
     return Table(columns, COLUMNS[name])
 
 
 def blocks_of(names: Sequence[TableName], rows: Iterable[Any]) -> Iterator[tuple[TableName, Table]]:
-    """Yield tables of blocks of rows in one pass, each with its name; first of each an empty one."""
+    """Yield tables of blocks of rows in one pass, each with its name.
+
+    First of each an empty one.
+    """
     yield from ((name, Table.of(COLUMNS[name], ())) for name in names)
     rest = enumerate(rows)
     while block := list(islice(rest, _BLOCK)):
         found = _Block(block)
         for name in names:
             types, columns = COLUMNS[name], _COLUMNS[name](found)
-            yield name, Table({each: _typed(c, types[each]) for each, c in zip(types, columns, strict=True)}, types)
+            yield (
+                name,
+                Table(
+                    {each: _typed(c, types[each]) for each, c in zip(types, columns, strict=True)},
+                    types,
+                ),
+            )
 
 
 _PLAIN = {"text": str, "int": int, "float": float, "bool": bool}
@@ -235,12 +307,16 @@ _NONE = type(None)
 
 
 def _typed(values: Iterable[Any], kind: str) -> list[Any]:
-    """Return a column; what is not of its type is as if it were not there, and a whole number is a float among them."""
+    """Return a column; what is not of its type is as if it were not there, and a whole number is a
+    float among them.
+    """
     found = list(values)
     if kind == "floats":
         if not {dict}.issuperset(map(type, found)):
             found = [as_map(each) for each in found]
-        if {float, _NONE}.issuperset(map(type, chain.from_iterable(each.values() for each in found))):
+        if {float, _NONE}.issuperset(
+            map(type, chain.from_iterable(each.values() for each in found))
+        ):
             return found
         return [{name: as_number(part) for name, part in each.items()} for each in found]
     if kind == "texts":
@@ -262,22 +338,40 @@ _Columns = Iterable[Iterable[Any]]
 
 
 class _Block:
-    """Rows of which tables are made at once, what several tables are of being found once: each with its key."""
+    """Rows of which tables are made at once, what several tables are of being found once.
+
+    Each with its key.
+    """
 
     def __init__(self, rows: Sequence[tuple[int, Any]]) -> None:
         self.rows = [
-            ((position, _name(row.sample and row.sample.id), _name(row.model_name), _name(row.run)), row)
+            (
+                (
+                    position,
+                    _name(row.sample and row.sample.id),
+                    _name(row.model_name),
+                    _name(row.run),
+                ),
+                row,
+            )
             for position, row in rows
         ]
 
     @cached_property
     def grades(self) -> list[tuple[Line, Any]]:
-        return [((*key, name), grade) for key, row in self.rows for name, grade in (row.grades or {}).items()]
+        return [
+            ((*key, name), grade)
+            for key, row in self.rows
+            for name, grade in (row.grades or {}).items()
+        ]
 
     @cached_property
     def items(self) -> list[list[tuple[Line, Any]]]:
         """Of each grade its items."""
-        return [[((*key, _name(item.id)), item) for item in grade.items or ()] for key, grade in self.grades]
+        return [
+            [((*key, _name(item.id)), item) for item in grade.items or ()]
+            for key, grade in self.grades
+        ]
 
 
 def _columns(width: int, lines: Sequence[Line]) -> _Columns:
@@ -299,7 +393,10 @@ def _samples(block: _Block) -> _Columns:
     yield from ([getattr(row, name) for row in rows] for name in ("facets", "status", "ended"))
     yield from _columns(2, [_graded(row.state, row.grade and row.grade.score) for row in rows])
     yield [row.passed for row in rows]
-    yield [None if (made := row.predicted and row.predicted.calls) is None else len(made) for row in rows]
+    yield [
+        None if (made := row.predicted and row.predicted.calls) is None else len(made)
+        for row in rows
+    ]
     for part, names in (("usage", (*_COUNTS, *_AMOUNTS)), ("source", ("file", "line", "ordinal"))):
         held = [getattr(row, part) for row in rows]
         yield from ([each and getattr(each, name) for each in held] for name in names)
@@ -308,7 +405,10 @@ def _samples(block: _Block) -> _Columns:
 def _grades(block: _Block) -> _Columns:
     yield from _columns(5, [key for key, _ in block.grades])
     yield from _columns(2, [_graded(grade.state, grade.score) for _, grade in block.grades])
-    yield from ([getattr(grade, name) for _, grade in block.grades] for name in ("passed", "label", "gold", "parts"))
+    yield from (
+        [getattr(grade, name) for _, grade in block.grades]
+        for name in ("passed", "label", "gold", "parts")
+    )
 
 
 def _items(block: _Block) -> _Columns:
@@ -319,8 +419,13 @@ def _items(block: _Block) -> _Columns:
 
 
 def _reasons(block: _Block) -> _Columns:
-    owned = ([((*key, None), grade), *items] for (key, grade), items in zip(block.grades, block.items, strict=True))
-    lines = [(key, reason) for key, each in chain.from_iterable(owned) for reason in each.reasons or ()]
+    owned = (
+        [((*key, None), grade), *items]
+        for (key, grade), items in zip(block.grades, block.items, strict=True)
+    )
+    lines = [
+        (key, reason) for key, each in chain.from_iterable(owned) for reason in each.reasons or ()
+    ]
     yield from _columns(6, [key for key, _ in lines])
     for name in ("code", "subject", "pointer"):
         yield [value if type(value := getattr(each, name)) is str else "" for _, each in lines]
@@ -333,7 +438,9 @@ def _calls(block: _Block) -> _Columns:
         made = (row.predicted and row.predicted.calls) or ()
         items = _paired_items(row, len(expected))
         answers = [item.metadata.call for item in items] or [None] * len(expected)
-        scores = [_graded(item.outcome or "graded", item.score)[1] for item in items] or [None] * len(expected)
+        scores = [_graded(item.outcome or "graded", item.score)[1] for item in items] or [
+            None
+        ] * len(expected)
         for index, call in enumerate(expected):
             name = as_text(call.name) or "|".join(map(as_text, as_list(call.names)))
             lines.append((*key, "expected", index, name, answers[index], scores[index], None, None))
@@ -345,13 +452,20 @@ def _calls(block: _Block) -> _Columns:
 
 
 def _paired_items(row: Any, count: int) -> list[Any]:
-    """Return the items, one per expected call, of the first grader that says which call answers which."""
+    """Return the items, one per expected call, of the first grader that says which call answers
+    which.
+    """
     if count:
         others = (found[name] for found in (row.grades or {},) for name in sorted(found))
         for grade in chain((row.grade,), others):
-            items = [each for each in (grade and grade.items) or () if not (each.counts and each.counts.extra)]
+            items = [
+                each
+                for each in (grade and grade.items) or ()
+                if not (each.counts and each.counts.extra)
+            ]
             if len(items) == count and all(
-                item.metadata is not None and item.metadata.call is not msgspec.UNSET for item in items
+                item.metadata is not None and item.metadata.call is not msgspec.UNSET
+                for item in items
             ):
                 return items
     return []
@@ -372,7 +486,9 @@ _NO_INTERVAL = (None,) * (len(_ENDS) + 1)
 _BESIDE = ("_interval", "_reason")
 
 
-def figure_tables(summary: Mapping[str, Any], header: Mapping[str, Any]) -> Iterator[tuple[TableName, Table]]:
+def figure_tables(
+    summary: Mapping[str, Any], header: Mapping[str, Any]
+) -> Iterator[tuple[TableName, Table]]:
     """Yield the tables of a run's figures, each with its name."""
     lines: dict[TableName, list[Line]] = {name: [] for name in OF_FIGURES}
     for name, line in _figure_lines(summary, header):
@@ -380,11 +496,17 @@ def figure_tables(summary: Mapping[str, Any], header: Mapping[str, Any]) -> Iter
     yield from ((name, Table.of(COLUMNS[name], found)) for name, found in lines.items())
 
 
-def _figure_lines(summary: Mapping[str, Any], header: Mapping[str, Any]) -> Iterator[tuple[TableName, Line]]:
+def _figure_lines(
+    summary: Mapping[str, Any], header: Mapping[str, Any]
+) -> Iterator[tuple[TableName, Line]]:
     declared, metrics = Declarations(header), as_map(summary.get("metrics"))
 
     def meant(meaning: Any) -> Line:
-        return (None,) * len(_MEANT) if meaning is None else (meaning.label, meaning.unit, meaning.better)
+        return (
+            (None,) * len(_MEANT)
+            if meaning is None
+            else (meaning.label, meaning.unit, meaning.better)
+        )
 
     for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
         unit_and_direction = meant(declared.at(as_text(entry.get("figure"))))[1:]
@@ -395,20 +517,43 @@ def _figure_lines(summary: Mapping[str, Any], header: Mapping[str, Any]) -> Iter
     for grader, aggregators in as_map(metrics.get("aggregates")).items():
         for aggregator, found in as_map(aggregators).items():
             for path, *line in _figures(as_map(found)):
-                yield "figures", (grader, aggregator, path, *line, *meant(declared.figure(grader, aggregator, path)))
+                yield (
+                    "figures",
+                    (
+                        grader,
+                        aggregator,
+                        path,
+                        *line,
+                        *meant(declared.figure(grader, aggregator, path)),
+                    ),
+                )
     for gate in map(as_map, as_list(summary.get("gates"))):
         names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
-        yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
+        yield (
+            "gates",
+            (
+                *map(_plain, map(gate.get, names)),
+                *_interval(gate.get("interval"), gate.get("reason")),
+            ),
+        )
 
 
 def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
     names = (_plain(entry.get("label")), _plain(entry.get("figure")))
     models = as_map(entry.get("models"))
     for model, held in models.items() if models else [(None, entry)]:
-        value, interval, reason = (as_map(held).get(name) for name in ("value", "interval", "reason"))
+        value, interval, reason = (
+            as_map(held).get(name) for name in ("value", "interval", "reason")
+        )
         if isinstance(value, Mapping):
             for key, each in value.items():
-                yield names[0], f"{names[1]}.{key}", model, each, *_interval(as_map(interval).get(key))
+                yield (
+                    names[0],
+                    f"{names[1]}.{key}",
+                    model,
+                    each,
+                    *_interval(as_map(interval).get(key)),
+                )
         else:
             yield *names, model, value, *_interval(interval, reason)
 
@@ -416,7 +561,9 @@ def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
 def _figures(
     metrics: Mapping[str, Any], path: str = "", model: str | None = None, intervals: Any = None
 ) -> Iterator[Line]:
-    """Yield the numbers in metrics by their dotted paths, and what is not defined with its reason."""
+    """Yield the numbers in metrics by their dotted paths, and what is not defined with
+    its reason.
+    """
     undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
     for name, value in metrics.items():
         if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
@@ -425,7 +572,11 @@ def _figures(
         if value is None or is_number(value):
             reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
             yield f"{path}{name}", model, value, *_interval(interval, reason)
-        elif name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
+        elif (
+            name == "models"
+            and not path
+            and all(isinstance(each, Mapping) for each in as_map(value).values())
+        ):
             for key, each in as_map(value).items():
                 yield from _figures(as_map(each), "", key)
         elif isinstance(value, Mapping):
@@ -433,7 +584,9 @@ def _figures(
 
 
 def _interval(held: Any, reason: Any = None) -> Line:
-    """Return ends, confidence, size and method of an interval, and why there is no value, or no interval."""
+    """Return ends, confidence, size and method of an interval, and why there is no value, or no
+    interval.
+    """
     if held is None and reason is None:
         return _NO_INTERVAL
     fields = as_map(held)

@@ -1,8 +1,9 @@
 """Lines of results.jsonl: what was recorded of a sample, and what graders say of it.
 
-What was recorded is written before graders see the sample, so that a row shows it whatever they do to it. Usually
-msgspec writes a row. It writes NaN as null without a word, sets, bytes and dates in forms of its own, and refuses lone
-surrogates: what it cannot write faithfully goes through ``gradestack.jsonio.values.dumps``, which sorts the keys.
+What was recorded is written before graders see the sample, so that a row shows it whatever they do
+to it. Usually msgspec writes a row. It writes NaN as null without a word, sets, bytes and dates in
+forms of its own, and refuses lone surrogates: what it cannot write faithfully goes through
+``gradestack.jsonio.values.dumps``, which sorts the keys.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ Texts = Mapping[str, Sequence[str | None]]
 
 
 def _form(name: str, required: str, optional: str = "") -> Any:
-    """Return a struct for a part of a row: names of fields that are always written, and of those that may be None."""
+    """Return a struct for a part of a row.
+
+    Names of fields that are always written, and of those that may be None.
+    """
     fields: list[Any] = [(each, Any) for each in required.split()]
     fields += [(each, Any, None) for each in optional.split()]
     return msgspec.defstruct(name, fields, gc=False, omit_defaults=True)
@@ -59,16 +63,20 @@ def _form(name: str, required: str, optional: str = "") -> Any:
 _Call = _form(
     "Call",
     "name arguments",
-    "raw_arguments error turn step author server kind status error_type started seconds requestor result",
+    "raw_arguments error turn step author server kind status error_type started seconds requestor "
+    "result",
 )
 _Content = _form("Content", "calls label plan text", "state alternatives forbidden")
 _Message = _form("Message", "content role", "name reasoning tool_call_id tool_calls")
 _Recorded = _form(
     "Recorded",
-    "agent_id agent_usage error expected facets model_name predicted recorded run sample source status tools",
+    "agent_id agent_usage error expected facets model_name predicted recorded run sample source "
+    "status tools",
     "trajectory usage cluster ended trace children remarks native",
 )
-_Grade = _form("Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons")
+_Grade = _form(
+    "Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons"
+)
 _Verdict = _form("Verdict", "passed state submission submissions")
 
 _write = msgspec.json.Encoder().encode
@@ -77,7 +85,8 @@ _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
 
 
 def _check(values: Sequence[Any]) -> None:
-    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes, dates, ...).
+    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes,
+    dates, ...).
 
     To be asked after msgspec has written the values: then no value holds itself.
     """
@@ -104,7 +113,10 @@ def _encode(form: Any, values: Sequence[Any]) -> bytes:
     try:
         data = _write(form)
         _check(values)
-    except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
+    except (
+        TypeError,
+        ValueError,
+    ):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         return dumps(json_data(form)).encode()
     return data
 
@@ -115,7 +127,10 @@ def encode(value: Any) -> bytes:
 
 
 def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
-    """Return a call that was made: without its id, and without the text of arguments that are decoded."""
+    """Return a call that was made.
+
+    Without its id, and without the text of arguments that are decoded.
+    """
     arguments = call.arguments
     values += (call.seconds, result)
     values += arguments.values() if isinstance(arguments, dict) else (arguments,)
@@ -143,12 +158,20 @@ def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
     if arguments and call.name:
         return call
-    return {"name": call.name, "arguments": arguments, **json_data(call)}  # also where there is nothing
+    return {
+        "name": call.name,
+        "arguments": arguments,
+        **json_data(call),
+    }  # also where there is nothing
 
 
 def _expected(of: Expectation, values: list[Any]) -> Any:
     calls = None if of.calls is None else [_expected_call(call, values) for call in of.calls]
-    lists = [[_expected_call(call, values) for call in calls] for calls in of.alternatives] if of.alternatives else None
+    lists = (
+        [[_expected_call(call, values) for call in calls] for calls in of.alternatives]
+        if of.alternatives
+        else None
+    )
     values += (of.plan, of.state)
     return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
 
@@ -156,18 +179,28 @@ def _expected(of: Expectation, values: list[Any]) -> Any:
 def _chat_call(call: ToolCall, values: list[Any]) -> Any:
     values += (call.arguments, call.seconds)
     arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
-    return {"function": {"arguments": arguments, "name": call.name}, "id": call.id, "type": "function"}
+    return {
+        "function": {"arguments": arguments, "name": call.name},
+        "id": call.id,
+        "type": "function",
+    }
 
 
 def _message(message: Message, values: list[Any]) -> Any:
     values.append(message.content)
     calls = [_chat_call(call, values) for call in message.tool_calls] or None
-    return _Message(message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls)
+    return _Message(
+        message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls
+    )
 
 
 def trajectory_of(sample: Sample, values: list[Any]) -> Any:
     """Return a sample's turns as they stand in its row, and add what may be anything to a list."""
-    return [[_message(message, values) for message in turn] for turn in sample.turns] if sample.turns else ()
+    return (
+        [[_message(message, values) for message in turn] for turn in sample.turns]
+        if sample.turns
+        else ()
+    )
 
 
 def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
@@ -175,21 +208,32 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     truth = expected.text if expected.text is not None else expected.label
     made = None
     if calls is not None:  # results stand in the trajectory, where that holds the calls
-        apart = not sample.turns or not [each for turn in sample.turns for each in turn if each.tool_calls]
+        apart = not sample.turns or not [
+            each for turn in sample.turns for each in turn if each.tool_calls
+        ]
         made = [_call(call, values, call.result if apart else None) for call in calls]
     source, place, number = sample.source, None, None
     if source is not None:
-        place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
+        place, number = (
+            {"file": source.file, "ordinal": source.ordinal, "line": source.line},
+            source.id,
+        )
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
     native = None
-    if writer.natives and isinstance(sample.native, (dict, *writer.natives)):  # a dict where a row is graded again
+    if writer.natives and isinstance(
+        sample.native, (dict, *writer.natives)
+    ):  # a dict where a row is graded again
         native = msgspec.to_builtins(sample.native)
         values.append(native)
     specs: list[Any] | None = None if tools is None else [tool.name for tool in tools]
-    if writer.schemas and tools is not None:  # the fields of a tool, whatever else a reader's own class holds
+    if (
+        writer.schemas and tools is not None
+    ):  # the fields of a tool, whatever else a reader's own class holds
         values += [tool.parameters for tool in tools]
-        specs = [{name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools]
+        specs = [
+            {name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools
+        ]
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -200,7 +244,11 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         _Content(made, sample.label, sample.plan, sample.text, sample.state),
         sample.recorded,
         sample.run,
-        {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
+        {
+            "ground_truth": truth,
+            "id": sample.id if number is None else number,
+            "input": sample.input,
+        },
         place,
         sample.status,
         specs,
@@ -279,8 +327,8 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
 def grade_to_json(grade: Grade) -> GradeRow:
     """Return a grade as it stands in a row.
 
-    ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry ``metadata.error``
-    and ``metadata.error_type``.
+    ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry
+    ``metadata.error`` and ``metadata.error_type``.
     """
     row: GradeRow = json_data(_grade(grade, []))
     return row
@@ -300,7 +348,9 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Native forms that graders read, and which are written."""
 
     @classmethod
-    def of(cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False) -> RowWriter:
+    def of(
+        cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False
+    ) -> RowWriter:
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
         graders = [stage.component for stage in plan.graders]
@@ -315,7 +365,8 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def recorded(self, samples: Sequence[Sample]) -> tuple[list[bytes], Sequence[Sample]]:
-        """Return the samples' parts of their lines, written before graders see them, and the samples to be graded.
+        """Return the samples' parts of their lines, written before graders see them, and the
+        samples to be graded.
 
         A sample that cannot be written is a failed run, without what was recorded.
         """
@@ -331,7 +382,11 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
                 data.append(_recorded_bytes(sample, self))
             except UNWRITABLE as error:
                 deep = isinstance(error, RecursionError)
-                fault = TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
+                fault = (
+                    TOO_DEEP
+                    if deep
+                    else Fault(category="data", code="not_json", message=f"not JSON: {error}")
+                )
                 samples[place] = _bare(sample, fault)
                 data.append(_recorded_bytes(samples[place], self))
         return data, samples
@@ -339,15 +394,22 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     def lines(
         self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
     ) -> tuple[list[bytes | memoryview], Mended]:
-        """Return the lines of a block in pieces, and grades that stand in them in place of those given."""
+        """Return the lines of a block in pieces, and grades that stand in them in place of those
+        given.
+        """
         mended: dict[tuple[str, int], Grade] = {}
         try:
             values: list[Any] = []
-            forms = {key: [_grade(grade, values) for grade in column] for key, column in columns.items()}
+            forms = {
+                key: [_grade(grade, values) for grade in column] for key, column in columns.items()
+            }
             written = {key: list(map(_write, column)) for key, column in forms.items()}
             _check(values)
         except UNWRITABLE:
-            written, columns = {key: [] for key in columns}, {key: list(column) for key, column in columns.items()}
+            written, columns = (
+                {key: [] for key in columns},
+                {key: list(column) for key, column in columns.items()},
+            )
             for key, column in columns.items():
                 for at, (grade, sample) in enumerate(zip(column, samples, strict=True)):
                     data, column[at] = self._written(grade, sample, key)
@@ -362,19 +424,32 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             tails = list(map(_write, verdicts))
         except ValueError:  # a lone surrogate in a text that was judged
             tails = [_encode(each, ()) for each in verdicts]
-        parts = zip(heads, map(_inner, tails), repeat(b","), map(_inner, recorded), repeat(b"}\n"), strict=False)
+        parts = zip(
+            heads,
+            map(_inner, tails),
+            repeat(b","),
+            map(_inner, recorded),
+            repeat(b"}\n"),
+            strict=False,
+        )
         return list(chain.from_iterable(parts)), mended
 
     def _verdicts(self, samples: Sequence[Sample], columns: Columns, texts: Texts) -> Iterator[Any]:
         success, main = self.success, columns[self.main]
         for at, sample in enumerate(samples):
-            judged = {key: column[at] for key, column in texts.items() if column[at] is not None} if texts else {}
+            judged = (
+                {key: column[at] for key, column in texts.items() if column[at] is not None}
+                if texts
+                else {}
+            )
             text = judged.get(self.main, sample.label if sample.text is None else sample.text) or ""
             passed = None if success is None else success.passed(columns[success.grader][at])
             yield _Verdict(passed, main[at].outcome, text, judged or None)
 
     def _written(self, grade: Grade, sample: Sample, key: str) -> tuple[bytes, Grade]:
-        """Return a grade as it stands in its row, and itself, or a failed one that says why it cannot be written."""
+        """Return a grade as it stands in its row, and itself, or a failed one that says why it
+        cannot be written.
+        """
         try:
             values: list[Any] = []
             return _encode(_grade(grade, values), values), grade
@@ -383,10 +458,15 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         except (AttributeError, TypeError, ValueError) as error:
             why, signature = f"the grade is not JSON: {error}", self.signatures[key]
             if self.strict:
-                problem = f"grader {key!r} ({signature}) broke its contract on {sample.source or sample.id}"
+                problem = (
+                    f"grader {key!r} ({signature}) broke its contract on "
+                    f"{sample.source or sample.id}"
+                )
                 raise PluginError(problem, why) from error
             kind = type(error).__name__
-            fault = Fault(category="grading", code="bad_grade", message=why, type=kind, component=signature)
+            fault = Fault(
+                category="grading", code="bad_grade", message=why, type=kind, component=signature
+            )
         return self._written(failed(fault), sample, key)
 
 

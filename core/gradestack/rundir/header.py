@@ -1,4 +1,7 @@
-"""header.json: what ran, with which versions and options, on which files; and what its results depend on."""
+"""header.json: what ran, with which versions and options, on which files.
+
+And what its results depend on.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def _stamps(path: Path) -> list[list[Any]]:
         stat = file.stat()
         if is_fetched(copy):
             with file.open("rb") as opened:
-                found.append([name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()])
+                found.append(
+                    [name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
+                )
         else:
             found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
     return found
@@ -61,30 +66,45 @@ def _named_files(value: Any) -> Iterator[Path]:
 def _component(stage: Stage) -> dict[str, Any]:
     found = component_entry(stage)
     if attrs.has(type(stage.component)):
-        found["files"] = [stamp for path in _named_files(stage.component) for stamp in _stamps(path)]
+        found["files"] = [
+            stamp for path in _named_files(stage.component) for stamp in _stamps(path)
+        ]
     if stage.extractor is not None:
         found["extractor"] = _component(stage.extractor)
     return found
 
 
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
-    """Return what results depend on, topic -> content; a run may be continued with another engine and limits."""
+    """Return what results depend on, topic -> content.
+
+    A run may be continued with another engine and limits.
+    """
     stages = {each.key: each for each in suite.reader.parts or (suite.reader,)}
     stages |= {f"grader {stage.key}": stage for stage in suite.graders}
     stages |= {f"metric {metric.of}/{metric.stage.key}": metric.stage for metric in suite.metrics}
     stages |= {f"exporter {stage.key}": stage for stage in suite.exporters}
     if suite.dataset_reader is not None:
         stages["dataset reader"] = suite.dataset_reader
-    given: list[Input] = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
+    given: list[Input] = [
+        *suite.inputs.data,
+        *([suite.inputs.dataset] if suite.inputs.dataset else []),
+    ]
     found: dict[str, Any] = {
         "gradestack": __version__,
         "form of the table of grades": FORM,
         "python": ".".join(map(str, sys.version_info[:3])),
         "suite": {
-            key: value for key, value in suite.config.items() if key not in ("engine", "reports", "tables", "limits")
+            key: value
+            for key, value in suite.config.items()
+            if key not in ("engine", "reports", "tables", "limits")
         },
         "suite's name": suite.name,
-        "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs, "tasks": suite.subset.tasks},
+        "options": {
+            **more,
+            "main": suite.main,
+            "same_inputs": suite.same_inputs,
+            "tasks": suite.subset.tasks,
+        },
         **{name: _component(stage) for name, stage in stages.items()},
         **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
         **{f"input {each.shown}": _stamps(each.path) for each in given},
@@ -102,13 +122,23 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             found.append(f"{name}: was not there")
         elif old[name] != new[name]:
             plain = isinstance(old[name], str) and isinstance(new[name], str)
-            found.append(f"{name}: was {old[name]}, is {new[name]}" if plain else f"{name}: changed")
+            found.append(
+                f"{name}: was {old[name]}, is {new[name]}" if plain else f"{name}: changed"
+            )
     return found
 
 
 def range_mark(shard: Shard) -> str:
     """Return a checksum of a shard: what it is, and both ends of its range."""
-    what = [shard.ordinal, shard.input.name, shard.start, shard.end, shard.first_line, shard.first_row, shard.position]
+    what = [
+        shard.ordinal,
+        shard.input.name,
+        shard.start,
+        shard.end,
+        shard.first_line,
+        shard.first_row,
+        shard.position,
+    ]
     ends = ends_of(shard.input.path, shard.start, shard.end) if shard.input.path.is_file() else ()
     text = json.dumps([*what, shard.extra], sort_keys=True, default=str).encode()
     return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
@@ -123,7 +153,10 @@ def _checksum(path: Path, state: FileState) -> dict[str, Any]:
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
     with suppress(OSError):
         with local.open("rb") as file:
-            digest, left = hashlib.sha256(), state.size if local == path else os.fstat(file.fileno()).st_size
+            digest, left = (
+                hashlib.sha256(),
+                state.size if local == path else os.fstat(file.fileno()).st_size,
+            )
             while piece := file.read(min(left, _PIECE)):
                 digest.update(piece)
                 left -= len(piece)
@@ -147,7 +180,10 @@ def _recording(stage: Stage, inputs: Inputs) -> dict[str, Any]:
             for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
             if field.init and field.name in stage.options
         }
-    given = {"inputs": list(inputs.data), "dataset": inputs.dataset if reader.takes_dataset else None}
+    given = {
+        "inputs": list(inputs.data),
+        "dataset": inputs.dataset if reader.takes_dataset else None,
+    }
     return {"reader": stage.name, "options": options, **json_data(given, _absolute)}
 
 
@@ -155,7 +191,11 @@ def _declared(stage: Stage) -> dict[str, JSON]:
     component = stage.component
     if stage.kind == "grader":
         low, high = component.bounds
-        bounds = {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
+        bounds = (
+            {}
+            if low >= 0 and high <= 1
+            else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
+        )
         label = component.label or stage.key
         return {"label": label, "better": component.better, "unit": component.score_unit, **bounds}
     if stage.kind == "aggregator":
@@ -164,14 +204,19 @@ def _declared(stage: Stage) -> dict[str, JSON]:
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
-    """Return what header.json says of a component; of an aggregator also which grader it is ``of``."""
+    """Return what header.json says of a component.
+
+    Of an aggregator also which grader it is ``of``.
+    """
     return {
         "kind": stage.kind,
         "key": stage.key,
         "name": stage.name,
         "version": stage.version,
         "distribution": stage.distribution,
-        "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+        "options": {
+            key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")
+        },
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
         **_declared(stage),
@@ -180,18 +225,34 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
 
 
 def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of header.json, whose bytes depend on time, place and machine; no input may have changed."""
+    """Return the content of header.json, whose bytes depend on time, place and machine.
+
+    No input may have changed.
+    """
     merged = loop.merged
     remarks: Mapping[str, Sequence[Any]] = merged.remarks
     checksums = [_checksum(path, state) for path, state in loop.files.states.items()]
     loop.files.check(loop.shards)
-    journals = [(stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders]
-    judged = [{"grader": key, **_checksum(path, FileState.of(path.stat()))} for key, path in journals if path]
+    journals = [
+        (stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders
+    ]
+    judged = [
+        {"grader": key, **_checksum(path, FileState.of(path.stat()))}
+        for key, path in journals
+        if path
+    ]
     warnings = list(loop.files.grown.values())
     if merged.timed_out:  # figures with them are this machine's
-        many = "1 grade or record" if merged.timed_out == 1 else f"{merged.timed_out} grades or records"
+        many = (
+            "1 grade or record"
+            if merged.timed_out == 1
+            else f"{merged.timed_out} grades or records"
+        )
         limit = f"{suite.limits.seconds_per_grade:g} s (limits.seconds_per_grade)"
-        what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
+        what = (
+            "and failed, or have no reasons: another machine may give other bytes; --resume "
+            "does them again"
+        )
         warnings.insert(0, f"{many} took longer than {limit} {what}")
     optional = {
         "judgements": judged,
@@ -217,7 +278,9 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
             *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
             *map(component_entry, [*suite.exporters, suite.engine, *suite.reports]),
         ],
-        "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
+        "code": [
+            {"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()
+        ],
         "inputs": checksums,
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,

@@ -1,8 +1,9 @@
-"""Places of runs: where a run may be written, the directory it is written in meanwhile, and who holds it.
+"""Places of runs: where a run may be written, the directory it is written in meanwhile, and who
+holds it.
 
-A name in a directory that anybody may have filled may be a link to any file of the user's, so nothing in it is opened
-for writing. Files are written into a new directory, whose name nobody knows beforehand, and renamed: that replaces a
-link, a pipe or a device itself, never what it leads to.
+A name in a directory that anybody may have filled may be a link to any file of the user's, so
+nothing in it is opened for writing. Files are written into a new directory, whose name nobody knows
+beforehand, and renamed: that replaces a link, a pipe or a device itself, never what it leads to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from gradestack.report import HEADER, ROWS, header_of, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
-"""Seconds to wait for a directory another process has: workers of a killed run end within a second after it."""
+"""Seconds to wait for a directory another process has.
+
+Workers of a killed run end within a second after it.
+"""
 _OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """What file managers leave in a directory that somebody looks at."""
 UNFINISHED, _NEW, _PARTS, _OLD = ".unfinished", ".gradestack-", "parts-", "old"
@@ -41,7 +45,9 @@ def default_place(name: str, now: datetime) -> Path:
     """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
     second = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     place, number = Path("gradestack-runs") / _safe(name) / second, 1
-    while place.exists() or unfinished(place).exists():  # two runs within a second: the first one stays
+    while (
+        place.exists() or unfinished(place).exists()
+    ):  # two runs within a second: the first one stays
         number += 1
         place = place.with_name(f"{second}-{number}")
     return place
@@ -50,20 +56,31 @@ def default_place(name: str, now: datetime) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a place that holds anything but nothing or an earlier run."""
     with writing(path):
-        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(os.path.realpath(path)):
+        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(
+            os.path.realpath(path)
+        ):
             why = "holds the working directory, and a run directory is replaced whole"
             raise ConfigError(f"{path}: {why}; name another with -o")
         if path.is_dir() and any(path.iterdir()) and not is_run(path):
-            raise ConfigError(f"{path}: the directory is not empty and not a gradestack run; name another with -o")
+            raise ConfigError(
+                f"{path}: the directory is not empty and not a gradestack run; name another with -o"
+            )
         if foreign := _foreign(path):
-            raise ConfigError(f"{path}: holds {min(foreign)}, which gradestack did not write; name another with -o")
+            raise ConfigError(
+                f"{path}: holds {min(foreign)}, which gradestack did not write; name another "
+                "with -o"
+            )
         check_directory(path, path.absolute().parent)
 
 
 def _files(path: Path) -> set[str]:
     found = (each for each in path.rglob("*") if not each.is_symlink() and not each.is_dir())
     names = (each.relative_to(path).as_posix() for each in found)
-    return {os.fsencode(each).decode("utf-8", "backslashreplace") for each in names if not each.startswith(_NEW)}
+    return {
+        os.fsencode(each).decode("utf-8", "backslashreplace")
+        for each in names
+        if not each.startswith(_NEW)
+    }
 
 
 def _listed(path: Path) -> set[str] | None:
@@ -93,11 +110,17 @@ def check_directory(path: Path, parent: Path | None = None) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise ConfigError(f"{path}: {parent} is not a directory that can be written to; name another place with -o")
+        raise ConfigError(
+            f"{path}: {parent} is not a directory that can be written to; name another place "
+            "with -o"
+        )
 
 
 def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
-    """Refuse an output that holds a file the run reads, or is one: a rerun replaces the directory whole."""
+    """Refuse an output that holds a file the run reads, or is one.
+
+    A rerun replaces the directory whole.
+    """
     place = output.resolve()
     for path in paths:
         if path.resolve().is_relative_to(place):
@@ -116,10 +139,19 @@ def can_continue(place: Path) -> bool:
 
 
 def newest_unfinished(name: str, patience: float) -> Path | None:
-    """Return the default place of a suite whose run was begun last and is not finished; None when there is none."""
+    """Return the default place of a suite whose run was begun last and is not finished.
+
+    None when there is none.
+    """
     found = (Path("gradestack-runs") / _safe(name)).glob(f".*{UNFINISHED}")
-    places = [path.with_name(path.name[1 : -len(UNFINISHED)]) for path in found if (path / JOURNAL).is_file()]
-    for place in sorted(places, key=lambda place: [*map(int, re.findall(r"\d+", place.name))], reverse=True):
+    places = [
+        path.with_name(path.name[1 : -len(UNFINISHED)])
+        for path in found
+        if (path / JOURNAL).is_file()
+    ]
+    for place in sorted(
+        places, key=lambda place: [*map(int, re.findall(r"\d+", place.name))], reverse=True
+    ):
         descriptor = lock(unfinished(place), patience)
         if descriptor is not None:
             os.close(descriptor)
@@ -139,7 +171,10 @@ def synchronise(path: Path) -> None:
 
 
 def lock(directory: Path, patience: float = PATIENCE) -> int | None:
-    """Return a descriptor that keeps a directory for this process until it ends; None when another one has it."""
+    """Return a descriptor that keeps a directory for this process until it ends.
+
+    None when another one has it.
+    """
     try:
         import fcntl  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -163,7 +198,10 @@ def lock(directory: Path, patience: float = PATIENCE) -> int | None:
 
 
 def link_latest(place: Path) -> None:
-    """Point ``latest`` beside a default run directory at it; where links are not possible, do nothing."""
+    """Point ``latest`` beside a default run directory at it.
+
+    Where links are not possible, do nothing.
+    """
     link = place.parent / "latest"
     with contextlib.suppress(OSError):
         if link.is_symlink():
@@ -174,9 +212,12 @@ def link_latest(place: Path) -> None:
 
 @contextmanager
 def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield an empty directory; at the end its files are moved into ``place``, after a failure they are removed.
+    """Yield an empty directory.
 
-    A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if they lay in ``place``.
+    At the end its files are moved into ``place``, after a failure they are removed.
+
+    A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if
+    they lay in ``place``.
     """
     new = Path(tempfile.mkdtemp(prefix=_NEW, dir=place))
     try:
@@ -191,7 +232,9 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
                 path.parent.rmdir()
     except Exception as error:
         was, named = str(new), str(place)
-        error.args = tuple(each.replace(was, named) if isinstance(each, str) else each for each in error.args)
+        error.args = tuple(
+            each.replace(was, named) if isinstance(each, str) else each for each in error.args
+        )
         if isinstance(error, OSError) and error.filename is not None:
             error.filename = os.fsdecode(error.filename).replace(was, named)
         raise
@@ -269,12 +312,14 @@ class GrowingFile:
 
 
 class Staging:
-    """A run directory in the making, in a hidden directory beside its place that no other run may use meanwhile.
+    """A run directory in the making, in a hidden directory beside its place that no other run may
+    use meanwhile.
 
-    ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a later ``--resume``
-    reads, and while an earlier run is replaced, that run.
+    ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a
+    later ``--resume`` reads, and while an earlier run is replaced, that run.
 
-    ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may still write.
+    ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may
+    still write.
     """
 
     def __init__(self, place: Path, *, resume: bool = False) -> None:
@@ -282,7 +327,9 @@ class Staging:
         self._lock: int | None = None
         with writing(place):
             check_place(place)
-            self.place = place.resolve() if place.is_symlink() else place  # what a link leads to is replaced, not it
+            self.place = (
+                place.resolve() if place.is_symlink() else place
+            )  # what a link leads to is replaced, not it
             self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
             self.base = unfinished(self.place)
             self.path = self.base / "run"
@@ -295,7 +342,10 @@ class Staging:
 
     def _enter(self, *, resume: bool) -> None:
         if self.base.is_symlink():
-            raise ConfigError(f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away")
+            raise ConfigError(
+                f"{self.base}: is a link, and an unfinished run is a directory of its own; move "
+                "it away"
+            )
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
@@ -308,7 +358,9 @@ class Staging:
             self._check_own()
         for path in self.base.iterdir():
             if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
-                raise ConfigError(f"{self.base}: holds {path.name}, which is not ours; move the directory away")
+                raise ConfigError(
+                    f"{self.base}: holds {path.name}, which is not ours; move the directory away"
+                )
         for path in list(self.base.iterdir()):
             if not kept or not path.name.startswith(kept):
                 self.replaced |= path.name == JOURNAL
@@ -319,10 +371,15 @@ class Staging:
                 _remove(path)
 
     def _check_own(self) -> None:
-        """Refuse to continue in files that lie elsewhere, too: what is written here would be written there."""
+        """Refuse to continue in files that lie elsewhere, too.
+
+        What is written here would be written there.
+        """
         for path in self.base.rglob("*"):
             found = path.lstat()
-            if not stat.S_ISDIR(found.st_mode) and not (stat.S_ISREG(found.st_mode) and found.st_nlink < 2):
+            if not stat.S_ISDIR(found.st_mode) and not (
+                stat.S_ISREG(found.st_mode) and found.st_nlink < 2
+            ):
                 why = "is a link or no plain file, which no unfinished run of ours has"
                 raise ConfigError(f"{path}: {why}", "run without --resume to start anew")
 
@@ -332,14 +389,19 @@ class Staging:
         return self.base / JOURNAL
 
     def write_json(self, name: str, value: Any) -> Any:
-        """Write one of our JSON files: sorted keys, indent 2, one newline at the end. Return it as a reader sees it."""
+        """Write one of our JSON files: sorted keys, indent 2, one newline at the end.
+
+        Return it as a reader sees it.
+        """
         text, new = dumps(value, indent=2) + "\n", self.base / "run.json"
         new.write_text(text, encoding="utf-8", newline="\n")
         new.replace(self.path / name)
         return loads(text)
 
     def commit(self, *, durable: bool = False) -> Path:
-        """Move the directory into its place, replacing an earlier run whole, and return the place."""
+        """Move the directory into its place, replacing an earlier run whole, and return
+        the place.
+        """
         place, old = self.place, self.base / _OLD
         for run in [each.parent for each in self.path.rglob(HEADER) if is_run(each.parent)]:
             _list_files(run, run)
@@ -362,7 +424,9 @@ class Staging:
 
     def leave(self) -> None:
         """Let other runs have the hidden directory, as it is."""
-        with contextlib.suppress(OSError, AttributeError):  # an attempt that was refused leaves nothing behind
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # an attempt that was refused leaves nothing behind
             self.parts.rmdir()
         if self._lock is not None:
             os.close(self._lock)

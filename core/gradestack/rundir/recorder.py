@@ -1,10 +1,12 @@
-"""Recorders: what takes the results of a run, into its directory, into memory, or out to the caller.
+"""Recorders: what takes the results of a run, into its directory, into memory, or out to the
+caller.
 
-The journal of a directory is a file of JSON lines beside it. Its first line says what is run on what (the fingerprint);
-every further line is one shard's result, in shard order. A line is written once the shard's rows are durably in
-results.jsonl and its native pieces durably on disk. So after a kill, a power failure or a full disk the lines that are
-whole are true, rows beyond them are cut off, and everything else is graded again. Lines are written about once a
-second, for all shards merged since.
+The journal of a directory is a file of JSON lines beside it. Its first line says what is run on
+what (the fingerprint); every further line is one shard's result, in shard order. A line is written
+once the shard's rows are durably in results.jsonl and its native pieces durably on disk. So after a
+kill, a power failure or a full disk the lines that are whole are true, rows beyond them are cut
+off, and everything else is graded again. Lines are written about once a second, for all shards
+merged since.
 """
 
 from __future__ import annotations
@@ -60,21 +62,32 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
 
     def open(self, shard: Shard) -> FilePiece:
         """Return the piece of a shard."""
-        # A name of its own: a shard may be done twice at once, when a machine is lost after its result was handed over.
-        return FilePiece(self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows)
+        # A name of its own: a shard may be done twice at once, when a machine is lost after its
+        # result was handed over.
+        return FilePiece(
+            self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows
+        )
 
     def _note(self, ordinal: int) -> Path:
         return self.folder / f"{ordinal:08d}.at"
 
     def note(self, shard: Shard, position: int, at_work: str = "") -> None:
-        """Keep the position of the record at hand, and who is at work, where it outlives this process."""
-        self._note(shard.ordinal).write_text(f"{position}\n{at_work}", encoding="utf-8", errors="surrogatepass")
+        """Keep the position of the record at hand, and who is at work, where it outlives this
+        process.
+        """
+        self._note(shard.ordinal).write_text(
+            f"{position}\n{at_work}", encoding="utf-8", errors="surrogatepass"
+        )
 
     def last_note(self, ordinal: int) -> tuple[int, float, str]:
-        """Return the position noted last (0 without any), how many seconds ago, and the grader's key or the step."""
+        """Return the position noted last (0 without any), how many seconds ago, and the grader's
+        key or the step.
+        """
         if not (note := self._note(ordinal)).exists():
             return 0, 0.0, ""
-        position, _, at_work = note.read_text(encoding="utf-8", errors="surrogatepass").partition("\n")
+        position, _, at_work = note.read_text(encoding="utf-8", errors="surrogatepass").partition(
+            "\n"
+        )
         return int(position), time.time() - note.stat().st_mtime, at_work
 
 
@@ -85,7 +98,9 @@ class RowLines:
         self._writer, self._rows = writer, rows
         self.recorded = writer.recorded
 
-    def add_rows(self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts) -> Mended:
+    def add_rows(
+        self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts
+    ) -> Mended:
         """Write the rows of a block; return grades that stand in them in place of those given."""
         lines, mended = self._writer.lines(samples, recorded, columns, texts)
         if self._rows is not None:
@@ -98,7 +113,9 @@ class FilePiece(RowLines):
 
     def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
         self._name = name
-        super().__init__(writer, name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None)
+        super().__init__(
+            writer, name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None
+        )
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
     def native(self, artefact: str, text: str, separator: str) -> None:
@@ -128,7 +145,10 @@ _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Return the numbers that the system has in a file, by name, one alone as ""; none where it says "max"."""
+    """Return the numbers that the system has in a file, by name, one alone as "".
+
+    None where it says "max".
+    """
     found = {}
     with suppress(OSError, ValueError):
         for line in path.read_text(encoding="ascii", errors="replace").splitlines():
@@ -159,7 +179,10 @@ def _nothing(*_: Any, **__: Any) -> Any:
 
 
 class _InProcess:
-    """Both halves of a recorder that keeps nothing on disk: one process, a shard after the other, no earlier try."""
+    """Both halves of a recorder that keeps nothing on disk.
+
+    One process, a shard after the other, no earlier try.
+    """
 
     rows = True
     native = _nothing
@@ -187,7 +210,10 @@ LARGEST_IN_MEMORY = 64 << 20  # bytes of rows that are kept in memory
 
 
 class MemoryRecorder(RowLines, _InProcess):
-    """Takes the results of a run that writes nothing; its ``file`` holds rows as they would stand in results.jsonl."""
+    """Takes the results of a run that writes nothing.
+
+    Its ``file`` holds rows as they would stand in results.jsonl.
+    """
 
     def __init__(self, suite: Suite, *, strict: bool) -> None:
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
@@ -209,7 +235,9 @@ class _StreamRecorder(_InProcess):
     def recorded(self, samples: Sequence[Sample]) -> tuple[None, Sequence[Sample]]:
         return None, samples
 
-    def add_rows(self, samples: Sequence[Sample], recorded: None, columns: Columns, texts: Texts) -> Mended:
+    def add_rows(
+        self, samples: Sequence[Sample], recorded: None, columns: Columns, texts: Texts
+    ) -> Mended:
         for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
             self.ready.append((sample, dict(zip(columns, grades, strict=True))))
         return {}
@@ -218,7 +246,9 @@ class _StreamRecorder(_InProcess):
 def stream_grades(
     plan: Plan, bad: Callable[[BadRecord], None], *, strict: bool = False
 ) -> Iterator[tuple[Sample, Grades]]:
-    """Yield every sample with its grades by grader key, in input order, those no record answers last; a block ahead."""
+    """Yield every sample with its grades by grader key, in input order, those no record answers
+    last; a block ahead.
+    """
     with named_as_given():
         handed = _StreamRecorder()
         loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
@@ -244,7 +274,9 @@ def stream_grades(
         if worker.dataset is not None:
             shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
             result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=set())
-            for record in _graded(worker, shard, ([each] for each in unanswered(worker.dataset, seen)), result, handed):
+            for record in _graded(
+                worker, shard, ([each] for each in unanswered(worker.dataset, seen)), result, handed
+            ):
                 if not isinstance(record, BadRecord):
                     yield record
 
@@ -256,7 +288,10 @@ def _graded(
     result: ShardResult,
     handed: _StreamRecorder,
 ) -> Iterator[tuple[Sample, Grades] | BadRecord]:
-    """Yield what one shard comes to; what is set for the time of grading is not set while the caller works."""
+    """Yield what one shard comes to.
+
+    What is set for the time of grading is not set while the caller works.
+    """
     with ShardGrader(worker, shard, result) as grader:
         more = True
         while more:
@@ -276,11 +311,17 @@ def _graded(
 
 
 PAUSE, _REST = 1.0, 4
-"""Seconds between two writes, and how many times what a write took is added: a slow disk costs a fifth of a run."""
+"""Seconds between two writes, and how many times what a write took is added.
+
+A slow disk costs a fifth of a run.
+"""
 
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
-    """Return a shard's result as JSON data; native pieces are named relative to ``base``, rows are not in it."""
+    """Return a shard's result as JSON data.
+
+    Native pieces are named relative to ``base``, rows are not in it.
+    """
     native = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
     return msgspec.to_builtins(replace(result, parts=native, tracebacks={}))  # type: ignore[no-any-return]
 
@@ -293,7 +334,10 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
 
 
 class Journal:
-    """What finished shards came to, written down while the run goes on; ``damaged``: an earlier one cannot be read."""
+    """What finished shards came to, written down while the run goes on.
+
+    ``damaged``: an earlier one cannot be read.
+    """
 
     def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
         self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
@@ -321,7 +365,9 @@ class Journal:
                 for shard, line in zip(shards, lines, strict=False):
                     entry = _parsed(line)
                     if entry is None or self.rows + entry["rows"] > room or entry["timed_out"]:
-                        break  # what took too long is tried again, and rows behind it have no place before it is done
+                        # what took too long is tried again, and rows behind it have no place before
+                        # it is done
+                        break
                     result = from_json(entry, base)
                     if not all(path.is_file() for path in result.parts.native.values()):
                         break
@@ -329,7 +375,11 @@ class Journal:
                         why = f"cannot be continued, {shard.input.shown} has changed"
                         raise ConfigError(f"{self._staging.place}: {why}", _ANEW)
                     yield result
-                    self.recorded, self.rows, self._whole = self.recorded + 1, self.rows + entry["rows"], lines.tell()
+                    self.recorded, self.rows, self._whole = (
+                        self.recorded + 1,
+                        self.rows + entry["rows"],
+                        lines.tell(),
+                    )
                 path = self._staging.path / ROWS
                 if self.rows and source is not None and source != path:
                     with closing(GrowingFile(path)) as copy:
@@ -352,13 +402,18 @@ class Journal:
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
         """Take down a shard whose rows are in results.jsonl."""
-        line = _line({**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size})
+        line = _line(
+            {**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size}
+        )
         self._waiting.append((line, list(result.parts.native.values())))
         if time.monotonic() > self._due:
             self.finish()
 
     def _write(self, lines: GrowingFile) -> None:
-        """Have rows and pieces on disk, then the lines; behind what was written before, whatever became of the rest."""
+        """Have rows and pieces on disk, then the lines.
+
+        Behind what was written before, whatever became of the rest.
+        """
         begun = time.monotonic()
         lines.size = self._whole
         lines.trim()
@@ -378,12 +433,22 @@ class Journal:
         self._due = now + PAUSE + _REST * (now - begun)
 
     def finish(self, *, short: bool = False) -> None:
-        """Have everything on disk; ``short``: not where nothing was written yet and there is little to lose."""
-        if self._lines is not None and self._waiting and (self.recorded or not short or time.monotonic() > self._due):
+        """Have everything on disk.
+
+        ``short``: not where nothing was written yet and there is little to lose.
+        """
+        if (
+            self._lines is not None
+            and self._waiting
+            and (self.recorded or not short or time.monotonic() > self._due)
+        ):
             self._write(self._lines)
 
     def close(self, *, failed: bool = False) -> int:
-        """Write what can be written, making room where the disk ``failed``; return the number of shards on record."""
+        """Write what can be written, making room where the disk ``failed``.
+
+        Return the number of shards on record.
+        """
         if self._lines is not None:
             with suppress(OSError):  # what was written before counts
                 if failed:
@@ -415,9 +480,14 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 class DirectoryRecorder:
-    """Takes the results of a run into its directory; ``native``: files of exporters, in shard order."""
+    """Takes the results of a run into its directory.
 
-    def __init__(self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool) -> None:
+    ``native``: files of exporters, in shard order.
+    """
+
+    def __init__(
+        self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool
+    ) -> None:
         self._suite, self._staging, self.started = suite, staging, started
         self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
         writer = RowWriter.of(suite, suite.success, strict=strict, slim=suite.rows == "slim")
@@ -429,7 +499,10 @@ class DirectoryRecorder:
         self._rows: GrowingFile | None = None
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
-        """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold."""
+        """Open results.jsonl and, where there is anything to be continued, the journal.
+
+        Yield what they hold.
+        """
         known = self._resume and self._staging.journal.is_file()
         if len(shards) > 1 or known:
             mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
@@ -440,7 +513,9 @@ class DirectoryRecorder:
                     yield result
                 self.started, self.damaged = self._journal.started, self._journal.damaged
         if self._keep_rows:
-            self._rows = GrowingFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
+            self._rows = GrowingFile(
+                self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0
+            )
         if self._journal is not None:
             self._journal.begin(self._rows)
 
@@ -469,7 +544,10 @@ class DirectoryRecorder:
             return places_in_rows(file, rows)
 
     def close(self, *, failed: bool = False) -> int:
-        """Let go of the files; return the number of shards on record, from which the run can be continued."""
+        """Let go of the files.
+
+        Return the number of shards on record, from which the run can be continued.
+        """
         recorded = self._journal.close(failed=failed) if self._journal is not None else 0
         if self._rows is not None:
             self._rows.close()
@@ -481,7 +559,9 @@ def places_in_rows(file: IO[bytes], rows: Sequence[int]) -> list[str]:
     """Return where the samples of some rows were read, given in ascending order."""
     file.seek(0)
     wanted = set(rows)
-    return [_place(loads(line)) for at, line in enumerate(islice(file, rows[-1] + 1)) if at in wanted]
+    return [
+        _place(loads(line)) for at, line in enumerate(islice(file, rows[-1] + 1)) if at in wanted
+    ]
 
 
 def _place(row: Mapping[str, Any]) -> str:

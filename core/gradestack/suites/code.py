@@ -1,4 +1,7 @@
-"""Code of the user's own: what a suite or the command line takes from Python files, once that is allowed."""
+"""Code of the user's own.
+
+What a suite or the command line takes from Python files, once that is allowed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ from gradestack.model import Sample
 from gradestack.registry import Plugin, Registry, discover, flaw
 
 FUNCTIONS, RECORDS = "python_function", "records"
-"""The grader that functions are graded with; the reader of data frames, and of mappings of any form."""
+"""The grader that functions are graded with.
+
+The reader of data frames, and of mappings of any form.
+"""
 Samples = Iterable[Sample | Mapping[str, Any]]
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 """What callers in Python may give."""
@@ -46,12 +52,18 @@ class InFile(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The reference without the folder: the component's name in results, which do not depend on places."""
+        """The reference without the folder.
+
+        The component's name in results, which do not depend on places.
+        """
         return f"{Path(self.file).name}:{self.name}"
 
 
 def key_of(reference: str) -> str:
-    """Return the grader key of a reference that was given without one: its name in snake case, of a file alone its."""
+    """Return the grader key of a reference that was given without one.
+
+    Its name in snake case, of a file alone its.
+    """
     file, _, name = reference.rpartition(":")
     name = name or file
     return snake(Path(name).stem if name.endswith(".py") else name)
@@ -81,7 +93,10 @@ def _sha256(file: str) -> str:
 
 
 def _code_of(path: Path) -> dict[str, str]:
-    """Return the module a file is loaded as, and those imported from its folder as a script's are: name -> file."""
+    """Return the module a file is loaded as, and those imported from its folder as a script's are.
+
+    Name -> file.
+    """
     digest = hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()
     found = {f"gradestack_user_code_{path.stem}_{digest}": str(path)}
     for name, module in list(sys.modules.items()):
@@ -92,13 +107,18 @@ def _code_of(path: Path) -> dict[str, str]:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Return the module of a Python file of the user's own; it runs again only where code it consists of has changed.
+    """Return the module of a Python file of the user's own.
+
+    It runs again only where code it consists of has changed.
 
     While it runs its folder stands on ``sys.path``, as a script's does.
     """
     shown, path = path, path.resolve()
     modules = _code_of(path)
-    name, same = next(iter(modules)), {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)}
+    name, same = (
+        next(iter(modules)),
+        {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)},
+    )
     if name in sys.modules and same == modules.keys():
         return sys.modules[name]
     if not path.is_file():
@@ -130,25 +150,41 @@ def load_file(path: Path) -> ModuleType:
 
 
 def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
-    """Return the user's own files that a component consists of, by their name in its folder -> SHA-256."""
+    """Return the user's own files that a component consists of, by their name in its folder ->
+    SHA-256.
+    """
     file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:
         return {}
     modules, files, waiting = _code_of(Path(file)), {str(file)}, [str(file)]
     while waiting:
         nodes = list(ast.walk(ast.parse(Path(waiting.pop()).read_bytes())))
-        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-        imported = {name.partition(".")[0] for name in names}  # modules of its own package it came with
+        names = [
+            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+        ]
+        names += [
+            node.module or ""
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and not node.level
+        ]
+        imported = {
+            name.partition(".")[0] for name in names
+        }  # modules of its own package it came with
         new = {each for name, each in modules.items() if name.partition(".")[0] in imported} - files
         files |= new
         waiting += new
     folder = Path(file).parent
-    return {Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each) for each in sorted(files)}
+    return {
+        Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each)
+        for each in sorted(files)
+    }
 
 
 class LocalFiles(msgspec.Struct, frozen=True):
-    """Files of the user's own that a run uses. Unpickled, it loads them: what is of their classes follows it."""
+    """Files of the user's own that a run uses.
+
+    Unpickled, it loads them: what is of their classes follows it.
+    """
 
     paths: tuple[Path, ...] = ()
     digests: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -174,8 +210,12 @@ def _load_again(paths: tuple[Path, ...], digests: Mapping[str, str]) -> LocalFil
     return LocalFiles(paths, digests)
 
 
-def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> tuple[Plugin, dict[str, str]]:
-    """Return a plugin that has the component a reference names alone, and the options that find it again."""
+def from_file(
+    reference: InFile, kind: Kind, path: Path, registry: Registry
+) -> tuple[Plugin, dict[str, str]]:
+    """Return a plugin that has the component a reference names alone, and the options that find it
+    again.
+    """
     module, options = load_file(path), dict[str, str]()
     component, target = getattr(module, reference.name, None), f"{module.__name__}:{reference.name}"
     if kind == "grader" and callable(component) and not isinstance(component, type):
@@ -186,25 +226,39 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
             name
             for name, value in vars(module).items()
             if getattr(value, "__module__", "") == module.__name__
-            and ((kind == "grader" and inspect.isfunction(value)) or (_is_component(value) and value.contract == kind))
+            and (
+                (kind == "grader" and inspect.isfunction(value))
+                or (_is_component(value) and value.contract == kind)
+            )
         ]
         there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
         if not reference.name:
-            raise ConfigError(f"no {kind} of {path.name} is named; write {reference.file}:NAME{there}")
-        raise ConfigError(f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}")
+            raise ConfigError(
+                f"no {kind} of {path.name} is named; write {reference.file}:NAME{there}"
+            )
+        raise ConfigError(
+            f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}"
+        )
     elif problem := flaw(component, kind):
         where = ""
         with suppress(OSError, TypeError):  # it is no class
             where = f" ({path.name}:{inspect.getsourcelines(component)[1]})"
         also = ", nor a function" if kind == "grader" and problem.endswith(".Grader") else ""
         raise ConfigError(f"{reference.name}{where} {problem}{also}")
-    return _plugin(path, Component(kind=kind, name=reference.shown, target=target, summary="")), options
+    return _plugin(
+        path, Component(kind=kind, name=reference.shown, target=target, summary="")
+    ), options
 
 
 def file_plugin(path: Path) -> Plugin:
-    """Return what a file offers, as if it were installed: by its hooks, components else as classes."""
+    """Return what a file offers, as if it were installed.
+
+    By its hooks, components else as classes.
+    """
     module = load_file(path)
-    if hasattr(module, "gradestack_components") or any(hasattr(each, f"{NAME}_impl") for each in vars(module).values()):
+    if hasattr(module, "gradestack_components") or any(
+        hasattr(each, f"{NAME}_impl") for each in vars(module).values()
+    ):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
@@ -215,7 +269,9 @@ def file_plugin(path: Path) -> Plugin:
         if _is_contract(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]
     components = [
-        Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary=name)
+        Component(
+            kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary=name
+        )
         for name, value in classes
         if _is_component(value)
     ]

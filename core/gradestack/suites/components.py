@@ -15,7 +15,15 @@ import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
 from gradestack.copies.files import local_files, local_path_of, protocol_of, shown_address
-from gradestack.errors import LOCAL_CODE, ConfigError, GradestackError, PluginError, error_text, guarded, suggest
+from gradestack.errors import (
+    LOCAL_CODE,
+    ConfigError,
+    GradestackError,
+    PluginError,
+    error_text,
+    guarded,
+    suggest,
+)
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
@@ -50,7 +58,9 @@ class Resolver:
     """Files of the user's own that are in use, in the order they were met."""
     stacks: dict[str, Mapping[str, Any]] = attrs.field(init=False, factory=dict)
     """Stacks that were laid under the suite, as they were made for its inputs."""
-    _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(init=False, factory=dict)
+    _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(
+        init=False, factory=dict
+    )
     _cause: Exception | None = attrs.field(init=False, default=None)
 
     def add_problem(self, place: Place, message: str | Exception) -> None:
@@ -80,13 +90,19 @@ class Resolver:
         """Raise what was collected."""
         if self.problems:
             count = len(self.problems)
-            what = f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
+            what = (
+                f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the "
+                "configuration"
+            )
             raise ConfigError(what, *self.problems, *self.broken) from self._cause
         if self.broken:
             raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)
 
     def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
-        """Return the data as an instance of a class; of a suite what has no problems, of anything else then None."""
+        """Return the data as an instance of a class.
+
+        Of a suite what has no problems, of anything else then None.
+        """
         try:
             return structure(data, kind, self.base)
         except Problems as problems:
@@ -112,22 +128,33 @@ class Resolver:
         return self.allow_code
 
     def may_read(self, text: str, place: Place) -> bool:
-        """Return whether an address may be opened; one that only the suite names is a problem, and is recorded."""
+        """Return whether an address may be opened.
+
+        One that only the suite names is a problem, and is recorded.
+        """
         if local_files(text, self.base):
             return True
         protocol_of(text)
         allowed = self.allow_remote or self.document.is_set(place)
         if not allowed:
-            why = f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite"
+            why = (
+                f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this "
+                "suite"
+            )
             self.add_problem(place, why)
         return allowed
 
     def _in_file(self, kind: Kind, name: str, place: Place) -> str | None:
-        """Return the registered name of what ``FILE.py:NAME`` names, put there first; None with a problem."""
+        """Return the registered name of what ``FILE.py:NAME`` names, put there first.
+
+        None with a problem.
+        """
         reference = InFile.parse(name) or InFile.parse(f"{name}:")
         if reference is None:
             return name
-        unnamed = "" if reference.name else f", and no {kind} of it is named ({reference.file}:NAME)"
+        unnamed = (
+            "" if reference.name else f", and no {kind} of it is named ({reference.file}:NAME)"
+        )
         if not self._allowed(f"{name} is Python code{unnamed}", place):
             return None
         shown = reference.shown
@@ -140,21 +167,40 @@ class Resolver:
                 self._local[kind, shown] = path.resolve(), options
             if (known := self._local[kind, shown][0]) == path.resolve():
                 return shown
-            self.add_problem(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
+            self.add_problem(
+                place,
+                f"{shown} is the name of another file's, too ({known}); rename one of the files",
+            )
         return None
 
     def _untrusted(self, names: Iterable[str], place: Place) -> bool:
-        """Return whether options that can have code run are written in the suite alone, a problem each."""
+        """Return whether options that can have code run are written in the suite alone, a problem
+        each.
+        """
         refused = [at for name in names if not self.document.is_set(at := (*place, name))]
         for at in refused:
-            remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
-            self.add_problem(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
+            remedy = (
+                f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
+            )
+            self.add_problem(
+                at,
+                f"what is named here can run code on this machine; {remedy} if you trust this "
+                "suite",
+            )
         return bool(refused)
 
     def stage(
-        self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
+        self,
+        kind: Kind,
+        key: str,
+        reference: str | Mapping[str, Any],
+        place: Place,
+        reserved: tuple[str, ...] = (),
     ) -> Stage | None:
-        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``; None with a problem."""
+        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``.
+
+        None with a problem.
+        """
         options = {"kind": reference} if isinstance(reference, str) else dict(reference)
         name = options.pop("kind", None)
         if not isinstance(name, str):
@@ -180,14 +226,20 @@ class Resolver:
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
         wary = () if self.allow_code else sorted(getattr(target, "trusted_options", ()))
-        if (wary := [each for each in wary if options.get(each) is not None]) and self._untrusted(wary, place):
+        if (wary := [each for each in wary if options.get(each) is not None]) and self._untrusted(
+            wary, place
+        ):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
         path, function = self._local.get((kind, name), (None, {}))
         if function and options:
-            self.add_problem((*place, next(iter(options))), "unknown key; a function has no options")
+            self.add_problem(
+                (*place, next(iter(options))), "unknown key; a function has no options"
+            )
             return None
-        if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):
+        if "profile" not in options and any(
+            field.name == "profile" for field in attrs.fields(target)
+        ):
             options["profile"] = self.profile
         component: Any = self.structure({**options, **function}, target, place)
         if component is None:
@@ -196,13 +248,20 @@ class Resolver:
             path = file.resolve()
             self.code[path] = None
         # a text that the component completes, such as a preset with its version, is kept as that
-        own = {option: getattr(component, option, None) for option, written in options.items() if type(written) is str}
+        own = {
+            option: getattr(component, option, None)
+            for option, written in options.items()
+            if type(written) is str
+        }
         return Stage(
             kind=kind,
             key=key,
             name=name,
             component=component,
-            options={**options, **{option: each for option, each in own.items() if type(each) is str}},
+            options={
+                **options,
+                **{option: each for option, each in own.items() if type(each) is str},
+            },
             version=component.version,
             distribution=plugin.release,
             profile=self.profile,
@@ -213,7 +272,9 @@ class Resolver:
 _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
 
 
-def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader]) -> dict[str, Stage]:
+def grader_stages(
+    resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader]
+) -> dict[str, Stage]:
     """Return a suite's graders by key; those ``made`` by the caller are taken as they are."""
     stages: dict[str, Stage] = {}
     for key, written in spec.graders.items():
@@ -224,7 +285,9 @@ def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader
         else:
             named = _code_reference(reference) if reference.get("kind") == "tool" else written
             stage = resolver.stage("grader", key, named, ("graders", key), reserved=_TEXT_KEYS)
-        if stage is not None and (stage.component.submission or not reference.keys().isdisjoint(_TEXT_KEYS)):
+        if stage is not None and (
+            stage.component.submission or not reference.keys().isdisjoint(_TEXT_KEYS)
+        ):
             stage = _with_extractor(resolver, stage, reference)
         if stage is not None:
             stages[key] = stage
@@ -232,21 +295,35 @@ def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader
         for part in stage.combines:
             of, place = stages.get(part), ("graders", key, "of")
             if part not in spec.graders:
-                resolver.add_problem(place, f"no grader has the key {part!r}{suggest(part, spec.graders)}")
+                resolver.add_problem(
+                    place, f"no grader has the key {part!r}{suggest(part, spec.graders)}"
+                )
             elif of is not None and (of.combines or of.component.better != "higher"):
-                what = "combines others itself" if of.combines else "is no score of which more is better"
+                what = (
+                    "combines others itself"
+                    if of.combines
+                    else "is no score of which more is better"
+                )
                 resolver.add_problem(place, f"{part!r} {what}")
     return stages
 
 
 def _code_reference(reference: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; another one unchanged."""
+    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code.
+
+    Another one unchanged.
+    """
     function = reference.get("function")
     place, colon, name = function.rpartition(":") if isinstance(function, str) else ("", "", "")
     if not colon:
         return reference
     rest = {key: value for key, value in reference.items() if key not in ("kind", "function")}
-    return {"kind": FUNCTIONS, "file" if place.endswith(".py") else "module": place, "name": name, **rest}
+    return {
+        "kind": FUNCTIONS,
+        "file" if place.endswith(".py") else "module": place,
+        "name": name,
+        **rest,
+    }
 
 
 def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
@@ -254,11 +331,15 @@ def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, An
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):
             if option in reference:
-                resolver.add_problem((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
+                resolver.add_problem(
+                    (*place, option), f"{stage.name} judges the whole sample; it takes no {option}"
+                )
         return stage
     named, config = reference.get("extractor"), reference.get("extractor_config")
     if not isinstance(config, Mapping | None):
-        resolver.add_problem((*place, "extractor_config"), "expected a mapping of the extractor's options")
+        resolver.add_problem(
+            (*place, "extractor_config"), "expected a mapping of the extractor's options"
+        )
         return stage
     if not isinstance(named, Mapping):
         named = {**(config or {}), "kind": "last_assistant" if named is None else named}
@@ -266,8 +347,13 @@ def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, An
     return msgspec.structs.replace(stage, extractor=extractor)
 
 
-def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
-    """Return the default aggregators of every grader and the suite's own; an own one replaces a default of its name."""
+def metric_stages(
+    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]
+) -> list[Metric]:
+    """Return the default aggregators of every grader and the suite's own.
+
+    An own one replaces a default of its name.
+    """
     own: dict[tuple[str, str], Metric | None] = {}
     for key, written in spec.metrics.items():
         place: Place = ("metrics", key)
@@ -276,10 +362,16 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
             entry["kind"] = key
         of = entry.get("of")
         if of is None:
-            by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
+            by_default = [
+                name
+                for name, stage in graders.items()
+                if entry.get("kind") in stage.component.aggregators
+            ]
             of = next(iter([*by_default, *graders, *spec.graders]), "")
         elif not isinstance(of, str) or of not in spec.graders:
-            resolver.add_problem((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
+            resolver.add_problem(
+                (*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}"
+            )
             of = ""
         if (metric := _metric(resolver, of, graders.get(of), key, entry, place)) is None:
             continue
@@ -297,9 +389,16 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
 
 
 def _metric(
-    resolver: Resolver, of: str, grader: Stage | None, key: str, entry: str | Mapping[str, Any], place: Place
+    resolver: Resolver,
+    of: str,
+    grader: Stage | None,
+    key: str,
+    entry: str | Mapping[str, Any],
+    place: Place,
 ) -> Metric | None:
-    """Return an aggregator; where scores are no shares with ``share: false``, their ``least`` and ``most``.
+    """Return an aggregator.
+
+    Where scores are no shares with ``share: false``, their ``least`` and ``most``.
 
     Its labels are what its grader's options say; those of its own come first.
     """
@@ -307,12 +406,24 @@ def _metric(
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     if (low < 0 or high > 1) and "share" not in data and isinstance(name := data.get("kind"), str):
         with suppress(GradestackError):  # of one that is unknown or broken, a problem of its stage
-            options = {field.name for field in attrs.fields(resolver.registry.load("aggregator", name))}
-            ends = {option: end for option, end in (("least", low), ("most", high)) if math.isfinite(end)}
+            options = {
+                field.name for field in attrs.fields(resolver.registry.load("aggregator", name))
+            }
+            ends = {
+                option: end
+                for option, end in (("least", low), ("most", high))
+                if math.isfinite(end)
+            }
             known: dict[str, Any] = {"share": False, **ends}
-            entry = {**{option: each for option, each in known.items() if option in options}, **data}
+            entry = {
+                **{option: each for option, each in known.items() if option in options},
+                **data,
+            }
     stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
-    if stage is not None and (fit := getattr(grader and grader.component, "for_metric", None)) is not None:
+    if (
+        stage is not None
+        and (fit := getattr(grader and grader.component, "for_metric", None)) is not None
+    ):
         stage = msgspec.structs.replace(stage, component=fit(stage.component))
     return None if stage is None else Metric(of=of, stage=stage)
 
@@ -343,9 +454,14 @@ class Exporters(NamedTuple):
 
 
 def exporters_of(
-    resolver: Resolver, named: Iterable[str | Mapping[str, Any]], reader: Stage, graders: Iterable[Stage]
+    resolver: Resolver,
+    named: Iterable[str | Mapping[str, Any]],
+    reader: Stage,
+    graders: Iterable[Stage],
 ) -> Exporters:
-    """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use."""
+    """Return the named exporters, and those of the reader's own plugin whose reader and graders are
+    all in use.
+    """
     registry = resolver.registry
     used = {each for stage in graders for each in (stage.name, stage.name.rpartition(":")[2])}
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
@@ -371,9 +487,18 @@ def exporters_of(
         else:
             stages[stage.name] = stage
     plugins = [offer.plugin for offer in registry.offers("reader", reader.name)[:1]]
-    pairs = [(each, plugin) for plugin in plugins for each in plugin.components if each.kind == "exporter"]
+    pairs = [
+        (each, plugin)
+        for plugin in plugins
+        for each in plugin.components
+        if each.kind == "exporter"
+    ]
     for component, plugin in pairs:
-        name = next(each.name for each in registry.offers("exporter", component.name) if each.plugin is plugin)
+        name = next(
+            each.name
+            for each in registry.offers("exporter", component.name)
+            if each.plugin is plugin
+        )
         shown = f"exporter {name} ({plugin.release})"
         if name in stages or shown in broken:
             continue
@@ -414,27 +539,50 @@ FIRST = 1000
 
 
 def stack_for(
-    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Any = tuple
+    registry: Registry,
+    name: str,
+    inputs: Inputs | None = None,
+    provides: Any = None,
+    samples: Any = tuple,
 ) -> Mapping[str, Any]:
-    """Return the suite mapping of a named stack, made for inputs or samples; of another one that it names, that."""
+    """Return the suite mapping of a named stack, made for inputs or samples.
+
+    Of another one that it names, that.
+    """
     found, plugin, *_ = registry.find("stack", name)
     make = registry.loaded(found, plugin)
     try:
-        takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
+        takes, about = (
+            set(inspect.signature(make).parameters),
+            {"provides": provides, "samples": samples},
+        )
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
-        fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
+        fragment = (
+            make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
+        )
     except GradestackError:
         raise  # of what reads the samples
     except Exception as error:
-        raise PluginError(f"stack {name!r} of plugin {plugin} raised {error_text(error)}") from error
+        raise PluginError(
+            f"stack {name!r} of plugin {plugin} raised {error_text(error)}"
+        ) from error
     if not isinstance(fragment, Mapping):
-        raise PluginError(f"stack {name!r} of plugin {plugin} is {type(fragment).__name__}, not a mapping")
+        raise PluginError(
+            f"stack {name!r} of plugin {plugin} is {type(fragment).__name__}, not a mapping"
+        )
     other = fragment.get("stack", name)
-    return fragment if other == name else {**stack_for(registry, other, inputs, provides, samples), **fragment}
+    return (
+        fragment
+        if other == name
+        else {**stack_for(registry, other, inputs, provides, samples), **fragment}
+    )
 
 
 def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:
-    """Yield the samples among the first records of each input (None: all); nothing is read before one is asked for."""
+    """Yield the samples among the first records of each input (None: all).
+
+    Nothing is read before one is asked for.
+    """
     shards, index = shards_of(reader, inputs)
     for _, own in groupby(shards, key=lambda shard: shard.input.name):
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
@@ -444,19 +592,32 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
 def graders_for(
     resolver: Resolver, graders: Mapping[str, Stage], used: Stage, inputs: Inputs
 ) -> tuple[dict[str, Stage], list[str]]:
-    """Return the graders as the recording asks for, and what the reader remarks; refusals are problems."""
+    """Return the graders as the recording asks for, and what the reader remarks.
+
+    Refusals are problems.
+    """
     reader, stages, remarks = used.component, dict(graders), list[str]()
     for key, stage in graders.items():
-        if reader.empty_answers and stage.extractor is not None and "expected" in stage.component.needs:
+        if (
+            reader.empty_answers
+            and stage.extractor is not None
+            and "expected" in stage.component.needs
+        ):
             stages[key] = stage = msgspec.structs.replace(stage, grades_empty=True)  # noqa: PLW2901
         component = stage.component
         if (decide := getattr(component, "for_recording", None)) is None:
             continue
         with resolver.refusals(("graders", key)), guarded(f"grader {key!r} ({stage.signature})"):
             component = decide(key, reader, inputs, samples_of(reader, inputs))
-        chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
-        changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
-        stages[key] = msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
+        chosen = {
+            field.name: getattr(component, field.name) for field in attrs.fields(type(component))
+        }
+        changed = {
+            name: each for name, each in chosen.items() if each != getattr(stage.component, name)
+        }
+        stages[key] = msgspec.structs.replace(
+            stage, component=component, options={**stage.options, **changed}
+        )
     for part, own in used.shares(inputs):
         one = part.component
         if (remarks_on := getattr(one, "remarks", None)) is not None:
@@ -467,7 +628,8 @@ def graders_for(
                 notes, doubts = recognise(own)
             remarks += doubts
             resolver.notes += [
-                f"{each}{resolver.asked}" if each.startswith("The same as: ") else each for each in notes
+                f"{each}{resolver.asked}" if each.startswith("The same as: ") else each
+                for each in notes
             ]
     resolver.finish()
     return stages, remarks

@@ -1,4 +1,7 @@
-"""YAML with places: plain data, and the line every value was written on. Nothing in a YAML is ever run as code."""
+"""YAML with places: plain data, and the line every value was written on.
+
+Nothing in a YAML is ever run as code.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from gradestack.suites.strict import Place
 MOST_REPEATED = 100_000
 """Values that aliases may stand for, beyond those that are written out."""
 _LONGEST_INTEGER = 4_096
-"""Bits of an integer; the interpreter refuses to write those of some thousands of digits as text."""
+"""Bits of an integer.
+
+The interpreter refuses to write those of some thousands of digits as text.
+"""
 
 
 class _Loader(yaml.SafeLoader):
@@ -44,15 +50,22 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 
 class _Survey(msgspec.Struct):
-    """What is known of nodes before data is made of them: lines, repeated keys, and how much aliases stand for."""
+    """What is known of nodes before data is made of them.
+
+    Lines, repeated keys, and how much aliases stand for.
+    """
 
     lines: dict[Place, int] = {}
     problems: list[str] = []
     _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, place: Place) -> int:
-        """Return how many nodes there are at and below one, what an alias stands for as often as it is used."""
-        if (known := self._sizes.get(id(node))) is not None:  # an alias; its lines are known under its anchor
+        """Return how many nodes there are at and below one, what an alias stands for as often as it
+        is used.
+        """
+        if (
+            known := self._sizes.get(id(node))
+        ) is not None:  # an alias; its lines are known under its anchor
             if not known:
                 raise _mistake("an alias stands inside of what it stands for", node)
             return known
@@ -64,7 +77,9 @@ class _Survey(msgspec.Struct):
             if key is not None:
                 found += self.size(key, place)
                 step = key.value  # noqa: PLW2901
-            if isinstance(step, str | int):  # a key that is no scalar is refused when its mapping is made
+            if isinstance(
+                step, str | int
+            ):  # a key that is no scalar is refused when its mapping is made
                 line = (key or value).start_mark.line + 1
                 if step in keys:
                     what = f"stands on line {self.lines[*place, step]} already; write it once"
@@ -74,7 +89,11 @@ class _Survey(msgspec.Struct):
                 found += self.size(value, (*place, step))
         self._sizes[id(node)] = found
         if found - len(self._sizes) > MOST_REPEATED:
-            raise _mistake(f"its aliases stand for more than {MOST_REPEATED:,} values; write out what is meant", node)
+            raise _mistake(
+                f"its aliases stand for more than {MOST_REPEATED:,} values; write out what is "
+                "meant",
+                node,
+            )
         return found
 
 
@@ -125,7 +144,9 @@ class Document(msgspec.Struct):
     """Places set on the command line, and those that were not there before."""
 
     def where(self, place: Place) -> str:
-        """Return ``file:line: path`` of a value, or of the nearest thing around it that has a line."""
+        """Return ``file:line: path`` of a value, or of the nearest thing around it that
+        has a line.
+        """
         for length in range(len(place), 0, -1):
             if place[:length] in self.overrides:
                 return f"--set {show_place(place)}"
@@ -147,7 +168,9 @@ def read_yaml(path: Path) -> Document:
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {encoding_problem(content) or f'cannot be read: {error}'}") from error
+        raise ConfigError(
+            f"{path}: {encoding_problem(content) or f'cannot be read: {error}'}"
+        ) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except RecursionError:
@@ -156,11 +179,15 @@ def read_yaml(path: Path) -> Document:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         why = getattr(error, "problem", None) or error
-        raise ConfigError(f"{path}{line}: not valid YAML: {why}") from None  # its lines may hold a key
+        raise ConfigError(
+            f"{path}{line}: not valid YAML: {why}"
+        ) from None  # its lines may hold a key
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):
-        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
+        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[
+            :60
+        ]  # text may be a key
         raise ConfigError(f"{path}: expected a mapping at top level, got {what}")
     if survey.problems:
         what = f"{path}: {counted(len(survey.problems), 'problem')} in the configuration"
@@ -171,12 +198,16 @@ def read_yaml(path: Path) -> Document:
 def apply_override(document: Document, assignment: str) -> None:
     """Set one value from ``PATH=VALUE``; VALUE is YAML, and a mapping replaces the whole value.
 
-    A component written in short form (``reader: jsonl``) opens into ``{kind: jsonl}`` when an option of it is set.
+    A component written in short form (``reader: jsonl``) opens into ``{kind: jsonl}`` when an
+    option of it is set.
     """
     path, equals, text = assignment.partition("=")
     steps = path.strip().split(".")
     if not equals or not all(steps):
-        raise ConfigError(f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip")
+        raise ConfigError(
+            f"--set {assignment}: expected PATH=VALUE, such as --set "
+            "graders.partial.no_expected=skip"
+        )
     try:
         value = yaml_data(text)
     except (yaml.YAMLError, RecursionError) as error:
@@ -186,14 +217,22 @@ def apply_override(document: Document, assignment: str) -> None:
     for step in steps[:-1]:
         key = _key(at, step)
         place = (*place, key)
-        inner = at.get(key) if isinstance(at, dict) else at[key] if isinstance(key, int) and key < len(at) else None
+        inner = (
+            at.get(key)
+            if isinstance(at, dict)
+            else at[key]
+            if isinstance(key, int) and key < len(at)
+            else None
+        )
         if isinstance(at, dict) and inner is None:
             document.overrides.add(place)
             inner = at[key] = {}
         elif isinstance(at, dict) and isinstance(inner, str):
             inner = at[key] = {"kind": inner}
         if not isinstance(inner, dict | list):
-            raise ConfigError(f"--set {assignment}: there is no mapping or list at {key!r} to set anything in")
+            raise ConfigError(
+                f"--set {assignment}: there is no mapping or list at {key!r} to set anything in"
+            )
         at = inner
     last = _key(at, steps[-1])
     if not isinstance(at, dict) and not (isinstance(last, int) and last < len(at)):
@@ -203,4 +242,8 @@ def apply_override(document: Document, assignment: str) -> None:
 
 
 def _key(at: Any, step: str) -> str | int:
-    return int(step) if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION else step
+    return (
+        int(step)
+        if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION
+        else step
+    )

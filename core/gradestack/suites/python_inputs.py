@@ -26,7 +26,10 @@ class MemoryReader(Reader):
     samples: Iterator[Sample | BadRecord] = attrs.field(repr=False)
     empty_answers = True
     taken: list[Sample | BadRecord] = attrs.field(init=False, repr=False, factory=list)
-    """The first of them, which are read once more: what comes only once is looked at before it is graded."""
+    """The first of them, which are read once more.
+
+    What comes only once is looked at before it is graded.
+    """
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return the one shard."""
@@ -42,20 +45,34 @@ class MemoryReader(Reader):
 
 
 def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
-    """Return grader objects, names and mappings by key: a class as its object, a function as what calls it."""
+    """Return grader objects, names and mappings by key.
+
+    A class as its object, a function as what calls it.
+    """
     if not isinstance(graders, Mapping):
-        several = graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
-        graders = by_key(((_name_of(each), each) for each in several), "give a mapping of keys to graders")
+        several = (
+            graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
+        )
+        graders = by_key(
+            ((_name_of(each), each) for each in several), "give a mapping of keys to graders"
+        )
     try:
         return {key: _ready(each, registry) for key, each in graders.items()}
-    except (TypeError, ValueError) as error:  # options that are wrong; or other parameters than a sample
+    except (
+        TypeError,
+        ValueError,
+    ) as error:  # options that are wrong; or other parameters than a sample
         raise ConfigError(f"graders: {error}") from error
 
 
 def _name_of(grader: Graders) -> str:
     if isinstance(grader, str):
         return key_of(grader)
-    return type(grader).__name__ if isinstance(grader, Grader) else getattr(grader, "__name__", "function")
+    return (
+        type(grader).__name__
+        if isinstance(grader, Grader)
+        else getattr(grader, "__name__", "function")
+    )
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
@@ -63,28 +80,46 @@ def _ready(grader: Any, registry: Registry) -> Any:
         return registry.load("grader", FUNCTIONS).of(grader)
     kind = grader if isinstance(grader, type) else type(grader)
     name, complete = kind.__name__, issubclass(kind, Grader) and not inspect.isabstract(kind)
-    if (complete or kind is grader) and (problem := misdeclared(kind) if complete else flaw(kind, "grader")):
+    if (complete or kind is grader) and (
+        problem := misdeclared(kind) if complete else flaw(kind, "grader")
+    ):
         raise ConfigError(f"graders: {name} {problem}")
     if kind is not grader:
         return grader
     options = inspect.signature(grader).parameters.values()
-    if needed := [each.name for each in options if each.default is each.empty and each.kind not in _ANY]:
-        raise ConfigError(f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as {name}(…)")
+    if needed := [
+        each.name for each in options if each.default is each.empty and each.kind not in _ANY
+    ]:
+        raise ConfigError(
+            f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as "
+            f"{name}(…)"
+        )
     return grader()
 
 
 def as_samples(
     samples: Any, registry: Registry, columns: Mapping[str, str] | None = None
 ) -> Iterator[Sample | BadRecord]:
-    """Return samples as they are, mappings as the ``jsonl`` format reads them, tables as ``records`` does."""
-    no_list = isinstance(samples, Sample | Mapping | bytes | bytearray) or paths_of(samples) is not None
+    """Return samples as they are, mappings as the ``jsonl`` format reads them, tables as
+    ``records`` does.
+    """
+    no_list = (
+        isinstance(samples, Sample | Mapping | bytes | bytearray) or paths_of(samples) is not None
+    )
     if no_list or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
-        got = f"{type(samples).__name__}; one sample goes into a list, files are graded by gradestack.grade_files"
-        raise ConfigError(f"samples: expected a list of samples or mappings, or a data frame, got {got}")
+        got = (
+            f"{type(samples).__name__}; one sample goes into a list, files are graded by "
+            "gradestack.grade_files"
+        )
+        raise ConfigError(
+            f"samples: expected a list of samples or mappings, or a data frame, got {got}"
+        )
     return _samples(samples, registry, columns)
 
 
-def _samples(samples: Any, registry: Registry, columns: Mapping[str, str] | None) -> Iterator[Sample | BadRecord]:
+def _samples(
+    samples: Any, registry: Registry, columns: Mapping[str, str] | None
+) -> Iterator[Sample | BadRecord]:
     if columns or hasattr(samples, "columns"):
         try:
             reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
@@ -105,5 +140,9 @@ def paths_of(data: Any) -> list[str] | None:
     """Return paths as texts; None when what was given are samples."""
     if isinstance(data, str | Path):
         return [str(data)]
-    several = isinstance(data, list | tuple) and data and all(isinstance(each, str | Path) for each in data)
+    several = (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(each, str | Path) for each in data)
+    )
     return [str(each) for each in data] if several else None

@@ -1,4 +1,7 @@
-"""From paths as written to named inputs and the reader that knows them; of one that none knows, what it looks like."""
+"""From paths as written to named inputs and the reader that knows them.
+
+Of one that none knows, what it looks like.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ _NEIGHBOURS = 1000
 
 
 def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
-    """Return the paths meant, those of copies of what is packed, remote or standard input; one may come twice."""
+    """Return the paths meant, those of copies of what is packed, remote or standard input.
+
+    One may come twice.
+    """
     found: list[Path] = []
     known: dict[str, Path] = {}
     for text in texts:
@@ -58,7 +64,11 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
             found += fetched(text, known)
         else:
             path, pattern = path_of(text, base), MAGIC & set(text)
-            why = "the pattern matches no file" if pattern else f"no such file or directory{_nearly(path)}"
+            why = (
+                "the pattern matches no file"
+                if pattern
+                else f"no such file or directory{_nearly(path)}"
+            )
             raise DataError(f"{path}: {why}")
     return found
 
@@ -69,12 +79,16 @@ def _nearly(path: Path) -> str:
             names = [entry.name for entry in islice(entries, _NEIGHBOURS)]
     except OSError:
         return ""
-    near = [name for name in names if suggest(path.stem, [Path(name).stem], cutoff=0.75)]  # suffixes are alike anyway
+    near = [
+        name for name in names if suggest(path.stem, [Path(name).stem], cutoff=0.75)
+    ]  # suffixes are alike anyway
     return suggest(path.name, near)
 
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
-    """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
+    """Give every path a short unique name (its stem) and a short unique way to show it (as few
+    parts as needed).
+    """
     called: dict[Path, None] = {}
     for name, given in zip(map(copied, paths), paths, strict=True):
         path = given if name is None else Path("stdin" if name == STANDARD_INPUT else name)
@@ -90,7 +104,9 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     inputs = []
     for path, known, stem in zip(paths, called, stems, strict=True):
         lengths = range(1, len(known.parts))
-        length = next((each for each in lengths if tails(each)[known.parts[-each:]] == 1), len(known.parts))
+        length = next(
+            (each for each in lengths if tails(each)[known.parts[-each:]] == 1), len(known.parts)
+        )
         name = stem
         while total[stem] > 1 and (name == stem or name in taken):
             seen[stem] += 1
@@ -109,7 +125,14 @@ _KEYS, _CHARACTERS = 12, 60
 """Keys of a record, and characters of a line, that are shown."""
 _SURE = 0.5
 """How sure a reader has to be of a record to be named beside another."""
-_KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
+_KINDS = {
+    dict: "objects",
+    list: "lists",
+    str: "texts",
+    int: "numbers",
+    float: "numbers",
+    bool: "truth values",
+}
 _LONG = "it is one JSON object; point to its list of records: --records PATH"
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
@@ -122,29 +145,53 @@ class Recognised(NamedTuple):
     paths: list[Path]
     ignored: list[str]
     remarks: list[tuple[Path, str]]
-    """What is odd about a path: that it was given more than once, or something in it, with its line in front."""
+    """What is odd about a path.
+
+    That it was given more than once, or something in it, with its line in front.
+    """
 
 
 def target_of(resolver: Resolver) -> Target:
-    """Return what the suite grades, each path read by its own reader, else by the suite's, else as it is recognised."""
+    """Return what the suite grades, each path read by its own reader, else by the suite's, else as
+    it is recognised.
+    """
     data, target = resolver.document.data, resolver.document.data.get("target")
     kind = target.get("kind") if isinstance(target, Mapping) else None
     if isinstance(kind, str) and kind != "recorded":
-        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
-        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
+        advice = (
+            "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run "
+            "with --cached DIR"
+        )
+        resolver.add_problem(
+            ("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}"
+        )
         data["target"] = target = {}
     written = target.get("paths") or [] if isinstance(target, Mapping) else []
     entries = written if isinstance(written, list) else [written]
-    named = [_named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)]
-    reference, outer = target.get("reader") if isinstance(target, Mapping) else None, data.get("reader")
+    named = [
+        _named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)
+    ]
+    reference, outer = (
+        target.get("reader") if isinstance(target, Mapping) else None,
+        data.get("reader"),
+    )
     place: Place = ("reader",) if reference is None else ("target", "reader")
     if reference is None:
         reference = {} if outer is None else outer
-    elif isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
-        reference = {**(reference if isinstance(reference, Mapping) else {"kind": reference}), **outer}
+    elif (
+        isinstance(outer, Mapping) and "kind" not in outer
+    ):  # options set beside it, say on the command line
+        reference = {
+            **(reference if isinstance(reference, Mapping) else {"kind": reference}),
+            **outer,
+        }
     options = reference if isinstance(reference, Mapping) else {"kind": reference}
     several = any(isinstance(each, dict) for each in entries)
-    reader = resolver.stage("reader", "reader", options, place) if "kind" in options and not several else None
+    reader = (
+        resolver.stage("reader", "reader", options, place)
+        if "kind" in options and not several
+        else None
+    )
     late: GradestackError | None = None
     found, dataset, dataset_reader = None, None, None
     try:
@@ -175,8 +222,14 @@ def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | No
     """Return the path and the reader that an entry names; None with its problem."""
     named = given if isinstance(given, dict) else {"path": given}
     text, own = named.get("path"), named.get("reader")
-    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
-        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+    if (
+        not isinstance(text, str)
+        or not isinstance(own, str | dict | None)
+        or named.keys() - {"path", "reader"}
+    ):
+        resolver.add_problem(
+            place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
+        )
         return None
     at = (*place, "path") if isinstance(given, dict) else place
     if is_address(text):
@@ -200,16 +253,25 @@ def _read_with(
     """Return the reader of paths, recognised where the options name none, and what they hold."""
     if not texts or ("kind" in options and reader is None):
         return reader, None
-    found = recognise(expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name)
+    found = recognise(
+        expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name
+    )
     return reader or resolver.stage("reader", key, {**options, "kind": found.reader}, place), found
 
 
 def _together(
-    resolver: Resolver, named: Sequence[tuple[str, Any] | None], options: Mapping[str, Any], default: Place
+    resolver: Resolver,
+    named: Sequence[tuple[str, Any] | None],
+    options: Mapping[str, Any],
+    default: Place,
 ) -> tuple[Stage | None, Recognised | None]:
-    """Return the readers that paths name for themselves as the one of a run, and all that they read."""
+    """Return the readers that paths name for themselves as the one of a run, and all that they
+    read.
+    """
     stages, several, known = list[Stage](), list[Recognised](), dict[Path, int]()
-    for number, (text, own) in ((number, each) for number, each in enumerate(named) if each is not None):
+    for number, (text, own) in (
+        (number, each) for number, each in enumerate(named) if each is not None
+    ):
         place: Place = ("target", "paths", number)
         at = default if own is None else (*place, "reader")
         asked = options if own is None else {"kind": own} if isinstance(own, str) else own
@@ -218,24 +280,34 @@ def _together(
         stage, found = _read_with(resolver, stage, [text], asked, at, key)
         for path in found.paths if found is not None else ():
             if (first := known.setdefault(path.resolve(), number)) != number:
-                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
+                resolver.add_problem(
+                    place, f"{path.name} is one of target.paths[{first}], too; name each file once"
+                )
         if stage is not None and found is not None:
             stages.append(stage)
             several.append(found)
     if len(stages) < len(named):
         return None, None
     name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    paths, ignored, remarks = ([*chain.from_iterable(each)] for each in zip(*(own[1:] for own in several), strict=True))
+    paths, ignored, remarks = (
+        [*chain.from_iterable(each)] for each in zip(*(own[1:] for own in several), strict=True)
+    )
     inputs = iter(name_inputs(paths))
-    names = tuple(frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several)
+    names = tuple(
+        frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several
+    )
     reader = Mixed(tuple(stage.component for stage in stages), names)
     stage = made_stage("reader", "reader", reader, resolver.profile, name)
     stage = msgspec.structs.replace(stage, options={}, parts=tuple(stages))
     return stage, Recognised(name, paths, ignored, remarks)
 
 
-def _dataset(resolver: Resolver, reader: Stage, given: str | dict[str, Any]) -> tuple[Input | None, Stage | None]:
-    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+def _dataset(
+    resolver: Resolver, reader: Stage, given: str | dict[str, Any]
+) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is
+    read with.
+    """
     if (named := _named(resolver, given, ("dataset",))) is None:
         return None, None
     text, own = named
@@ -251,7 +323,9 @@ def _dataset(resolver: Resolver, reader: Stage, given: str | dict[str, Any]) -> 
             own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
         except DataError as error:
             advice = "name it with dataset: {path: FILE, reader: NAME}"
-            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
+            raise DataError(
+                str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice
+            ) from error
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
@@ -263,7 +337,10 @@ def _head(path: Path) -> bytes:
 
 
 def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
-    """Return what a reader says; one that stumbles over a file or record of another format has nothing to say of it."""
+    """Return what a reader says.
+
+    One that stumbles over a file or record of another format has nothing to say of it.
+    """
     try:
         return method(*given)
     except Exception:  # noqa: BLE001 - whatever it stumbles over
@@ -286,13 +363,18 @@ def _files(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(directory).parts)
     )
 
 
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
-    """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
-    every = cache(lambda: registry.sound("reader"))  # of no use where the reader is named and all is in order
+    """Return the reader of the given paths, directories replaced by their files unless the reader
+    takes them whole.
+    """
+    every = cache(
+        lambda: registry.sound("reader")
+    )  # of no use where the reader is named and all is in order
     readers = {reader: registry.load("reader", reader)} if reader else every()
     times, spelled = Counter(path.resolve() for path in paths), dict[Path, Path]()
     for path in paths:
@@ -300,7 +382,11 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     names: dict[str, dict[Path, Path]] = {}
     ignored: list[str] = []
     for place, path in spelled.items():
-        whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
+        whole = (
+            reader
+            if reader and (not path.is_dir() or readers[reader].takes_directories)
+            else _best(path, readers)
+        )
         if whole or not path.is_dir():
             if whole is None:
                 raise _unknown(path, registry, every(), reader)
@@ -318,8 +404,13 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     if not names:
         raise _unknown(paths[0], registry, every(), reader)
     if len(names) > 1:
-        shown = "; ".join(f"{name}: {', '.join(map(str, [*files.values()][:3]))}" for name, files in names.items())
-        advice = "name it with --reader, or each path's in a suite (target.paths: [{path: …, reader: …}])"
+        shown = "; ".join(
+            f"{name}: {', '.join(map(str, [*files.values()][:3]))}" for name, files in names.items()
+        )
+        advice = (
+            "name it with --reader, or each path's in a suite (target.paths: [{path: …, "
+            "reader: …}])"
+        )
         raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
     ((name, files),) = names.items()
     often = ((path, times[place]) for place, path in files.items())
@@ -329,21 +420,31 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     return Recognised(name, [*files.values()], ignored, remarks)
 
 
-def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> DataError:
+def _unknown(
+    path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None
+) -> DataError:
     """Return that a path is of no format that is known, what it looks like, and what to do."""
     if path.is_file() and not path.stat().st_size:
         return DataError(f"{path}: the file is empty")
     if header_of(path) and not (path / ROWS).is_file():
         lost = "not a regular file" if (path / ROWS).exists() else "gone"
         why = "rows: none" if header_of(path).get("rows") is False else f"{ROWS} is {lost}"
-        return DataError(f"{path}: a run without rows ({why}): there is nothing in it to grade again")
+        return DataError(
+            f"{path}: a run without rows ({why}): there is nothing in it to grade again"
+        )
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
-        return DataError(f"{path}: {reader} recognises nothing in this directory; name the files it shall read")
+        return DataError(
+            f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
+        )
     files = _files(path) if path.is_dir() else [path]
     head, alone = _head(files[0]), not path.is_dir()
     which = "" if alone else f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
-    asked = (each.advice(path, head) for each in readers.values() if alone and hasattr(each, "advice"))
-    advice: tuple[str, ...] = next(filter(None, asked), ())  # of readers that take files of any form
+    asked = (
+        each.advice(path, head) for each in readers.values() if alone and hasattr(each, "advice")
+    )
+    advice: tuple[str, ...] = next(
+        filter(None, asked), ()
+    )  # of readers that take files of any form
     if alone and (problem := encoding_problem(head)):
         return DataError(f"{path}: {problem}", *advice)
     records = list(first_records(head, _RECORDS))
@@ -352,9 +453,14 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     for name, each in readers.items() if isinstance(first, dict) else ():
         if issubclass(each, RecordReader) and (why := _ask(each.complaint, first, otherwise=None)):
             what.append(f"the nearest is {name}: {why}")
-    naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
+    naming = (
+        "name it with --reader, in a suite as target.reader (known: "
+        f"{', '.join(registry.names('reader'))})"
+    )
     records = [(each, text) for each, text in records if each.problem is not None or each.value]
-    if advice and any(each.problem is not None or isinstance(each.value, dict | list) for each, _ in records):
+    if advice and any(
+        each.problem is not None or isinstance(each.value, dict | list) for each, _ in records
+    ):
         return DataError(f"{path}: the format is not recognised: {'; '.join(what)}", *advice)
     if not any(each.problem is None and isinstance(each.value, dict | list) for each, _ in records):
         naming = "a record is an object; `gradestack schema sample` prints a form that is read"
@@ -369,7 +475,10 @@ def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:
     except UnicodeDecodeError as error:
         if error.reason != "unexpected end of data":  # the head ends within a character
             line = head.count(b"\n", 0, error.start) + 1
-            return f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it as UTF-8"
+            return (
+                f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it "
+                "as UTF-8"
+            )
     if b"\0" in head:
         return "it is a binary file (NUL bytes)"
     listed = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
@@ -403,17 +512,31 @@ def _keys(record: Any) -> str:
 def _oddities(
     head: bytes, name: str, reader: type[Reader], every: Callable[[], Mapping[str, type[Reader]]]
 ) -> Iterator[str]:
-    """Yield what is odd about a file, once each: a key that stands twice in an object, a record of another format."""
-    records = [(element, text) for element, text in first_records(head, _RECORDS) if element.problem is None]
+    """Yield what is odd about a file, once each.
+
+    A key that stands twice in an object, a record of another format.
+    """
+    records = [
+        (element, text)
+        for element, text in first_records(head, _RECORDS)
+        if element.problem is None
+    ]
     if issubclass(reader, RecordReader):
         # one of which the reader can tell nothing (None) is not of another format either
-        unlike = [each for each, _ in records if _ask(reader.looks_like, each.value, otherwise=0.0) == 0.0]
-        others = {key: kind for key, kind in every().items() if issubclass(kind, RecordReader)} if unlike else {}
+        unlike = [
+            each for each, _ in records if _ask(reader.looks_like, each.value, otherwise=0.0) == 0.0
+        ]
+        others = (
+            {key: kind for key, kind in every().items() if issubclass(kind, RecordReader)}
+            if unlike
+            else {}
+        )
         sure = (
             (each.line, other)
             for each in unlike
             for other, kind in others.items()
-            if kind is not reader and (_ask(kind.looks_like, each.value, otherwise=0.0) or 0.0) >= _SURE
+            if kind is not reader
+            and (_ask(kind.looks_like, each.value, otherwise=0.0) or 0.0) >= _SURE
         )
         for line, other in islice(sure, 1):
             yield f":{line}: looks like {other}; read as {name}, as the file is"
@@ -425,5 +548,8 @@ def _oddities(
         counts = (Counter(key for key, _ in pairs).most_common(1) for pairs in objects)
         if key := next((key for ((key, times),) in filter(None, counts) if times > 1), None):
             place = "" if listed else f":{element.line}"
-            yield f"{place}: the key {key[:_CHARACTERS]!r} stands twice in one object; the last one counts"
+            yield (
+                f"{place}: the key {key[:_CHARACTERS]!r} stands twice in one object; the last "
+                "one counts"
+            )
             return

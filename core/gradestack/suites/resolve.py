@@ -1,4 +1,6 @@
-"""Suites: from a configuration, or samples in memory, to components ready to run, every problem reported at once."""
+"""Suites: from a configuration, or samples in memory, to components ready to run, every problem
+reported at once.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,16 @@ from gradestack.suites.components import (
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
-from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, LimitsSpec, RunOptions, Suite, SuiteSpec
+from gradestack.suites.spec import (
+    AVERAGE,
+    Figure,
+    Headline,
+    HeadlineSpec,
+    LimitsSpec,
+    RunOptions,
+    Suite,
+    SuiteSpec,
+)
 from gradestack.suites.strict import Place, Problems, jsonable, structure
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
@@ -57,10 +68,13 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", 
 """What decides on reader and stack."""
 
 
-def resolve(document: Document, options: RunOptions, base: Path | None = None, samples: Reader | None = None) -> Suite:
+def resolve(
+    document: Document, options: RunOptions, base: Path | None = None, samples: Reader | None = None
+) -> Suite:
     """Return the suite a document describes, which options and stack change.
 
-    Callers in Python may put objects for graders, and have ``samples``, a reader of what is in memory, for a target.
+    Callers in Python may put objects for graders, and have ``samples``, a reader of what is in
+    memory, for a target.
     """
     data, written = document.data, document.data.get("engine")
     engine = options.engine
@@ -97,7 +111,9 @@ def resolve(document: Document, options: RunOptions, base: Path | None = None, s
             _lay_stack(resolver, target)
         else:
             data.setdefault("engine", "serial")
-            target = Target(Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile))
+            target = Target(
+                Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile)
+            )
         for each in late:
             apply_override(document, each)
         return _resolve(resolver, options, made, target, samples, limits)
@@ -117,31 +133,52 @@ def _resolve(
     if samples is None and not spec.target.paths and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
     graders = grader_stages(resolver, spec, made)
-    if not spec.graders and reader is not None and not any(map(resolver.has_problem, (("stack",), ("graders",)))):
-        resolver.add_problem(("graders",), f"at least one grader is needed{'' if samples else ', or a stack'}")
+    if (
+        not spec.graders
+        and reader is not None
+        and not any(map(resolver.has_problem, (("stack",), ("graders",))))
+    ):
+        resolver.add_problem(
+            ("graders",), f"at least one grader is needed{'' if samples else ', or a stack'}"
+        )
     metrics = metric_stages(resolver, spec, graders)
     by_grader: dict[str, dict[str, Stage]] = {}
     for metric in metrics:
         by_grader.setdefault(metric.of, {})[metric.stage.key] = metric.stage
-    verdicts, format_reader = Verdicts(resolver, spec, graders, by_grader), None if samples else reader
+    verdicts, format_reader = (
+        Verdicts(resolver, spec, graders, by_grader),
+        None if samples else reader,
+    )
     gates, main = verdicts.gates()
     limit = None if spec.max_failed is None else verdicts.limit(spec.max_failed)
     success, headline = verdicts.headline(gates, format_reader)
     subset = _samples_and_runs(resolver, spec)
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
-    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
+    reports = [
+        resolver.stage("reporter", str(n), each, ("reports", n))
+        for n, each in enumerate(spec.reports)
+    ]
     there = {stage.name for stage in reports if stage is not None}
-    reports += [resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there]
+    reports += [
+        resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there
+    ]
     wanted = spec.engine
-    if not isinstance(wanted, str) and wanted and "kind" not in wanted:  # options without a kind are the default one's
+    if (
+        not isinstance(wanted, str) and wanted and "kind" not in wanted
+    ):  # options without a kind are the default one's
         wanted = {"kind": "auto", **wanted}
     if options.workers is not None:
-        wanted = {**({"kind": wanted} if isinstance(wanted, str) else wanted), "workers": options.workers}
+        wanted = {
+            **({"kind": wanted} if isinstance(wanted, str) else wanted),
+            "workers": options.workers,
+        }
     engine = resolver.stage("engine", "engine", wanted, ("engine",))
     exporters = Exporters()
     if format_reader is not None:
         _check_needs(resolver, format_reader, graders, target)
-        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], format_reader, graders.values())
+        exporters = exporters_of(
+            resolver, [*spec.exporters, *options.exporters], format_reader, graders.values()
+        )
     resolver.finish()
     if target.late is not None:
         raise target.late
@@ -154,9 +191,15 @@ def _resolve(
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
     else:
         config = {key: value for key, value in document.data.items() if key != "engine"}
-        config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in graders.items()}
-    needs = [getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()]
-    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
+        config["graders"] = {
+            key: {**stage.options, "kind": stage.name} for key, stage in graders.items()
+        }
+    needs = [
+        getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()
+    ]
+    own_ids = (
+        getattr(reader.component, "ids", None) is not None
+    )  # then records of one id are runs, whatever the format
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     return Suite(
         name=spec.name or ("samples" if samples else origin.stem),
@@ -191,7 +234,10 @@ def _resolve(
         broken=exporters.broken,
         engine=engine,
         config=jsonable(config),
-        warnings=(*target.ignored, *(each.replace(document.origin, origin.name, 1) for each in resolver.warnings)),
+        warnings=(
+            *target.ignored,
+            *(each.replace(document.origin, origin.name, 1) for each in resolver.warnings),
+        ),
         notes=tuple(resolver.notes),
     )
 
@@ -212,12 +258,16 @@ def _samples_and_runs(resolver: Resolver, spec: SuiteSpec) -> Subset:
 
 
 def _lay_stack(resolver: Resolver, target: Target) -> None:
-    """Put the named stack, or without graders the format's default one, under the suite's own entries."""
+    """Put the named stack, or without graders the format's default one, under the suite's own
+    entries.
+    """
     data, reader = resolver.document.data, target.reader
     if isinstance(data.get("stack"), str):
         resolver.asked = f" --stack {data['stack']}"
     elif isinstance(graders := data.get("graders"), Mapping):
-        kinds = [each.get("kind") if isinstance(each, Mapping) else each for each in graders.values()]
+        kinds = [
+            each.get("kind") if isinstance(each, Mapping) else each for each in graders.values()
+        ]
         resolver.asked = "".join(f" --grader {each}" for each in kinds)
     if data.get("stack") is None and not data.get("graders") and reader is not None:
         data["stack"] = reader.component.stack
@@ -227,7 +277,9 @@ def _lay_stack(resolver: Resolver, target: Target) -> None:
         provides = None if reader is None else reader.component.provides
         with resolver.refusals(("stack",)):
             inputs = Inputs(data=target.inputs.data)
-            stack = stack_for(resolver.registry, data["stack"], inputs, provides, lambda: _expecting(target))
+            stack = stack_for(
+                resolver.registry, data["stack"], inputs, provides, lambda: _expecting(target)
+            )
             data["stack"] = stack.get("stack", data["stack"])
             resolver.stacks[data["stack"]] = stack
             _merge_stack(data, stack)
@@ -236,11 +288,16 @@ def _lay_stack(resolver: Resolver, target: Target) -> None:
 
 
 def _expecting(target: Target) -> Iterator[Sample]:
-    """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
+    """Yield the samples by which a stack is chosen.
+
+    Those of the dataset, and the first of each input.
+    """
     if target.reader is None or not target.inputs.data:
         return
     if target.inputs.dataset is not None and target.dataset_reader is not None:
-        yield from samples_of(target.dataset_reader.component, Inputs(data=(target.inputs.dataset,)), None)
+        yield from samples_of(
+            target.dataset_reader.component, Inputs(data=(target.inputs.dataset,)), None
+        )
     yield from samples_of(target.reader.component, target.inputs)
 
 
@@ -248,13 +305,21 @@ def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -
     whose, provides = f"{inputs[0].path}: " if inputs else "", reader.component.provides
     if provides and not _DONE & provides:
         lacks = f"no column for the agent's answer (read as {reader.name})"
-        return f"{whose}{lacks}: map one (--map text=COLUMN), or grade the file of its runs with this one as --dataset"
+        return (
+            f"{whose}{lacks}: map one (--map text=COLUMN), or grade the file of its runs with "
+            "this one as --dataset"
+        )
     known = ", ".join(resolver.registry.names("stack")) or "none"
-    return f"{whose}the format {reader.name!r} has no default stack; name graders or a stack ({known})"
+    return (
+        f"{whose}the format {reader.name!r} has no default stack; name graders or a stack ({known})"
+    )
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
-    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind."""
+    """Lay a suite's own entries over a stack's.
+
+    Options merge per entry unless the entry names its own kind.
+    """
     for section in ("graders", "metrics"):
         merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
         own = data.get(section) or {}
@@ -262,7 +327,9 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             continue
         for key, entry in own.items():
             base = merged.get(key)
-            extends = isinstance(base, Mapping) and isinstance(entry, Mapping) and "kind" not in entry
+            extends = (
+                isinstance(base, Mapping) and isinstance(entry, Mapping) and "kind" not in entry
+            )
             merged[key] = {**base, **entry} if extends else entry  # type: ignore[dict-item]
         if merged:
             data[section] = merged
@@ -272,14 +339,23 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             data[name] = copy.deepcopy(stack[name])
 
 
-_GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}  # by kind of expectation
+_GRADERS = {
+    "calls": "tool_calls",
+    "text": "exact_match",
+    "label": "label",
+}  # by kind of expectation
 
 
 def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, str]:
-    """Return the kinds of expectations that no grader compares; of a benchmark's, whose own stack may, all or none."""
+    """Return the kinds of expectations that no grader compares.
+
+    Of a benchmark's, whose own stack may, all or none.
+    """
     compared = set[str]()
     for each in needs:  # who declares no field may read any
-        compared |= (each & _GRADERS.keys() or _GRADERS.keys()) if "expected" in each or not each else set()
+        compared |= (
+            (each & _GRADERS.keys() or _GRADERS.keys()) if "expected" in each or not each else set()
+        )
     if compared & {"text", "label"}:  # one word is both
         compared |= {"text", "label"}
     own = reader is not None and reader.component.stack != "auto"
@@ -287,24 +363,41 @@ def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, 
     return {} if known else {kind: each for kind, each in _GRADERS.items() if kind not in compared}
 
 
-def _check_needs(resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], target: Target) -> None:
+def _check_needs(
+    resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], target: Target
+) -> None:
     provides = set(reader.component.provides)
     if target.dataset_reader is not None:
         provides |= {"expected", "tools", "input"} & set(target.dataset_reader.component.provides)
     for key, stage in graders.items():
         if lacking := sorted(stage.component.requires - provides):
             joined = target.inputs.dataset is not None
-            advice = "" if joined or "expected" not in lacking else "; a --dataset that has it may help"
+            advice = (
+                "" if joined or "expected" not in lacking else "; a --dataset that has it may help"
+            )
             why = f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
-            resolver.add_problem(("graders", key), f"{why}{', '.join(sorted(provides)) or 'only ids'}{advice}")
+            resolver.add_problem(
+                ("graders", key), f"{why}{', '.join(sorted(provides)) or 'only ids'}{advice}"
+            )
 
 
 def config_snapshot(
-    data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+    data: Mapping[str, Any],
+    inputs: Inputs,
+    reader: Stage,
+    graders: Mapping[str, Stage],
+    metrics: Iterable[Metric],
 ) -> dict[str, Any]:
-    """Return the configuration for summary.json: input paths by their short names, others cut to their last part."""
-    config = {key: each for key, each in data.items() if key not in ("engine", "rows")}  # no results depend on these
-    target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
+    """Return the configuration for summary.json.
+
+    Input paths by their short names, others cut to their last part.
+    """
+    config = {
+        key: each for key, each in data.items() if key not in ("engine", "rows")
+    }  # no results depend on these
+    target = {
+        key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"
+    }
     inherited = ("profile", data.get("profile", "documented"))
     paths: list[Any] = []
     for stage, own in reader.shares(inputs):
@@ -316,10 +409,15 @@ def config_snapshot(
         else:
             config["reader"], paths = entry, [each.shown for each in own.data]
     config["target"] = {**target, "paths": paths}
-    named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
+    named: dict[str, Mapping[str, Stage]] = {
+        "graders": graders,
+        "metrics": {e.stage.key: e.stage for e in metrics},
+    }
     for section, stages in named.items():
         if isinstance(written := config.get(section), Mapping):
-            config[section] = {str(key): _entry(entry, stages.get(str(key))) for key, entry in written.items()}
+            config[section] = {
+                str(key): _entry(entry, stages.get(str(key))) for key, entry in written.items()
+            }
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):
@@ -337,10 +435,15 @@ def _entry(written: Any, stage: Stage | None = None) -> Any:
     if not isinstance(written, Mapping):
         in_file = InFile.parse(written) if isinstance(written, str) and ".py:" in written else None
         return written if in_file is None else in_file.shown
-    entry = {key: _entry(each) if key in ("kind", "extractor", "function") else each for key, each in written.items()}
+    entry = {
+        key: _entry(each) if key in ("kind", "extractor", "function") else each
+        for key, each in written.items()
+    }
     for name in entry if stage is not None else ():
         value = getattr(stage and stage.component, name, None)
-        if isinstance(value, Path) or (isinstance(value, tuple) and any(isinstance(each, Path) for each in value)):
+        if isinstance(value, Path) or (
+            isinstance(value, tuple) and any(isinstance(each, Path) for each in value)
+        ):
             entry[name] = jsonable(value)
     return entry
 
@@ -371,7 +474,9 @@ class Verdicts:
     """Aggregators by their key, by that of their grader."""
 
     def _without_effect(self, place: Place) -> bool:
-        """Warn of what the original program does not have, and return whether the suite follows it."""
+        """Warn of what the original program does not have, and return whether the suite
+        follows it.
+        """
         upstream = self.resolver.profile == "upstream"
         if upstream:
             self.resolver.warn(place, "has no effect in the profile upstream")
@@ -388,14 +493,21 @@ class Verdicts:
         return None if ignored else limit
 
     def gates(self) -> tuple[tuple[AnyGate, ...], str]:
-        """Return the gates and the key of the main grader: the first gate's, else the first grader."""
-        written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(self.spec.gates)]
+        """Return the gates and the key of the main grader.
+
+        The first gate's, else the first grader.
+        """
+        written: list[tuple[Place, Any]] = [
+            (("gates", n), each) for n, each in enumerate(self.spec.gates)
+        ]
         if self.spec.gate is not None:
             written.insert(0, (("gate",), self.spec.gate))
         gates = list[AnyGate]()
         for place, each in written:
             gate = self._gate(each, place)
-            names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
+            names = (
+                keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
+            )
             for below, key in names:
                 if isinstance(key, str) and key not in self.spec.graders:
                     why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
@@ -409,25 +521,43 @@ class Verdicts:
             ):
                 text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
                 self.resolver.warn((*place, "value"), text)
-            elif isinstance(gate, BaselineGate) and gate.metric in PERCENT and 0 < (gate.not_worse_than or 0) < 1:
-                text = f"{gate.not_worse_than:g} is in percentage points here: {gate.not_worse_than:g} of 100 samples"
+            elif (
+                isinstance(gate, BaselineGate)
+                and gate.metric in PERCENT
+                and 0 < (gate.not_worse_than or 0) < 1
+            ):
+                text = (
+                    f"{gate.not_worse_than:g} is in percentage points here: "
+                    f"{gate.not_worse_than:g} of 100 samples"
+                )
                 self.resolver.warn((*place, "not_worse_than"), text)
-        named = next((key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None)
+        named = next(
+            (key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None
+        )
         main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
         for position, gate in enumerate(gates):
-            of_scores = isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
+            of_scores = (
+                isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
+            )
             if isinstance(gate, GateSpec) or of_scores:
                 gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
         return tuple(gates), main
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
-        """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
-        kind = written.get("kind", next((form for form in ("baseline", "figure") if form in written), None))
+        """Return one gate of any form, None when it cannot be.
+
+        Without ``kind`` it is the flat form.
+        """
+        kind = written.get(
+            "kind", next((form for form in ("baseline", "figure") if form in written), None)
+        )
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
             return None
-        gate: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
+        gate: Any = self.resolver.structure(
+            written, GateSpec if kind is None else _FORMS[kind], place
+        )
         if isinstance(gate, LogicalSpec):
             return self._logical(gate, place)
         if isinstance(gate, BaselineGate):
@@ -438,11 +568,16 @@ class Verdicts:
             return None
         at = (*place, "confidence")
         if gate.confidence is not None and not self._without_effect(at) and gate.op == "eq":
-            self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
+            self.resolver.add_problem(
+                at, "nothing is surely equal to a value; compare with gt, gte, lt or lte"
+            )
         if (over := getattr(gate, "over", None)) is not None:
             at = (*place, "over")
             if over == "total" and gate.aggregation not in PERCENT:
-                why = f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}"
+                why = (
+                    f"{gate.aggregation} is over graded samples; total is for "
+                    f"{' and '.join(PERCENT)}"
+                )
                 self.resolver.add_problem(at, why)
             self._without_effect(at)
         return gate  # type: ignore[no-any-return]
@@ -453,26 +588,44 @@ class Verdicts:
             over = None
         parts = []
         for position, condition in enumerate(spec.conditions):
-            below, implied = (*place, "conditions", position), dict[str, Any]()  # what it takes over from its gate
+            below, implied = (
+                (*place, "conditions", position),
+                dict[str, Any](),
+            )  # what it takes over from its gate
             if "baseline" not in condition:
                 implied["on_no_data"] = spec.on_no_data
             if "baseline" not in condition and "figure" not in condition:
                 implied["kind"] = "logical" if "operator" in condition else "simple"
-                if over is not None and ("operator" in condition or condition.get("aggregation") in PERCENT):
+                if over is not None and (
+                    "operator" in condition or condition.get("aggregation") in PERCENT
+                ):
                     implied["over"] = over
             part = self._gate({**implied, **condition}, below)
             if isinstance(part, WeightedGate | BaselineGate):
-                self.resolver.add_problem(below, "a condition is a simple or a logical gate, or one on a figure")
+                self.resolver.add_problem(
+                    below, "a condition is a simple or a logical gate, or one on a figure"
+                )
             elif part is not None and part.per is not None:
-                self.resolver.add_problem((*below, "per"), "stands beside `conditions`, for the gate as a whole")
+                self.resolver.add_problem(
+                    (*below, "per"), "stands beside `conditions`, for the gate as a whole"
+                )
             elif part is not None:
                 parts.append(part)
-        return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
+        return LogicalGate(
+            operator=spec.operator,
+            conditions=tuple(parts),
+            on_no_data=spec.on_no_data,
+            per=spec.per,
+        )
 
     def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
-        """Return a gate on an earlier run, its figure as grader key, metric key, and the path below it."""
+        """Return a gate on an earlier run, its figure as grader key, metric key, and the path below
+        it.
+        """
         why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
-        why = why or ("" if gate.baseline.strip() else "expected a run directory, latest or latest_any")
+        why = why or (
+            "" if gate.baseline.strip() else "expected a run directory, latest or latest_any"
+        )
         if why:
             self.resolver.add_problem((*place, "baseline"), why)
             return None
@@ -489,7 +642,9 @@ class Verdicts:
                 declared = ", ".join(each.name for each in used.component.figures) or "none"
                 why = f"is no figure that {metric} declares; there are: {declared}"
             if meant is None or meant.better == "neither":
-                self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
+                self.resolver.add_problem(
+                    (*place, "figure"), f"{'.'.join(filter(None, path))} {why}"
+                )
         return msgspec.structs.replace(gate, figure=path)
 
     def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
@@ -499,7 +654,10 @@ class Verdicts:
         return msgspec.structs.replace(gate, figure=(*path, "" if used is None else used.name))
 
     def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
-        """Return grader key, metric key and the path below it; of a grader that is unknown, its key alone."""
+        """Return grader key, metric key and the path below it.
+
+        Of a grader that is unknown, its key alone.
+        """
         steps = figure.split(".") if isinstance(figure, str) else [*map(str, figure)]
         if len(steps) < 2:
             why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
@@ -519,17 +677,23 @@ class Verdicts:
             self.resolver.add_problem(place, why)
         return None
 
-    def headline(self, gates: Sequence[AnyGate], reader: Stage | None = None) -> tuple[Success | None, Headline]:
+    def headline(
+        self, gates: Sequence[AnyGate], reader: Stage | None = None
+    ) -> tuple[Success | None, Headline]:
         """Return what makes a sample a success, and what the run is summed up by."""
         spec, graders = self.spec, self.graders
         names = dict.fromkeys((spec.stack, reader.component.stack if reader is not None else None))
         applying = [each for name in names if name and (each := self._declared(name)) is not None]
         declared = applying[0] if applying else _Declared()
         letta = declared.letta or any(
-            isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values()
+            isinstance(each, Mapping) and each.get("kind") == "tool"
+            for each in spec.graders.values()
         )
         gate = gates[0] if letta and spec.gate is not None and gates else None
-        key, judging = spec.outcome, [each for each in graders if graders[each].component.better != "neither"]
+        key, judging = (
+            spec.outcome,
+            [each for each in graders if graders[each].component.better != "neither"],
+        )
         if key is None and isinstance(gate, GateSpec):
             success: Success | None = Success(gate.metric_key or "", gate)
         else:
@@ -537,31 +701,45 @@ class Verdicts:
                 declared_there = (each.outcome for each in applying if each.outcome is not None)
                 key = next(declared_there, next(iter(judging), NONE))
             elif key not in {*graders, *spec.graders, NONE}:
-                hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+                hint = (
+                    suggest(key, graders)
+                    or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+                )
                 self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
             success = Success(key, better=graders[key].component.better) if key in graders else None
         brought = self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ()
         first = next((each for each in judging if each not in brought), key)
         if success is not None and success.rule is None and spec.outcome is None and first != key:
             whose = f"Outcome: the verdict of grader {key!r}, not of {first!r}, the first one named"
-            self.resolver.notes.append(f"{whose}. To change it: outcome: {first} (--set outcome={first})")
+            self.resolver.notes.append(
+                f"{whose}. To change it: outcome: {first} (--set outcome={first})"
+            )
         main = success.grader if success is not None else next(iter(graders), "")
-        mean = next((key for key, each in self.metrics.get(main, {}).items() if each.name == "mean"), "")
-        average = Figure(label="Avg score", grader=main, metric=mean, name="mean" if mean else AVERAGE)
-        # about the grader's own verdict, which a gate's rule is not; an option of that name says nothing of it
+        mean = next(
+            (key for key, each in self.metrics.get(main, {}).items() if each.name == "mean"), ""
+        )
+        average = Figure(
+            label="Avg score", grader=main, metric=mean, name="mean" if mean else AVERAGE
+        )
+        # about the grader's own verdict, which a gate's rule is not; an option of that name says
+        # nothing of it
         own_verdict = success is not None and success.rule is None and main in graders
         words = getattr(type(graders[main].component), "words", None) if own_verdict else ()
         passed, failed = words if words and isinstance(words, tuple) else Grader.words
         own = spec.headline
         return success, Headline(
-            figures=(declared.figures if own.figures is None else self._own_figures(own.figures)) or (average,),
+            figures=(declared.figures if own.figures is None else self._own_figures(own.figures))
+            or (average,),
             passed=own.passed or passed,
             failed=own.failed or failed,
             letta=own.letta or letta,
         )
 
     def _declared(self, name: str) -> _Declared | None:
-        """Return what a stack declares of the graders in use; None where none is, or the stack is broken."""
+        """Return what a stack declares of the graders in use.
+
+        None where none is, or the stack is broken.
+        """
         resolver, asked, headline = self.resolver, name == self.spec.stack, HeadlineSpec()
         try:
             fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
@@ -570,7 +748,9 @@ class Verdicts:
             return None
         except Problems as problems:
             for place, text in problems.found if asked else ():
-                resolver.add_problem(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
+                resolver.add_problem(
+                    ("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}"
+                )
             return None
         if asked and (headline.passed or headline.failed):
             why = "words for a verdict are the grader's (words of its class)"
@@ -579,7 +759,9 @@ class Verdicts:
         for key, entry in (fragment.get("graders") or {}).items():
             kind = entry.get("kind") if isinstance(entry, Mapping) else entry
             same = [own for own, stage in self.graders.items() if stage.name == kind]
-            keys[key] = key if key in same or (asked and key in self.graders) else next(iter(same), None)
+            keys[key] = (
+                key if key in same or (asked and key in self.graders) else next(iter(same), None)
+            )
         if not any(keys.values()):
             return None
         figures, known = [], {key: self.metrics.get(used or "", ()) for key, used in keys.items()}
@@ -591,10 +773,14 @@ class Verdicts:
                 shown = label if as_there else self._label(used, metric, rest) or label
                 figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
         outcome = fragment.get("outcome")
-        return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures))
+        return _Declared(
+            outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures)
+        )
 
     def _label(self, grader: str, metric: str, name: str) -> str:
-        """Return what an aggregator itself calls its figure, for a grader with other options than the stack's."""
+        """Return what an aggregator itself calls its figure, for a grader with other options than
+        the stack's.
+        """
         if metric == "mean":
             return str(self.graders[grader].component.label)
         figures = self.metrics[grader][metric].component.figures
@@ -608,12 +794,17 @@ class Verdicts:
             if metric:
                 figures.append(Figure(label=label, grader=grader, metric=metric, name=rest))
             elif grader:
-                self.resolver.add_problem(place, f"no grader has the key {grader!r}{_hint(grader, self.graders)}")
+                self.resolver.add_problem(
+                    place, f"no grader has the key {grader!r}{_hint(grader, self.graders)}"
+                )
         return tuple(figures)
 
 
 class _Declared(NamedTuple):
     outcome: str | None = None
-    """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
+    """Key of the outcome grader; ``none``: the stack has no outcome.
+
+    None: it declares none that is in use.
+    """
     letta: bool = False
     figures: tuple[Figure, ...] = ()

@@ -1,4 +1,7 @@
-"""JSON Schema of suites, for editors and for `gradestack schema suite`; option tables of `plugins describe`."""
+"""JSON Schema of suites, for editors and for `gradestack schema suite`.
+
+Option tables of `plugins describe`.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def _shown(value: Any) -> Any:
 
 
 def class_schema(kind: type, *more: str) -> dict[str, Any]:
-    """Return the JSON Schema of a frozen class: its fields, nothing else allowed; ``more`` are required, too."""
+    """Return the JSON Schema of a frozen class: its fields, nothing else allowed.
+
+    ``more`` are required, too.
+    """
     properties, required = dict[str, Any](), [*more]
     for name, field in (fields_of(kind) or {}).items():
         properties[name], default = type_schema(field.kind), default_data(field.default)
@@ -76,7 +82,11 @@ def class_schema(kind: type, *more: str) -> dict[str, Any]:
             required.append(name)
         elif default is None or isinstance(default, bool | int | float | str | list | dict):
             properties[name]["default"] = default
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
     return {**schema, "required": required} if required else schema
 
 
@@ -91,9 +101,16 @@ def _component(
     return {"anyOf": choices}
 
 
-_IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"(\.py:\w+|^[A-Za-z0-9][A-Za-z0-9._-]*:[a-z0-9_-]+)$"}
+_IN_FILE: dict[str, Any] = {
+    "type": "string",
+    "pattern": r"(\.py:\w+|^[A-Za-z0-9][A-Za-z0-9._-]*:[a-z0-9_-]+)$",
+}
 """``FILE.py:NAME``, or ``DISTRIBUTION:NAME``."""
-_OF_FILE: dict[str, Any] = {"type": "object", "properties": {"kind": _IN_FILE}, "required": ["kind"]}
+_OF_FILE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"kind": _IN_FILE},
+    "required": ["kind"],
+}
 _LIMIT: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 0},
     {"type": "number", "minimum": 0, "maximum": 1},
@@ -105,7 +122,11 @@ _TEXT_GRADER: dict[str, Any] = {
     "extractor_config": {"type": ["object", "null"]},
     "display_name": {"type": ["string", "null"]},
 }
-_EXTENDS_STACK = {"type": "object", "not": {"required": ["kind"]}, "description": "options for the stack's entry"}
+_EXTENDS_STACK = {
+    "type": "object",
+    "not": {"required": ["kind"]},
+    "description": "options for the stack's entry",
+}
 _CODE = {
     "type": "object",
     "properties": {"kind": {"const": "tool"}, "function": {"type": "string", "pattern": ":"}},
@@ -130,7 +151,12 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["max_failed"] = {"anyOf": _LIMIT}
     reader = {"$ref": "#/properties/reader"}
     named = {"path": {"type": "string"}, "reader": reader}
-    own = {"type": "object", "properties": named, "required": ["path"], "additionalProperties": False}
+    own = {
+        "type": "object",
+        "properties": named,
+        "required": ["path"],
+        "additionalProperties": False,
+    }
     paths = [{"type": "string"}, own]
     target["paths"] = {"anyOf": [*paths, {"type": "array", "items": {"anyOf": paths}}]}
     options_alone = {"type": "object", "not": {"required": ["kind"]}}  # the format is recognised

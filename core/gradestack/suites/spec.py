@@ -25,7 +25,9 @@ RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": Fal
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``gradestack.run``, which describes them, and one of the command line alone."""
+    """The options of ``gradestack.run``, which describes them, and one of the command
+    line alone.
+    """
 
     registry: Registry
     overrides: Sequence[str] = ()
@@ -55,7 +57,10 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeadlineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is summed up by: a few figures of a stack or suite; a suite may have words of its own for success."""
+    """What a run is summed up by: a few figures of a stack or suite.
+
+    A suite may have words of its own for success.
+    """
 
     figures: dict[str, str] | None = None
     """Label -> path of a figure: ``GRADER.AGGREGATOR[.FIGURE]``; default: the stack's."""
@@ -100,13 +105,26 @@ class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may take of the machine."""
 
     seconds_per_grade: Annotated[float, msgspec.Meta(ge=0.1)] | Literal["none"] | None = 60.0
-    """How long a grader may take for a sample, at least 0.1; after that the grade is failed. ``none``: any time."""
-    record_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] | Literal["none"] | None = 64 * 1024 * 1024
-    """Largest size of a line, or of an element of a JSON list, at least 1048576; a larger one is a bad record."""
+    """How long a grader may take for a sample, at least 0.1; after that the grade is failed.
+
+    ``none``: any time.
+    """
+    record_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] | Literal["none"] | None = (
+        64 * 1024 * 1024
+    )
+    """Largest size of a line, or of an element of a JSON list, at least 1048576.
+
+    A larger one is a bad record.
+    """
     scheduler_seconds: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = 30.0
-    """How long the scheduler of a dask cluster may not answer, at least 1; after that the run ends."""
+    """How long the scheduler of a dask cluster may not answer, at least 1.
+
+    After that the run ends.
+    """
     seconds_per_step: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = None
-    """How long reading a block, a metric's figures, a native file, a reporter or a panel may take, at least 1."""
+    """How long reading a block, a metric's figures, a native file, a reporter or a panel may take,
+    at least 1.
+    """
 
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,9 +138,15 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     stack: str | None = None
     """Named metric stack to start from; the suite's own entries add to it or override it."""
     dataset: str | dict[str, Any] | None = None
-    """File with expectations, joined by id: its path, or ``path`` and the ``reader`` it is read with."""
+    """File with expectations, joined by id.
+
+    Its path, or ``path`` and the ``reader`` it is read with.
+    """
     plugins: tuple[str, ...] = ()
-    """Python files whose components are used as if they were installed; only with ``--allow-code``."""
+    """Python files whose components are used as if they were installed.
+
+    Only with ``--allow-code``.
+    """
     target: TargetSpec = msgspec.field(default_factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
@@ -134,15 +158,28 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[dict[str, Any], ...] = ()
     """Several gates: all must pass."""
     max_failed: int | float | str | None = None
-    """How many samples may have failed or be missing for any grader: a number, or a share such as ``5%`` or 0.05."""
+    """How many samples may have failed or be missing for any grader.
+
+    A number, or a share such as ``5%`` or 0.05.
+    """
     allow_all_failed: bool = False
-    """Whether a run of which every grade failed is judged by its gates alone, instead of ending with exit code 3."""
+    """Whether a run of which every grade failed is judged by its gates alone, instead of ending
+    with exit code 3.
+    """
     outcome: str | None = None
-    """Key of the grader whose verdict says whether a sample is a success; ``none``: no grader's does."""
+    """Key of the grader whose verdict says whether a sample is a success.
+
+    ``none``: no grader's does.
+    """
     headline: HeadlineSpec = msgspec.field(default_factory=HeadlineSpec)
     num_runs: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
-    runs_must_pass: Literal["any", "all", "majority"] | Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Number of recorded runs (trials) to find.
+
+    More than one writes ``run_N/`` and ``aggregate_stats.json``.
+    """
+    runs_must_pass: (
+        Literal["any", "all", "majority"] | Annotated[int, msgspec.Meta(ge=1)] | None
+    ) = None
     """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
     filter: str | None = None
     """Only samples this is true of: ``facet.category == "refund" and model in ["a", "b"]``."""
@@ -164,7 +201,10 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     engine: str | dict[str, Any] = "auto"
     limits: LimitsSpec = msgspec.field(default_factory=LimitsSpec)
     rows: Rows = "full"
-    """What is kept of samples in results.jsonl: ``slim`` leaves the trajectory out, ``none`` writes no such file."""
+    """What is kept of samples in results.jsonl.
+
+    ``slim`` leaves the trajectory out, ``none`` writes no such file.
+    """
     duplicates: Duplicates | None = None
     """What to do with records of the same (id, model, run); default: the format's habit."""
 
@@ -176,7 +216,9 @@ class Suite(Plan, frozen=True, kw_only=True):
     description: str = ""
     profile: Profile = "documented"
     gates: tuple[AnyGate, ...] = ()
-    """The per-sample rule of the first decides which samples count as passed in letta-evals' figures."""
+    """The per-sample rule of the first decides which samples count as passed in letta-evals'
+    figures.
+    """
     max_failed: Limit | None = None
     allow_all_failed: bool = False
     success: Success | None = None
@@ -187,7 +229,10 @@ class Suite(Plan, frozen=True, kw_only=True):
     registry: Registry | None = None
     """Where its components come from, and what plugins show on its pages."""
     broken: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Exporters that were named and cannot be made: kind, name and distribution -> what is wrong."""
+    """Exporters that were named and cannot be made.
+
+    Kind, name and distribution -> what is wrong.
+    """
     engine: Stage
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
     config: Mapping[str, Any] = msgspec.field(default_factory=dict)

@@ -1,6 +1,9 @@
-"""Plain data structured into frozen classes, every problem reported with its place; and as JSON data again.
+"""Plain data structured into frozen classes, every problem reported with its place.
 
-The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a value has the right type or is refused.
+And as JSON data again.
+
+The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a value has the right
+type or is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +14,17 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 import msgspec
@@ -31,7 +44,9 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class Problems(Exception):
-    """All problems found in one value, each with its place below that value, and its entries that have none."""
+    """All problems found in one value, each with its place below that value, and its entries that
+    have none.
+    """
 
     def __init__(self, found: list[tuple[Place, str]], sound: dict[Any, Any] | None = None) -> None:
         self.found, self.sound = found, sound or {}
@@ -43,7 +58,9 @@ def _expected(what: str, value: Any, hint: str = "") -> ValueError:
     kinds = ((bool, str(value).lower()), (Mapping, "a mapping"), (list, "a list"), (set, "a set"))
     got = next((words for kind, words in kinds if isinstance(value, kind)), repr(value))
     end = ";" if "," in what else ","
-    return ValueError(f"expected {what}{end} got {'nothing (null)' if value is None else got}{hint}")
+    return ValueError(
+        f"expected {what}{end} got {'nothing (null)' if value is None else got}{hint}"
+    )
 
 
 class Field(NamedTuple):
@@ -56,22 +73,33 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(kind: Any) -> dict[str, Field] | None:
-    """Return the fields a class of attrs or msgspec is made with, by name, in their order; None of another type."""
+    """Return the fields a class of attrs or msgspec is made with, by name, in their order.
+
+    None of another type.
+    """
     if attrs.has(kind):
         hints, written = get_type_hints(kind), [each for each in attrs.fields(kind) if each.init]
-        return {each.alias: Field(hints.get(each.name, each.type or Any), each.default) for each in written}
+        return {
+            each.alias: Field(hints.get(each.name, each.type or Any), each.default)
+            for each in written
+        }
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return None
     missing, found = msgspec.NODEFAULT, {}
     for each in msgspec.structs.fields(kind):
         default = attrs.NOTHING if each.default is missing else each.default
         made = each.default_factory is not missing
-        found[each.name] = Field(each.type, attrs.Factory(each.default_factory) if made else default)
+        found[each.name] = Field(
+            each.type, attrs.Factory(each.default_factory) if made else default
+        )
     return found
 
 
 def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> dict[Any, Any]:
-    """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
+    """Return (step, value, type) as instances by their steps.
+
+    Or raise what is wrong with any of them.
+    """
     values: dict[str | int, Any] = {}
     problems: list[tuple[Place, str]] = []
     for step, value, kind in entries:
@@ -101,7 +129,9 @@ def _structured(value: Any, kind: Any, base: Path | None) -> Any:
         if any(type(each) is type(value) and each == value for each in arguments):
             return value
         raise _not_one_of(arguments, value)
-    if origin is Annotated:  # a number with a lower bound, as ``Annotated[int, msgspec.Meta(ge=1)]``
+    if (
+        origin is Annotated
+    ):  # a number with a lower bound, as ``Annotated[int, msgspec.Meta(ge=1)]``
         number = _structured(value, arguments[0], base)
         if (least := arguments[1].ge) is not None and number < least:
             raise ValueError(f"expected at least {least}, got {number:g}")
@@ -109,7 +139,9 @@ def _structured(value: Any, kind: Any, base: Path | None) -> Any:
     if origin in (tuple, list, set, frozenset):
         if not isinstance(value, list | tuple):
             raise _expected("a list", value)
-        return origin(_each(((at, each, arguments[0]) for at, each in enumerate(value)), base).values())
+        return origin(
+            _each(((at, each, arguments[0]) for at, each in enumerate(value)), base).values()
+        )
     if (fields := fields_of(kind)) is not None or origin in (dict, Mapping):
         if not isinstance(value, Mapping):
             raise _expected("a mapping", value)
@@ -137,18 +169,26 @@ def _union(value: Any, members: Sequence[Any], base: Path | None) -> Any:
             return _structured(value, member, base)
         except Exception as error:  # every member is tried
             if len(members) == 1 or isinstance(error, AddressGivenError):
-                raise  # one's problems keep their places; an address, whatever else it might have been, is not shown
+                # one's problems keep their places; an address, whatever else it might have been, is
+                # not shown
+                raise
             refusals += [text for _, text in _problems_of(error)]
     raise ValueError(", or ".join(dict.fromkeys(refusals)))
 
 
-def _arguments(given: Mapping[Any, Any], fields: Mapping[str, Field], base: Path | None) -> dict[str, Any]:
+def _arguments(
+    given: Mapping[Any, Any], fields: Mapping[str, Field], base: Path | None
+) -> dict[str, Any]:
     problems: list[tuple[Place, str]] = []
     try:
-        values = _each(((name, given[name], each.kind) for name, each in fields.items() if name in given), base)
+        values = _each(
+            ((name, given[name], each.kind) for name, each in fields.items() if name in given), base
+        )
     except Problems as found:
         problems, values = found.found, found.sound
-    lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
+    lacking = [
+        name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given
+    ]
     problems += [((name,), "missing") for name in lacking]
     known = ", ".join(fields) or "none"
     for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
@@ -161,13 +201,26 @@ def _arguments(given: Mapping[Any, Any], fields: Mapping[str, Field], base: Path
 
 @cache
 def _converter(base: Path | None) -> Any:
-    """Return what structures types that are of neither kind, such as an enum, or a data class of somebody else."""
+    """Return what structures types that are of neither kind, such as an enum, or a data class of
+    somebody else.
+    """
     import cattrs  # noqa: PLC0415 - hardly ever needed, and takes its time
 
     converter, ours = cattrs.Converter(), partial(_structured, base=base)
     for scalar in (*_WORDS, Path):
         converter.register_structure_hook(scalar, ours)
-    origins: tuple[Any, ...] = (Union, types.UnionType, Literal, Annotated, tuple, list, set, frozenset, dict, Mapping)
+    origins: tuple[Any, ...] = (
+        Union,
+        types.UnionType,
+        Literal,
+        Annotated,
+        tuple,
+        list,
+        set,
+        frozenset,
+        dict,
+        Mapping,
+    )
     converter.register_structure_hook_func(
         lambda kind: kind is Any or get_origin(kind) in origins or fields_of(kind) is not None, ours
     )
@@ -208,12 +261,17 @@ def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | Non
         hint = suggest(name, versions) or f"; there are: {', '.join(versions)}"
         raise ValueError(f"unknown preset {name!r}{hint}")
     if at and version != versions[name]:
-        raise ValueError(f"preset {name!r} is there in version {versions[name]} only, not in {version!r}")
+        raise ValueError(
+            f"preset {name!r} is there in version {versions[name]} only, not in {version!r}"
+        )
     return f"{name}@{versions[name]}"
 
 
 def jsonable(value: Any) -> JSON:
-    """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
+    """Return an option's value as JSON data.
+
+    What has no JSON form is named by its type, paths by their last part.
+    """
     return json_data(value, _json_of)
 
 

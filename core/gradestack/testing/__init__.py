@@ -1,13 +1,15 @@
-"""Conformance kit for plugin authors: plain functions for any test runner, each raising AssertionError that says why.
+"""Conformance kit for plugin authors.
+
+Plain functions for any test runner, each raising AssertionError that says why.
 
     from gradestack import testing
 
-    @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}), ids=str)
-    def test_it_keeps_the_contract(check):
+    @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}),
+    ids=str) def test_it_keeps_the_contract(check):
         check()
 
-``checks`` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the functions it is
-made of check one component each. Tables of inputs and what is expected of
+``checks`` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the
+functions it is made of check one component each. Tables of inputs and what is expected of
 them are best written as data, in YAML files of ``cases``, each for ``check_case``.
 """
 
@@ -38,7 +40,14 @@ import yaml
 from msgspec.structs import force_setattr
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, suggest
+from gradestack.errors import (
+    ConfigError,
+    DataError,
+    GradestackError,
+    PluginError,
+    error_text,
+    suggest,
+)
 from gradestack.estimates import Grades
 from gradestack.grading.graders import Graders, as_grade, begin_grading, changed, fresh
 from gradestack.grading.metrics import figures_of, grades_of, order_flaw, wanted
@@ -95,7 +104,9 @@ Laws = Iterator[tuple[str, Steps]]
 
 def check_component(component: Component) -> None:
     """Check that a component is of its kind and documented, and that its options are plain."""
-    assert len(component.summary.splitlines()) == 1, f"{component.name}: its summary is not one line"
+    assert len(component.summary.splitlines()) == 1, (
+        f"{component.name}: its summary is not one line"
+    )
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
     shown = re.sub(r"gradestack_user_code_(\w+)_\w+:", r"\1.py:", component.target)
@@ -103,7 +114,9 @@ def check_component(component: Component) -> None:
     problem = flaw(target, component.kind)
     assert problem is None, f"{shown} {problem}"
     if component.kind in ("stack", "command"):
-        assert component.kind == "command" or isinstance(target(), dict), f"{shown}: a stack returns a mapping"
+        assert component.kind == "command" or isinstance(target(), dict), (
+            f"{shown}: a stack returns a mapping"
+        )
         return
     json.dumps(class_schema(target))
     frozen = target.__setattr__ is not object.__setattr__
@@ -117,13 +130,18 @@ def check_component(component: Component) -> None:
 
 
 def _stage(kind: Any, key: str, component: Any) -> Stage:
-    stage = Stage(kind=kind, key=key, name=key, component=component, options={}, version="1", distribution="")
+    stage = Stage(
+        kind=kind, key=key, name=key, component=component, options={}, version="1", distribution=""
+    )
     force_setattr(stage, "foreign", True)  # watched, whosever it is
     return stage
 
 
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
-    """Check a grader over typical samples and nasty ones: by what a strict run refuses, and that it is frugal."""
+    """Check a grader over typical samples and nasty ones.
+
+    By what a strict run refuses, and that it is frugal.
+    """
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
     assert grader.requires <= grader.needs, "requires must be part of needs"
@@ -136,12 +154,18 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         with _about(sample):
             grade = watched.grade([sample]).explained[stage.key][0]
             stray = (grade.numbers or {}).keys() ^ grader.sums if grade.numbers is not None else ()
-            assert not stray, f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+            assert not stray, (
+                f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+            )
             answered = sample.status is not Status.MISSING
             assert grade.outcome is not Outcome.MISSING or not answered, "it is not missing"
             text = _text(grade)
-            assert text == _text(explained(grader, masked(sample, grader.needs))), "two grades of one sample differ"
-            assert _text(grade_from_json(json.loads(text))) == text, "the grade does not survive results.jsonl"
+            assert text == _text(explained(grader, masked(sample, grader.needs))), (
+                "two grades of one sample differ"
+            )
+            assert _text(grade_from_json(json.loads(text))) == text, (
+                "the grade does not survive results.jsonl"
+            )
 
 
 @contextmanager
@@ -156,22 +180,34 @@ def _about(sample: Sample) -> Iterator[None]:
 
 
 def what_is_wrong(error: BaseException) -> str:
-    """Return what an assertion of ours, or an error of ours, says; else what was raised, with its place."""
+    """Return what an assertion of ours, or an error of ours, says.
+
+    Else what was raised, with its place.
+    """
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
-    ours = frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("gradestack.")
+    ours = frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith(
+        "gradestack."
+    )
     if isinstance(error, AssertionError) and ours:
         return str(error)
     return error.line if isinstance(error, GradestackError) else f"raised {error_text(error)}"
 
 
 _ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
-_ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"), Reply(finish=""), Reply(refusal="no"))
+_ODD_REPLIES = (
+    *(Reply(content=text) for text in _ODD),
+    Reply(finish="length"),
+    Reply(finish=""),
+    Reply(refusal="no"),
+)
 
 
 def _check_judged(grader: Judged, samples: Iterable[Sample]) -> None:
-    """Check that the same sample has the same requests, and that every reply, however odd, gives a grade."""
+    """Check that the same sample has the same requests, and that every reply, however odd, gives a
+    grade.
+    """
     for sample in [*samples, *nasty_samples()]:
         with _about(sample):
             requests = grader.requests(sample)
@@ -193,7 +229,10 @@ def _text(grade: Grade) -> str:
 
 
 def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> None:
-    """Check an extractor over ``samples`` and the nasty ones: it gives text, the same twice, and changes nothing."""
+    """Check an extractor over ``samples`` and the nasty ones.
+
+    It gives text, the same twice, and changes nothing.
+    """
     pickle.dumps(extractor)
     for sample in [*samples, *nasty_samples()]:
         with _about(sample):
@@ -201,13 +240,17 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
             first, second = extractor.extract(copied), extractor.extract(copied)
             assert isinstance(first, str), f"gives {type(first).__name__}, not text; empty for none"
             assert first == second, "gives two texts for one sample"
-            assert not changed(copied, before), "the extractor changed its sample; copy what you change"
+            assert not changed(copied, before), (
+                "the extractor changed its sample; copy what you change"
+            )
 
 
 def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
-    """Check that processes with other hash seeds agree on what a grader, an aggregator, or a reader of ``path`` gives.
+    """Check that processes with other hash seeds agree on what a grader, an aggregator, or a reader
+    of ``path`` gives.
 
-    ``code`` is the Python file of the component's class, where that is in no module that can be imported.
+    ``code`` is the Python file of the component's class, where that is in no module that can be
+    imported.
     """
     name, told = type(component).__name__, set()
     for seed in ("1", "2"):
@@ -221,7 +264,9 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
         problem = "".join(done.stderr.decode(errors="replace").splitlines()[-1:])
         assert done.returncode == 0, f"{name} cannot be used in another process: {problem}"
         told.add(done.stdout)
-    assert len(told) == 1, f"{name}: what it gives depends on PYTHONHASHSEED; sort what comes out of a set"
+    assert len(told) == 1, (
+        f"{name}: what it gives depends on PYTHONHASHSEED; sort what comes out of a set"
+    )
 
 
 def tell() -> None:
@@ -232,16 +277,27 @@ def tell() -> None:
     found = pickle.loads(pickled)  # noqa: S301
     try:
         if isinstance(found, Grader):
-            gives: object = [_text(explained(found, each)) for each in nasty_samples() if each.status in found.handles]
+            gives: object = [
+                _text(explained(found, each))
+                for each in nasty_samples()
+                if each.status in found.handles
+            ]
         else:
-            gives = _figures(found, [random_grades()]) if isinstance(found, Aggregator) else _read(found, path)
+            gives = (
+                _figures(found, [random_grades()])
+                if isinstance(found, Aggregator)
+                else _read(found, path)
+            )
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the check of its laws names it
         gives = type(error)
     print(gives)  # noqa: T201 - to be compared
 
 
-def check_aggregator(aggregator: Aggregator, graded: Graded | None = None, *, seed: int = 0) -> None:
-    """Check that figures are declared, and the same for equal grades and for any order and cut of samples.
+def check_aggregator(
+    aggregator: Aggregator, graded: Graded | None = None, *, seed: int = 0
+) -> None:
+    """Check that figures are declared, and the same for equal grades and for any order and cut of
+    samples.
 
     ``graded`` are keys and grades typical of it, default ``random_grades(seed)``.
     """
@@ -257,7 +313,9 @@ def check_aggregator(aggregator: Aggregator, graded: Graded | None = None, *, se
         first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
         assert first == second, f"equal grades give other numbers: {first} and {second}"
         other = grade if aggregator.reads_labels else replace(grade, label=None, gold=None)
-        assert aggregator.numbers(other) == first, "numbers() reads label or gold: say so, reads_labels = True"
+        assert aggregator.numbers(other) == first, (
+            "numbers() reads label or gold: say so, reads_labels = True"
+        )
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
@@ -271,7 +329,11 @@ def _table(aggregator: Aggregator, pieces: Sequence[Graded]) -> Table:
     table = Table(keys)
     for piece in pieces:
         columns = Columns(need)
-        columns.add([key for key, _ in piece], {key: [each for _, each in piece] for key in keys}, [True] * len(piece))
+        columns.add(
+            [key for key, _ in piece],
+            {key: [each for _, each in piece] for key in keys},
+            [True] * len(piece),
+        )
         table.extend(columns.to_bytes())
     return table
 
@@ -290,7 +352,9 @@ def _inputs(path: Path) -> Inputs:
 
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
     shards, index = shards_of(reader, _inputs(path))
-    assert [shard.ordinal for shard in shards] == list(range(len(shards))), "shards must be numbered from 0"
+    assert [shard.ordinal for shard in shards] == list(range(len(shards))), (
+        "shards must be numbered from 0"
+    )
     pickle.dumps((reader, index, shards))
     found: list[Sample | BadRecord] = []
     for shard, later in zip(shards, [*shards[1:], None], strict=False):
@@ -302,7 +366,9 @@ def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
 
 
 def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
-    """Check a reader on a sound file of two records or more: recognised, lazy, the same twice, sound on broken copies.
+    """Check a reader on a sound file of two records or more.
+
+    Recognised, lazy, the same twice, sound on broken copies.
 
     These are the file cut off or garbled, written into ``scratch``, an empty directory.
     """
@@ -314,7 +380,9 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
     assert first == second, "two readings differ"
     wrong = next(filter(None, map(wrong_types, first)), None)
     assert wrong is None, f"it yields a {wrong}"
-    for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
+    for number, broken in enumerate(
+        (whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")
+    ):
         copy_path = scratch / f"broken-{number}{path.suffix}"
         copy_path.write_bytes(broken)
         try:
@@ -329,7 +397,10 @@ class NeedsExample(ConfigError):
 
 @attrs.frozen(eq=False)
 class Check:
-    """One check of one component: called, it raises AssertionError with what is wrong; as text it says which it is."""
+    """One check of one component: called, it raises AssertionError with what is wrong.
+
+    As text it says which it is.
+    """
 
     name: str
     steps: Steps = attrs.field(repr=False)
@@ -349,11 +420,15 @@ class Check:
             if self.known is None:
                 raise AssertionError(f"{self.name}: {what_is_wrong(error)}") from error
         else:
-            assert self.known is None, f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
+            assert self.known is None, (
+                f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
+            )
 
 
 def _too_long(*_: object) -> None:
-    raise AssertionError(f"took longer than {SECONDS:g} s; use less data, or search for what never ends")
+    raise AssertionError(
+        f"took longer than {SECONDS:g} s; use less data, or search for what never ends"
+    )
 
 
 @contextmanager
@@ -362,17 +437,27 @@ def _undisturbed() -> Iterator[None]:
 
     def settings() -> dict[str, Any]:
         context = repr(decimal.getcontext().copy()).partition(", flags=")[0]
-        return {"working directory": Path.cwd(), "environment": dict(os.environ), "decimal context": context}
+        return {
+            "working directory": Path.cwd(),
+            "environment": dict(os.environ),
+            "decimal context": context,
+        }
 
     before, printed, process = settings(), io.StringIO(), os.getpid()
     try:
-        with ticking(SECONDS, _too_long), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        with (
+            ticking(SECONDS, _too_long),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+        ):
             yield
     finally:
         if os.getpid() != process:  # it forked
             os._exit(1)
     changed_ = [f"the {what}" for what, each in settings().items() if each != before[what]]
-    assert not changed_, f"it changes {' and '.join(changed_)}, which everything else in the process sees"
+    assert not changed_, (
+        f"it changes {' and '.join(changed_)}, which everything else in the process sees"
+    )
     text = printed.getvalue()
     assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
 
@@ -384,18 +469,21 @@ def checks(
     examples: Mapping[str, Sequence[Any]] | None = None,
     known: Mapping[str, str] | None = None,
 ) -> list[Check]:
-    """Return the checks of everything a distribution or a Python file offers, for one parametrised test.
+    """Return the checks of everything a distribution or a Python file offers, for one parametrised
+    test.
 
     Args:
         package: Name of an installed distribution, or a Python file.
-        reads: Reader name -> a sound file of its format, with two records at least. Graders are checked over its
-            samples, too, and the package is run on it, serially and in two processes.
-        examples: Component name -> components made with options, in place of the one without; needed where an option
-            is required.
+        reads: Reader name -> a sound file of its format, with two records at least. Graders are
+            checked over its samples, too, and the package is run on it, serially and in two
+            processes.
+        examples: Component name -> components made with options, in place of the one without;
+            needed where an option is required.
         known: Name of a check -> why it fails: it may, and says when it does not any more.
 
     Raises:
-        ConfigError: There is nothing to check, or a name is unknown; by its check, where a component needs an example.
+        ConfigError: There is nothing to check, or a name is unknown; by its check, where a
+            component needs an example.
         PluginError: It cannot be loaded.
     """
     file = Path(package).resolve() if str(package).endswith(".py") else None
@@ -405,15 +493,26 @@ def checks(
     if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
         raise PluginError("; ".join(broken))
     given, found, own = dict(examples or {}), dict[str, Steps](), dict[tuple[str, str], Any]()
-    files = {registry.find("reader", name).name: Path(path).resolve() for name, path in (reads or {}).items()}
+    files = {
+        registry.find("reader", name).name: Path(path).resolve()
+        for name, path in (reads or {}).items()
+    }
     samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
-    for component, plugin in [(component, each) for each in plugins for component in each.components]:
+    for component, plugin in [
+        (component, each) for each in plugins for component in each.components
+    ]:
         what, name = f"{component.kind} {component.name}", qualified(component, plugin)
-        found[f"{what}: is what it says"] = lambda _, component=component: check_component(component)  # type: ignore[misc]
+        found[f"{what}: is what it says"] = lambda _, component=component: check_component(
+            component
+        )  # type: ignore[misc]
         path = files.get(registry.find("reader", name).name) if component.kind == "reader" else None
         shown = given.pop(component.name, None)
         try:
-            made = [] if component.kind in _NOT_MADE else shown or [structure({}, Registry.loaded(component, plugin))]
+            made = (
+                []
+                if component.kind in _NOT_MADE
+                else shown or [structure({}, Registry.loaded(component, plugin))]
+            )
         except Problems as problems:
             found[f"{what}: has an example"] = partial(_lacks_example, component, problems)
             continue
@@ -424,17 +523,27 @@ def checks(
             for law, steps in _laws(each, registry, samples, path, file):
                 found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
         if component.kind == "stack":
-            found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
+            found[f"{what}: resolves"] = partial(
+                _stack, registry, name, next(iter(files.items()), None)
+            )
     for name, path in files.items():
         found[f"run on {path.name}: same bytes on every engine"] = partial(
             _run, registry, own, name, path, str(package) if file else None
         )
     if wrong := ", ".join([*given, *(set(known or ()) - found.keys())]):
-        raise ConfigError(f"{package} offers nothing that is called {wrong}: there is nothing to check")
+        raise ConfigError(
+            f"{package} offers nothing that is called {wrong}: there is nothing to check"
+        )
     if not found:
-        what = "it offers nothing" if plugins else "no plugin is installed from a distribution of this name"
+        what = (
+            "it offers nothing"
+            if plugins
+            else "no plugin is installed from a distribution of this name"
+        )
         hint = suggest(str(package), {each.distribution for each in registry.plugins})
-        raise ConfigError(f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py")
+        raise ConfigError(
+            f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py"
+        )
     return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
 
 
@@ -443,19 +552,29 @@ _NOT_MADE = ("stack", "command", "panel")
 
 def _lacks_example(component: Component, problems: Problems, _: Path) -> None:
     told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
-    raise NeedsExample(f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)") from problems
+    raise NeedsExample(
+        f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)"
+    ) from problems
 
 
 def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
-    with contextlib.suppress(Exception), ticking(SECONDS, _too_long):  # said by the check of the reader
+    with (
+        contextlib.suppress(Exception),
+        ticking(SECONDS, _too_long),
+    ):  # said by the check of the reader
         return list(samples_of(registry.load("reader", name)(), _inputs(path), _FIRST))
     return []
 
 
-def _laws(made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None) -> Laws:
+def _laws(
+    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
+) -> Laws:
     if isinstance(made, Grader):
         yield "laws", lambda _: check_grader(made, samples)
-        yield "aggregators are there", lambda _: [registry.find("aggregator", name) for name in made.aggregators]
+        yield (
+            "aggregators are there",
+            lambda _: [registry.find("aggregator", name) for name in made.aggregators],
+        )
     elif isinstance(made, Aggregator):
         yield "laws", lambda _: check_aggregator(made)
     elif isinstance(made, Extractor):
@@ -470,18 +589,36 @@ def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch
     stack_for(registry, name)
     if read is not None:
         target = {"paths": [str(read[1])], "reader": read[0]}
-        run({"name": "check", "target": target, "stack": name}, output=scratch / "out", registry=registry)
+        run(
+            {"name": "check", "target": target, "stack": name},
+            output=scratch / "out",
+            registry=registry,
+        )
 
 
 def _run(
-    registry: Registry, own: Mapping[tuple[str, str], Any], reader: str, path: Path, file: str | None, scratch: Path
+    registry: Registry,
+    own: Mapping[tuple[str, str], Any],
+    reader: str,
+    path: Path,
+    file: str | None,
+    scratch: Path,
 ) -> None:
-    """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
+    """Run what a package offers on a file, on two engines.
+
+    Nothing of it is broken, and all bytes are the same.
+    """
     its = registry.load("reader", reader)
     used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
-    graders = [name for (kind, name), each in own.items() if kind == "grader" and each.requires <= its.provides]
+    graders = [
+        name
+        for (kind, name), each in own.items()
+        if kind == "grader" and each.requires <= its.provides
+    ]
     read = reader.rpartition(":")[2]
-    exporters = [name for (kind, name), each in own.items() if kind == "exporter" and each.reader == read]
+    exporters = [
+        name for (kind, name), each in own.items() if kind == "exporter" and each.reader == read
+    ]
     wanted = {name for each in exporters for name in own["exporter", each].graders}
     wanted -= {name.rpartition(":")[2] for name in graders}
     suite: dict[str, Any] = {
@@ -498,11 +635,22 @@ def _run(
     for engine in ("serial", {"kind": "processes", "workers": 2}, *used["engine"]):
         given = {**suite, "engine": engine}
         report = run(given, output=scratch / "out", registry=registry, allow_code=True, strict=True)
-        broken = [f"{name} is broken: {text}" for name, text in report.summary.get("broken", {}).items()]
+        broken = [
+            f"{name} is broken: {text}" for name, text in report.summary.get("broken", {}).items()
+        ]
         assert not broken, "; ".join(broken)
-        pages = (each for each in (scratch / "out").rglob("*") if each.is_file() and each.name != "header.json")
+        pages = (
+            each
+            for each in (scratch / "out").rglob("*")
+            if each.is_file() and each.name != "header.json"
+        )
         written.append({each.relative_to(scratch): each.read_bytes() for each in pages})
-    differ = {str(name) for files in written[1:] for name in written[0] if written[0][name] != files.get(name)}
+    differ = {
+        str(name)
+        for files in written[1:]
+        for name in written[0]
+        if written[0][name] != files.get(name)
+    }
     assert not differ, f"serial and processes write other bytes: {', '.join(sorted(differ))}"
 
 
@@ -511,11 +659,19 @@ def nasty_samples() -> list[Sample]:
     text, deep = "<script>\u202e\ud800\x00", json.loads('{"a": [' * 60 + "1" + "]}" * 60)
     odd = {"text": text, "big": 10**40, "nan": float("nan"), "null": None, "deep": deep, "": []}
     call = ToolCall(name="search", arguments={"q": "x", "n": 1})
-    tool = ToolSpec(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
-    broken_tool = ToolSpec(name="search", parameters={"type": 3, "properties": ["q"], "required": "q"})
+    tool = ToolSpec(
+        name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}}
+    )
+    broken_tool = ToolSpec(
+        name="search", parameters={"type": 3, "properties": ["q"], "required": "q"}
+    )
     wanted = ExpectedCall(name="search", arguments={"q": "x", "n": 1})
     both = Expectation(calls=(wanted,), label="tool_call", text="x")
-    ruled = ExpectedCall(names=("search", "find"), rules={"q": Rule(any_of=("x", odd), compare="regex")}, optional=True)
+    ruled = ExpectedCall(
+        names=("search", "find"),
+        rules={"q": Rule(any_of=("x", odd), compare="regex")},
+        optional=True,
+    )
     strange = ExpectedCall(name="x", arguments=odd)
     anything = ExpectedCall(name="search", arguments=None, group=1, turn=0)
     bare = Sample(id="bare")
@@ -523,19 +679,52 @@ def nasty_samples() -> list[Sample]:
         bare,
         Sample(id="", expected=Expectation(calls=()), calls=()),
         Sample(id="none-called", expected=both, calls=(), tools=(), label="direct"),
-        Sample(id="right", expected=both, calls=(call,), tools=(tool,), label="tool_call", text="x"),
-        Sample(id="twice", expected=Expectation(calls=(wanted, wanted)), calls=(call, call), tools=(tool, tool)),
-        Sample(id="unparsable", expected=both, calls=(ToolCall(name="", arguments=None, raw_arguments="{"),)),
+        Sample(
+            id="right", expected=both, calls=(call,), tools=(tool,), label="tool_call", text="x"
+        ),
+        Sample(
+            id="twice",
+            expected=Expectation(calls=(wanted, wanted)),
+            calls=(call, call),
+            tools=(tool, tool),
+        ),
+        Sample(
+            id="unparsable",
+            expected=both,
+            calls=(ToolCall(name="", arguments=None, raw_arguments="{"),),
+        ),
         Sample(id="odd", expected=Expectation(calls=(strange,)), calls=(call,), recorded=odd),
-        Sample(id="odd calls", expected=both, calls=(ToolCall(name="search", arguments=odd),), tools=(broken_tool,)),
-        Sample(id="open", expected=Expectation(calls=(ruled, anything), alternatives=((wanted,), ())), calls=(call,)),
-        Sample(id="labels", expected=Expectation(label="no such label"), label="\ud800", text="\x00" * 10),
-        Sample(id="recorded", recorded={"reward": "1", "score": [], "reward_info": None}, run="a", model=""),
+        Sample(
+            id="odd calls",
+            expected=both,
+            calls=(ToolCall(name="search", arguments=odd),),
+            tools=(broken_tool,),
+        ),
+        Sample(
+            id="open",
+            expected=Expectation(calls=(ruled, anything), alternatives=((wanted,), ())),
+            calls=(call,),
+        ),
+        Sample(
+            id="labels",
+            expected=Expectation(label="no such label"),
+            label="\ud800",
+            text="\x00" * 10,
+        ),
+        Sample(
+            id="recorded",
+            recorded={"reward": "1", "score": [], "reward_info": None},
+            run="a",
+            model="",
+        ),
         Sample(
             id="talk",
             run=10**20,
             input=("one", ""),
-            turns=((), (Message(role="", content=[{"type": "image"}, None, "t"], tool_calls=(call,)),)),
+            turns=(
+                (),
+                (Message(role="", content=[{"type": "image"}, None, "t"], tool_calls=(call,)),),
+            ),
             facets={"x": None},
             usage=Usage(input_tokens=0),
             agent_usage="?",
@@ -546,7 +735,12 @@ def nasty_samples() -> list[Sample]:
             expected=Expectation(text=("a",), plan={"workflow_1": None}),
             plan=["?"],
         ),
-        Sample(id="failed", status=Status.FAILED, error=Fault(category="target", code="x"), expected=both),
+        Sample(
+            id="failed",
+            status=Status.FAILED,
+            error=Fault(category="target", code="x"),
+            expected=both,
+        ),
         Sample(id="missing", status=Status.MISSING, expected=both),
         replace(bare, id="stranger", native=object()),
     ]
@@ -560,7 +754,10 @@ def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
     class Masked(Sample, frozen=True, kw_only=True, eq=False):
         def __getattribute__(self, name: str) -> Any:
             if name in names and name not in readable:
-                msg = f"the grader read Sample.{name}, which its `needs` does not declare; add it there"
+                msg = (
+                    f"the grader read Sample.{name}, which its `needs` does not declare; add it "
+                    "there"
+                )
                 raise AssertionError(msg)
             return super().__getattribute__(name)
 
@@ -573,8 +770,12 @@ def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
     labels = ["direct", "tool_call", "request_for_info", "cannot_answer", "invalid"]
     found = []
     for ordinal in range(count):
-        outcome = rng.choice([Outcome.GRADED] * 5 + [Outcome.SKIPPED, Outcome.FAILED, Outcome.MISSING])
-        score = rng.choice([0.0, 1.0, rng.random(), 1e-17, 0.1]) if outcome is Outcome.GRADED else None
+        outcome = rng.choice(
+            [Outcome.GRADED] * 5 + [Outcome.SKIPPED, Outcome.FAILED, Outcome.MISSING]
+        )
+        score = (
+            rng.choice([0.0, 1.0, rng.random(), 1e-17, 0.1]) if outcome is Outcome.GRADED else None
+        )
         key = Key(
             id=f"t{rng.randrange(8)}",
             model=rng.choice([None, "m1", "m2"]),
@@ -582,13 +783,20 @@ def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
             ordinal=ordinal,
             facets={"domain": rng.choice("ab")},
         )
-        item = Item(id="0", score=score or 0.0, parts={"argument_similarity": rng.random()}, counts={"tp": 1})
+        item = Item(
+            id="0",
+            score=score or 0.0,
+            parts={"argument_similarity": rng.random()},
+            counts={"tp": 1},
+        )
         grade = Grade(
             outcome=outcome,
             score=score,
             passed=rng.choice([None, score == 1.0]) if score is not None else None,
             counts={"expected_calls": rng.randrange(3), "called": rng.randrange(3)},
-            parts={"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()} if score is not None else {},
+            parts={"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()}
+            if score is not None
+            else {},
             label=rng.choice(labels),
             gold=rng.choice(labels[:4]),
             items=(item,) if score is not None else (),
@@ -621,18 +829,23 @@ def cases(folder: str | Path) -> list[Case]:
     A file holds a list of cases. A case is a suite that has its records in it:
 
     - ``name``: the rule it stands for, once in a file;
-    - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines (``.jsonl``), or any JSON;
-    - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``), ``dataset`` (a list
-      is written as records are), ``profile`` (each of a list is tried), and any other key of a suite;
-    - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade of results.jsonl,
-      such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``. What is not there is null or empty, and
-      null is the score of what was not graded;
+    - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines
+      (``.jsonl``), or any JSON;
+    - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``),
+      ``dataset`` (a list is written as records are), ``profile`` (each of a list is tried), and any
+      other key of a suite;
+    - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade
+      of results.jsonl, such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``.
+      What is not there is null or empty, and null is the score of what was not graded;
     - ``samples``: the same, by place in the row, such as ``predicted.calls.*.name``;
     - ``figures``: values by place, such as ``mean.mean``;
-    - ``refused``: part of the message with which the suite or its data is refused, in place of the three;
-    - ``bad_records``: how many records no sample could be made of, or a list: their ``reason``, ``line``, ``file``.
+    - ``refused``: part of the message with which the suite or its data is refused, in place of the
+      three;
+    - ``bad_records``: how many records no sample could be made of, or a list: their ``reason``,
+      ``line``, ``file``.
 
-    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` stand below the graders' keys.
+    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` stand below
+    the graders' keys.
 
     Raises:
         ConfigError: A file holds something else, or a case that expects nothing.
@@ -648,7 +861,9 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
     file, names = path.relative_to(folder).as_posix(), set[str]()
     try:
         text = path.read_text(encoding="utf-8")
-        quick = None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)  # refuses lone surrogates
+        quick = (
+            None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)
+        )  # refuses lone surrogates
         content = yaml.load(text, quick) if quick else yaml_data(text)  # noqa: S506
     except Exception as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
@@ -657,14 +872,22 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
         if not isinstance(name, str) or name in names:
             raise ConfigError(f"{file}: case {number} needs a name of its own")
         names.add(name)
-        case = Case(file=file, name=name, data={key: each for key, each in data.items() if key != "name"})
+        case = Case(
+            file=file, name=name, data={key: each for key, each in data.items() if key != "name"}
+        )
         expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
         if not expected or expected > {"refused"}:
-            raise ConfigError(f"{case}: must expect something: grades, samples, figures, bad records, a refusal")
+            raise ConfigError(
+                f"{case}: must expect something: grades, samples, figures, bad records, a refusal"
+            )
         if len(data.keys() & {"records", "files"}) != 1:
             raise ConfigError(f"{case}: needs either records or files")
-        if "grader" not in data and any(isinstance(data.get(key), list) for key in ("grades", "figures")):
-            raise ConfigError(f"{case}: without grader, what is expected stands below the graders' keys")
+        if "grader" not in data and any(
+            isinstance(data.get(key), list) for key in ("grades", "figures")
+        ):
+            raise ConfigError(
+                f"{case}: without grader, what is expected stands below the graders' keys"
+            )
         yield case
 
 
@@ -672,7 +895,8 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
     """Check one of the ``cases`` of a folder.
 
     Raises:
-        AssertionError: A line for each difference: file, case, place, what was expected and what it is.
+        AssertionError: A line for each difference: file, case, place, what was expected and what it
+            is.
     """
     registry, problems = registry or discover(), []
     profiles = case.data.get("profile")
@@ -683,7 +907,9 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
         except GradestackError as error:
             refused = case.data.get("refused")
             wanted = "" if refused is None else f"expected {refused!r}, got "
-            differences = [] if wanted and str(refused) in str(error) else [f"refused: {wanted}{error}"]
+            differences = (
+                [] if wanted and str(refused) in str(error) else [f"refused: {wanted}{error}"]
+            )
         problems += [f"{case}{f' ({profile})' if profile else ''}: {each}" for each in differences]
     assert not problems, "\n".join(problems)
 
@@ -707,7 +933,9 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(_file_text(name, content), encoding="utf-8")
     options = RunOptions(registry=registry)
-    with grade_suite(resolve(Document(data=data, origin="case"), options, place), options) as report:
+    with grade_suite(
+        resolve(Document(data=data, origin="case"), options, place), options
+    ) as report:
         found, rows = report.summary["bad_records"], list(report.rows())
         if expected["refused"] is not None:
             yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
@@ -718,8 +946,12 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
         columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
         for key in report.states:
             held = [row["grades"][key] for row in rows]
-            grades: list[Any] = [each if each["state"] == "graded" else {**each, "score": None} for each in held]
-            wanted, figures = ((expected[what] or {}).pop(key, None) for what in ("grades", "figures"))
+            grades: list[Any] = [
+                each if each["state"] == "graded" else {**each, "score": None} for each in held
+            ]
+            wanted, figures = (
+                (expected[what] or {}).pop(key, None) for what in ("grades", "figures")
+            )
             columns[f"grade of {key}"] = (wanted, grades)
             yield from _compared(f"figures of {key}", figures or {}, report.aggregates.get(key))
         unknown = [key for what in ("grades", "figures") for key in expected[what] or {}]
@@ -764,7 +996,9 @@ def _at(data: Any, place: str) -> Any:
 def _same(expected: Any, actual: Any) -> bool:
     """Return whether two values are equal, floats nearly; what is empty may be absent."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(_same(each, actual[key]) for key, each in expected.items())
+        return expected.keys() == actual.keys() and all(
+            _same(each, actual[key]) for key, each in expected.items()
+        )
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(_same, expected, actual))
     if {type(expected), type(actual)} in ({float}, {float, int}):

@@ -1,4 +1,7 @@
-"""Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval; and writing any format as ATIF."""
+"""Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval.
+
+And writing any format as ATIF.
+"""
 
 from gradestack import Component, hookimpl
 

@@ -23,22 +23,29 @@ _STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
 
 @attrs.frozen(kw_only=True)
 class Adk(DocumentReader):
-    """Reads Google ADK's eval sets, their results, and the list of turns of older releases; snake or camel case.
+    """Reads Google ADK's eval sets, their results, and the list of turns of older releases.
 
-    An eval set (``eval_cases``) is a data set: a sample per case, with what the user says and, by turn, the calls that
-    are expected (``tool_uses``, or those in ``invocation_events``); nothing in it was made by an agent. A case without
-    ``intermediate_data`` in any turn expects nothing known. ``final_session_state`` is the expected state, the last
-    final response the expected text.
+    Snake or camel case.
 
-    A result (``eval_case_results``) has a sample per case and run: calls, results and answers of each
-    ``actual_invocation``, and as expected what stands in ``expected_invocation``. ``overall_eval_metric_results`` are
-    recorded scores. The id is ``eval_id``. The file may be the text of that JSON, as ADK writes it.
+    An eval set (``eval_cases``) is a data set: a sample per case, with what the user says and, by
+    turn, the calls that are expected (``tool_uses``, or those in ``invocation_events``); nothing in
+    it was made by an agent. A case without ``intermediate_data`` in any turn expects nothing known.
+    ``final_session_state`` is the expected state, the last final response the expected text.
 
-    The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads it, of the name of its
-    file; ``[{name, data: [turns]}]`` is a case per entry.
+    A result (``eval_case_results``) has a sample per case and run: calls, results and answers of
+    each ``actual_invocation``, and as expected what stands in ``expected_invocation``.
+    ``overall_eval_metric_results`` are recorded scores. The id is ``eval_id``. The file may be the
+    text of that JSON, as ADK writes it.
+
+    The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads
+    it, of the name of its file; ``[{name, data: [turns]}]`` is a case per entry.
     """
 
-    marks = (("eval_cases", "eval_set_id"), ("evalCases",), *((f"eval{name}",) for name in _RESULTS))
+    marks = (
+        ("eval_cases", "eval_set_id"),
+        ("evalCases",),
+        *((f"eval{name}",) for name in _RESULTS),
+    )
 
     @classmethod
     @override
@@ -60,20 +67,33 @@ class Adk(DocumentReader):
         return "name" in value and _are_legacy(value.get("data"))
 
     @override
-    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
-        if at(record, "eval_metric_result_per_invocation") is not None or "final_eval_status" in record:
+    def samples_of_record(
+        self, record: dict[str, Any], source: Source, made: str
+    ) -> Iterable[Sample]:
+        if (
+            at(record, "eval_metric_result_per_invocation") is not None
+            or "final_eval_status" in record
+        ):
             return [_result(record, source, made)]
         turns = record.get("conversation", record.get("data"))
         if not isinstance(turns, list):
             what = "neither conversation nor eval_metric_result_per_invocation"
             raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004 - what makes a bad record
-        return [_case(at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made)]
+        return [
+            _case(
+                at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made
+            )
+        ]
 
 
 def _are_legacy(turns: Any) -> bool:
     """Return whether something is a list of turns of older releases."""
     first = [each for each in as_list(turns)[:10] if isinstance(each, dict)]
-    return bool(first) and all("query" in each for each in first) and any("expected_tool_use" in each for each in first)
+    return (
+        bool(first)
+        and all("query" in each for each in first)
+        and any("expected_tool_use" in each for each in first)
+    )
 
 
 def _invocation(turn: Any) -> Any:
@@ -83,7 +103,9 @@ def _invocation(turn: Any) -> Any:
     uses = [{"name": at(each, "tool_name"), "args": at(each, "tool_input")} for each in due]
     return {
         "user_content": {"parts": [{"text": turn["query"]}]},
-        "final_response": {"parts": [{"text": turn["reference"]}]} if turn.get("reference") else None,
+        "final_response": {"parts": [{"text": turn["reference"]}]}
+        if turn.get("reference")
+        else None,
         "intermediate_data": {"tool_uses": uses} if "expected_tool_use" in turn else None,
     }
 
@@ -92,7 +114,10 @@ def _content(value: Any) -> dict[str, Any] | None:
     parts = value.get("parts") if isinstance(value, dict) else None
     if not isinstance(parts, list):
         return None
-    held = [{k: v for k, v in each.items() if v is not None} if isinstance(each, dict) else each for each in parts]
+    held = [
+        {k: v for k, v in each.items() if v is not None} if isinstance(each, dict) else each
+        for each in parts
+    ]
     return {"role": value.get("role"), "parts": held}
 
 
@@ -102,14 +127,25 @@ def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
     between = at(invocation, "intermediate_data")
     for event in as_list(at(between, "invocation_events")):
         if held := _content(at(event, "content")):
-            yield {"author": at(event, "author"), "usageMetadata": at(event, "usage_metadata"), "content": held}
+            yield {
+                "author": at(event, "author"),
+                "usageMetadata": at(event, "usage_metadata"),
+                "content": held,
+            }
     if uses := [each for each in as_list(at(between, "tool_uses")) if isinstance(each, dict)]:
         named_as = ({"name": each.get("name"), "arguments": each.get("args")} for each in uses)
-        calls = [{"id": each.get("id"), "function": call} for each, call in zip(uses, named_as, strict=True)]
+        calls = [
+            {"id": each.get("id"), "function": call}
+            for each, call in zip(uses, named_as, strict=True)
+        ]
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for each in as_list(at(between, "tool_responses")):
         if isinstance(each, dict):
-            what = {"tool_call_id": each.get("id"), "name": each.get("name"), "content": each.get("response")}
+            what = {
+                "tool_call_id": each.get("id"),
+                "name": each.get("name"),
+                "content": each.get("response"),
+            }
             yield {"role": "tool", **what}
     for each in as_list(at(between, "intermediate_responses")):
         author, parts = each if isinstance(each, list) and len(each) == 2 else (None, None)
@@ -126,15 +162,28 @@ def _talk(invocations: Iterable[Any]) -> Conversation:
 def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectation:
     known = [each for each in invocations if at(each, "intermediate_data") is not None]
     talk = _talk(invocations)
-    calls = tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls) if known else None
+    calls = (
+        tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls)
+        if known
+        else None
+    )
     state = at(record, "final_session_state")
     return Expectation(calls=calls, text=talk.text, state=state or None)
 
 
-def _case(identifier: Any, turns: list[Any], record: Mapping[str, Any], source: Source, made: str) -> Sample:
+def _case(
+    identifier: Any, turns: list[Any], record: Mapping[str, Any], source: Source, made: str
+) -> Sample:
     asked = _talk({"user_content": at(each, "user_content")} for each in turns)
-    sample = log_sample(named(identifier, made), asked, source, expected=_expectation(turns, record))
-    return replace(sample, remarks={kind: n for kind, n in sample.remarks.items() if kind != "question_without_answer"})
+    sample = log_sample(
+        named(identifier, made), asked, source, expected=_expectation(turns, record)
+    )
+    return replace(
+        sample,
+        remarks={
+            kind: n for kind, n in sample.remarks.items() if kind != "question_without_answer"
+        },
+    )
 
 
 def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
@@ -151,7 +200,8 @@ def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
     scores = {
         name: score
         for each in as_list(at(record, "overall_eval_metric_results", "eval_metric_results"))
-        if isinstance(name := at(each, "metric_name"), str) and (score := at(each, "score")) is not None
+        if isinstance(name := at(each, "metric_name"), str)
+        and (score := at(each, "score")) is not None
     }
     return log_sample(
         known,
@@ -166,8 +216,20 @@ def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
 
 def _tools(invocations: Iterable[Any]) -> tuple[ToolSpec, ...] | None:
     details = [as_map(at(at(each, "app_details"), "agent_details")) for each in invocations]
-    groups = [each for held in details for agent in held.values() for each in as_list(at(agent, "tool_declarations"))]
-    raws = [raw for group in groups for raw in as_list(at(group, "function_declarations")) if isinstance(raw, dict)]
-    schemas = ({**raw, "parameters": at(raw, "parameters_json_schema", "parameters")} for raw in raws)
+    groups = [
+        each
+        for held in details
+        for agent in held.values()
+        for each in as_list(at(agent, "tool_declarations"))
+    ]
+    raws = [
+        raw
+        for group in groups
+        for raw in as_list(at(group, "function_declarations"))
+        if isinstance(raw, dict)
+    ]
+    schemas = (
+        {**raw, "parameters": at(raw, "parameters_json_schema", "parameters")} for raw in raws
+    )
     found = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}
     return tuple(found.values()) or None

@@ -13,7 +13,17 @@ import msgspec
 from msgspec.structs import force_setattr
 from typing_extensions import override
 
-from gradestack import BadRecord, Inputs, Message, RecordFile, Sample, Source, ToolCall, Usage, replace
+from gradestack import (
+    BadRecord,
+    Inputs,
+    Message,
+    RecordFile,
+    Sample,
+    Source,
+    ToolCall,
+    Usage,
+    replace,
+)
 from gradestack.jsonio import as_list, as_map, as_number, compact, loads, read_regular
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
@@ -23,7 +33,9 @@ from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 
 _VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
-_REFERENCE: Final = re.compile(rb'"(?:continued_trajectory_ref|trajectory_path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_REFERENCE: Final = re.compile(
+    rb'"(?:continued_trajectory_ref|trajectory_path)"\s*:\s*"((?:[^"\\]|\\.)*)"'
+)
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
 
@@ -31,12 +43,14 @@ _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 class Atif(DocumentReader):
     """Reads ATIF 1.0 to 1.8: a trajectory as a document, a list of them, or one a line.
 
-    The id is ``trajectory_id``, else ``session_id``. A user step begins a turn; results are handed to their calls by
-    ``source_call_id``, others are messages that belong to no call. Steps of copied context are messages whose calls,
-    questions and tokens do not count. Usage is ``final_metrics``, else the sum over steps; where both are recorded and
-    differ, that is counted. Sub-agents are samples, children of the first, in its cluster, with ids below its own.
-    Continuations and sub-agents in files below the folder of a document are read with it, and not by themselves; other
-    references are counted. Of a trial of Harbor the id is the task's, the run its name, rewards are recorded.
+    The id is ``trajectory_id``, else ``session_id``. A user step begins a turn; results are handed
+    to their calls by ``source_call_id``, others are messages that belong to no call. Steps of
+    copied context are messages whose calls, questions and tokens do not count. Usage is
+    ``final_metrics``, else the sum over steps; where both are recorded and differ, that is counted.
+    Sub-agents are samples, children of the first, in its cluster, with ids below its own.
+    Continuations and sub-agents in files below the folder of a document are read with it, and not
+    by themselves; other references are counted. Of a trial of Harbor the id is the task's, the run
+    its name, rewards are recorded.
     """
 
     marks = (("schema_version", "steps", "agent"),)
@@ -45,11 +59,19 @@ class Atif(DocumentReader):
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
         version = value.get("schema_version")
-        return isinstance(version, str) and bool(_VERSION.fullmatch(version)) and isinstance(value.get("steps"), list)
+        return (
+            isinstance(version, str)
+            and bool(_VERSION.fullmatch(version))
+            and isinstance(value.get("steps"), list)
+        )
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        names = {each.path.resolve(): {*_named(each.path)} for each in inputs.data} if len(inputs.data) > 1 else {}
+        names = (
+            {each.path.resolve(): {*_named(each.path)} for each in inputs.data}
+            if len(inputs.data) > 1
+            else {}
+        )
         reached, waiting = set[Path](), [*(names.keys() - set[Path]().union(*names.values()))]
         while waiting:
             more = names.get(waiting.pop(), set()) - reached
@@ -64,10 +86,15 @@ class Atif(DocumentReader):
             return value
         found, trial = _joined(value, path, set()), _trial(path)
         own = as_map(found.get("extra")).get("gradestack")
-        return {**found, "extra": {"gradestack": {**trial, **own} if isinstance(own, dict) else own or trial}}
+        return {
+            **found,
+            "extra": {"gradestack": {**trial, **own} if isinstance(own, dict) else own or trial},
+        }
 
     @override
-    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterator[Sample]:
+    def samples_of_record(
+        self, record: dict[str, Any], source: Source, made: str
+    ) -> Iterator[Sample]:
         if not self.is_record(record):
             raise ValueError("expected schema_version ATIF-v1.0 to ATIF-v1.8, and a list of steps")
         yield from _samples(record, source, made, None)
@@ -75,7 +102,9 @@ class Atif(DocumentReader):
 
 def _named(path: Path) -> Iterator[Path]:
     with suppress(OSError, ValueError):
-        for name in _REFERENCE.findall(read_regular(path) if path.stat().st_size < 1 << 26 else b""):
+        for name in _REFERENCE.findall(
+            read_regular(path) if path.stat().st_size < 1 << 26 else b""
+        ):
             yield (path.parent / loads(b'"%b"' % name)).resolve()
 
 
@@ -86,19 +115,31 @@ def _other(name: Any, path: Path, seen: set[Path]) -> dict[str, Any] | None:
     with suppress(OSError, ValueError):
         place, folder = (path.parent / name).resolve(), path.parent.resolve()
         seen.add(path.resolve())
-        found = loads(read_regular(place)) if place not in seen and place.is_relative_to(folder) else None
+        found = (
+            loads(read_regular(place))
+            if place not in seen and place.is_relative_to(folder)
+            else None
+        )
         seen.add(place)
     return found if isinstance(found, dict) and Atif.is_record(found) else None
 
 
 def _joined(record: dict[str, Any], path: Path, seen: set[Path]) -> dict[str, Any]:
-    """Return a trajectory with the steps of its continuations, and with sub-agents that stand in other files."""
+    """Return a trajectory with the steps of its continuations, and with sub-agents that stand in
+    other files.
+    """
     last, steps = record, list(record["steps"])
     while (more := _other(last.get("continued_trajectory_ref"), path, seen)) is not None:
         last, steps = more, [*steps, *more["steps"]]
     inner = list(as_list(record.get("subagent_trajectories")))
-    results = [each for step in steps for each in as_list(as_map(as_map(step).get("observation")).get("results"))]
-    for ref in [ref for each in map(as_map, results) for ref in as_list(each.get("subagent_trajectory_ref"))]:
+    results = [
+        each
+        for step in steps
+        for each in as_list(as_map(as_map(step).get("observation")).get("results"))
+    ]
+    for ref in [
+        ref for each in map(as_map, results) for ref in as_list(each.get("subagent_trajectory_ref"))
+    ]:
         if (found := _other(as_map(ref).get("trajectory_path"), path, seen)) is not None:
             del ref["trajectory_path"]
             inner.append(_joined(found, path, seen))
@@ -108,23 +149,34 @@ def _joined(record: dict[str, Any], path: Path, seen: set[Path]) -> dict[str, An
 
 
 def _trial(path: Path) -> dict[str, Any]:
-    """Return what a job of Harbor says of the trial a trajectory belongs to: ``TRIAL/result.json``."""
+    """Return what a job of Harbor says of the trial a trajectory belongs to.
+
+    ``TRIAL/result.json``.
+    """
     if path.parent.name != "agent":
         return {}
     result: Any = None
     with suppress(OSError, ValueError):
         result = loads(read_regular(path.parent.parent / "result.json"))
     rewards = as_map(as_map(as_map(result).get("verifier_result")).get("rewards"))
-    known = {"id": as_map(result).get("task_name"), "run": as_map(result).get("trial_name"), "recorded": rewards}
+    known = {
+        "id": as_map(result).get("task_name"),
+        "run": as_map(result).get("trial_name"),
+        "recorded": rewards,
+    }
     return {name: each for name, each in known.items() if each}
 
 
-def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample | None) -> Iterator[Sample]:
+def _samples(
+    record: dict[str, Any], source: Source, made: str, parent: Sample | None
+) -> Iterator[Sample]:
     """Yield the sample of a trajectory, and behind it those of its sub-agents."""
     talk, agent = Conversation(), as_map(record.get("agent"))
     for step in as_list(record.get("steps")):
         _take(as_map(step), talk)
-    facets = {f"agent_{key}": agent[key] for key in ("name", "version") if isinstance(agent.get(key), str)}
+    facets = {
+        f"agent_{key}": agent[key] for key in ("name", "version") if isinstance(agent.get(key), str)
+    }
     session = record.get("session_id")
     known = named(
         record.get("trajectory_id") or session,
@@ -135,7 +187,11 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
     )
     if record.get("continued_trajectory_ref"):
         talk.remark("continued_trajectory_ref")
-    held = [dict(each) for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
+    held = [
+        dict(each)
+        for each in as_list(record.get("subagent_trajectories"))
+        if isinstance(each, dict)
+    ]
     for number, each in enumerate(held):
         each["trajectory_id"] = f"{known.id}/{text_or_none(each.get('trajectory_id')) or number}"
     offered, model = agent.get("tool_definitions"), agent.get("model_name")
@@ -156,7 +212,9 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
 
 
 def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place for."""
+    """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place
+    for.
+    """
     own = as_map(holder.get("extra")).get("gradestack")
     if own is not None and not isinstance(own, dict):
         raise ValueError(f"extra.gradestack: expected an object, got {compact(own)[:60]}")
@@ -167,8 +225,14 @@ def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
     found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
     if isinstance(found, BadRecord):
         raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004 - what makes a bad record
-    more = {"usage": ("agent_usage",), "error": ("status",), "predicted": tuple(as_map(own.get("predicted")))}
-    names = {name for key in own for name in (key, *more.get(key, ()))} & set(Sample.__struct_fields__)
+    more = {
+        "usage": ("agent_usage",),
+        "error": ("status",),
+        "predicted": tuple(as_map(own.get("predicted"))),
+    }
+    names = {name for key in own for name in (key, *more.get(key, ()))} & set(
+        Sample.__struct_fields__
+    )
     changes = {name: getattr(found, name) for name in names}
     if "id" in own and found.source is not None and sample.source is not None:
         changes["source"] = replace(sample.source, id=found.source.id)
@@ -189,14 +253,26 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
     if role is None:
         talk.remark("step_without_source")
         return
-    results = [each for each in as_list(as_map(step.get("observation")).get("results")) if isinstance(each, dict)]
+    results = [
+        each
+        for each in as_list(as_map(step.get("observation")).get("results"))
+        if isinstance(each, dict)
+    ]
     if step.get("is_copied_context") is True:
         talk.remark("copied_step")
-        for each in ({"role": role, "content": said}, *({**result, "role": "tool"} for result in results)):
+        for each in (
+            {"role": role, "content": said},
+            *({**result, "role": "tool"} for result in results),
+        ):
             talk.add(Message(role=each["role"], content=each.get("content")))
         return
     calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
-    entry = {"role": role, "content": said or None if calls else said, "usage": step.get("metrics"), **_own(step)}
+    entry = {
+        "role": role,
+        "content": said or None if calls else said,
+        "usage": step.get("metrics"),
+        **_own(step),
+    }
     if role == "assistant":
         entry["tool_calls"] = [
             {
@@ -205,7 +281,10 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
             }
             for each in calls
         ]
-        entry |= {"reasoning_content": step.get("reasoning_content"), "model": step.get("model_name")}
+        entry |= {
+            "reasoning_content": step.get("reasoning_content"),
+            "model": step.get("model_name"),
+        }
     before = len(talk.calls)
     talk.read([entry])
     made = talk.calls[before:]
@@ -216,9 +295,21 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
         for _ in (ref for ref in refs if as_map(ref).get("trajectory_path")):
             talk.remark("trajectory_path")
         if isinstance(identifier, str):
-            failed = {"status": "error"} if as_map(each.get("extra")).get("is_error") is True else {}
+            failed = (
+                {"status": "error"} if as_map(each.get("extra")).get("is_error") is True else {}
+            )
             content = refs or None if content is None else content
-            talk.read([{"role": "tool", "tool_call_id": identifier, "content": content, "name": name, **failed}])
+            talk.read(
+                [
+                    {
+                        "role": "tool",
+                        "tool_call_id": identifier,
+                        "content": content,
+                        "name": name,
+                        **failed,
+                    }
+                ]
+            )
         else:
             talk.add(Message(role="tool", content=content, name=name))
     for call, each in zip(made, calls, strict=False):
@@ -229,7 +320,11 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:
     if not metrics:
         return None
-    held = {key.removeprefix(prefix): each for key, each in as_map(metrics).items() if key.startswith(prefix)}
+    held = {
+        key.removeprefix(prefix): each
+        for key, each in as_map(metrics).items()
+        if key.startswith(prefix)
+    }
     found, cost = usage_of(held), as_number(held.get("cost_usd"))
     if cost is None:
         return found

@@ -1,4 +1,7 @@
-"""The command ``convert``: samples of any format as lines of the ``jsonl`` form, or as ATIF trajectories."""
+"""The command ``convert``.
+
+Samples of any format as lines of the ``jsonl`` form, or as ATIF trajectories.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,53 @@ from typing import Any
 
 import click
 
-from gradestack import BadRecord, ConfigError, DataError, Status, forward_termination, stream, terminal_line
+from gradestack import (
+    BadRecord,
+    ConfigError,
+    DataError,
+    Status,
+    forward_termination,
+    stream,
+    terminal_line,
+)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option("--to", "form", type=click.Choice(["jsonl", "atif"]), required=True, help="Format to write.")
-@click.option("-o", "--output", required=True, metavar="OUT", help="FILE.jsonl, or FILE.jsonl.gz.")
-@click.option("--plain", is_flag=True, help="ATIF without extra.gradestack; what is lost is counted by field.")
-@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
-@click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option(
-    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or its path: id=$.log.id."
+    "--to", "form", type=click.Choice(["jsonl", "atif"]), required=True, help="Format to write."
 )
-@click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
-@click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="FILE.jsonl, or FILE.jsonl.gz.")
+@click.option(
+    "--plain", is_flag=True, help="ATIF without extra.gradestack; what is lost is counted by field."
+)
+@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+@click.option(
+    "--reader", metavar="NAME", help="Format of the files [default: recognised by content]."
+)
+@click.option(
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column of a field, or its path: id=$.log.id.",
+)
+@click.option(
+    "--records",
+    metavar="PATH",
+    help="Path to the list of records in one JSON document: $.data.runs.",
+)
+@click.option(
+    "--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question."
+)
 @click.option("--no-merge", is_flag=True, help="Keep model calls logged one by one apart.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set an option of the reader.")
-def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, force: bool, **reading: Any) -> None:
+@click.option(
+    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set an option of the reader."
+)
+def convert(
+    files: tuple[str, ...], *, form: str, output: str, plain: bool, force: bool, **reading: Any
+) -> None:
     """Write FILES (result files of any format that is read) in another format.
 
     Exit code 3 if no record could be read; OUT is then not written.
@@ -40,14 +71,20 @@ def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, forc
     if out.suffix in {".zst", ".zip", ".bz2", ".xz"}:
         raise ConfigError(f"{output}: only .gz is compressed here; name a file .jsonl or .jsonl.gz")
     if out.exists() and not force:
-        raise ConfigError(f"{output}: is there already; name another place, or replace it with --force")
-    if out.is_symlink() or (out.exists() and not out.is_file()):  # replacing a device, pipe or link takes it away
+        raise ConfigError(
+            f"{output}: is there already; name another place, or replace it with --force"
+        )
+    if out.is_symlink() or (
+        out.exists() and not out.is_file()
+    ):  # replacing a device, pipe or link takes it away
         raise ConfigError(f"{output}: is there already and not a file; name another place")
     with forward_termination():
         _convert(files, form, out, plain=plain, reading=reading)
 
 
-def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]) -> None:
+def _convert(
+    files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]
+) -> None:
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415 - needs what --help does not
 
     count, lost, skipped = 0, Counter[str](), Counter[str]()
@@ -69,7 +106,12 @@ def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, readi
                 data, left = as_jsonl(sample) if form == "jsonl" else as_atif(sample, plain=plain)
             except (ValueError, TypeError, RecursionError) as error:
                 why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-                unusable(BadRecord(source=sample.source, reason=f"cannot be written as {form}: {why}"))  # type: ignore[arg-type]
+                unusable(
+                    BadRecord(
+                        source=sample.source,  # type: ignore[arg-type]
+                        reason=f"cannot be written as {form}: {why}",
+                    )
+                )
                 continue
             file.write(data + b"\n")
             count += 1

@@ -1,4 +1,6 @@
-"""DocumentReader: records that lie in a list inside of one JSON document, or one such document or record a line."""
+"""DocumentReader: records that lie in a list inside of one JSON document, or one such document or
+record a line.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,27 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from gradestack import BadRecord, Inputs, RecordFile, RecordReader, Sample, Shard, Source, read_document, replace
+from gradestack import (
+    BadRecord,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    read_document,
+    replace,
+)
 from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 
 _HEAD: Final = 64 * 1024
 _FAR: Final = 1024 * 1024
-"""What is read of a document to recognise it, whose first members are long: prompts and configurations stand there."""
+"""What is read of a document to recognise it, whose first members are long.
+
+Prompts and configurations stand there.
+"""
 _BOM: Final = b"\xef\xbb\xbf"
 SURE: Final = 0.92
 
@@ -27,8 +42,8 @@ SURE: Final = 0.92
 class DocumentReader(RecordReader):
     """Base of readers whose records lie in a list inside of a JSON document.
 
-    A file holds one document, a list of documents or records, or one of either a line. A format says where records lie
-    (``records_in``), and writes ``samples_of_record``.
+    A file holds one document, a list of documents or records, or one of either a line. A format
+    says where records lie (``records_in``), and writes ``samples_of_record``.
 
     Attributes:
         marks: Keys of a document of the format: it has all of one group of them.
@@ -50,7 +65,9 @@ class DocumentReader(RecordReader):
         return False
 
     @abc.abstractmethod
-    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+    def samples_of_record(
+        self, record: dict[str, Any], source: Source, made: str
+    ) -> Iterable[Sample]:
         """Return the samples of one record.
 
         Raises:
@@ -59,7 +76,10 @@ class DocumentReader(RecordReader):
 
     @classmethod
     def is_whole(cls, head: bytes) -> bool:
-        """Return whether a file with this beginning is read as one document: an object over several lines."""
+        """Return whether a file with this beginning is read as one document.
+
+        An object over several lines.
+        """
         first = [element.value for element, _ in first_records(head, 2, "lines")]
         begins = head.removeprefix(_BOM).lstrip().startswith(b"{")
         return begins and len(first) > 1 and not any(isinstance(each, dict) for each in first)
@@ -104,17 +124,23 @@ class DocumentReader(RecordReader):
         stem, whole = shard.extra
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         for found in read_document(shard.input) if whole else self.elements(shard.input, part):
-            source = Source(file=shard.input.shown, ordinal=found.ordinal, line=None if whole else found.line)
+            source = Source(
+                file=shard.input.shown, ordinal=found.ordinal, line=None if whole else found.line
+            )
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                yield from self._of_value(self.joined(found.value, shard.input.path), source, stem, whole=whole)
+                yield from self._of_value(
+                    self.joined(found.value, shard.input.path), source, stem, whole=whole
+                )
 
     def joined(self, value: Any, path: Path) -> Any:
         """Return a document with what it names in files beside it."""
         return value
 
-    def _of_value(self, value: Any, source: Source, stem: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
+    def _of_value(
+        self, value: Any, source: Source, stem: str, *, whole: bool
+    ) -> Iterator[Sample | BadRecord]:
         records, alone = self.records_in(value), f"{stem}:{source.ordinal}"
         if records is None:
             yield from self.guarded(partial(self._checked, alone), value, source)
@@ -130,21 +156,34 @@ class DocumentReader(RecordReader):
         return self.samples_of_record(record, source, made)
 
 
-def named(value: Any, made: str, cluster: str | None = None, trace: Any = NOTHING, facets: Any = NOTHING) -> Identity:
-    """Return the identity of a record whose id is text or a whole number; a made-up one of any other."""
-    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+def named(
+    value: Any, made: str, cluster: str | None = None, trace: Any = NOTHING, facets: Any = NOTHING
+) -> Identity:
+    """Return the identity of a record whose id is text or a whole number.
+
+    A made-up one of any other.
+    """
+    if (isinstance(value, str) and value) or (
+        isinstance(value, int) and not isinstance(value, bool)
+    ):
         return Identity(str(value), None, cluster, trace, facets, NOTHING)
     return Identity(made, None, cluster, trace, {**facets, "id_made": True}, {"id_made": 1})
 
 
 _camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())
-in_snake: Final = lru_cache(maxsize=1024)(partial(re.sub, "[A-Z]", lambda found: f"_{found[0].lower()}"))
-_spellings: Final = cache(lambda keys: tuple(name for key in keys for name in dict.fromkeys((key, _camel(key)))))
+in_snake: Final = lru_cache(maxsize=1024)(
+    partial(re.sub, "[A-Z]", lambda found: f"_{found[0].lower()}")
+)
+_spellings: Final = cache(
+    lambda keys: tuple(name for key in keys for name in dict.fromkeys((key, _camel(key))))
+)
 """Names in snake and in camel case."""
 
 
 def at(value: Any, *keys: str) -> Any:
-    """Return what stands under the first of some names that an object has, in snake or in camel case; None without."""
+    """Return what stands under the first of some names that an object has, in snake or in camel
+    case; None without.
+    """
     if value and isinstance(value, dict):
         for name in _spellings(keys):
             if (found := value.get(name)) is not None:

@@ -9,7 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from gradestack import BadRecord, Expectation, ExpectedCall, Message, Rule, Sample, Source, Status, ToolCall, replace
+from gradestack import (
+    BadRecord,
+    Expectation,
+    ExpectedCall,
+    Message,
+    Rule,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    replace,
+)
 from gradestack.jsonio import compact, loads
 from gradestack_plugins.archives.atif import Atif
 from gradestack_plugins.readers.chat import parse_arguments, text_of
@@ -23,17 +34,23 @@ _PREDICTED: Final = ("calls", "label", "text", "plan")
 _FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
 _VERSION: Final = 2
 _NOTHING: Final = Sample(id="")
-_defaults: Final = cache(lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)})
+_defaults: Final = cache(
+    lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)}
+)
 _PLACE: Final = Source(file="")
 
 
 def encoded(row: Row) -> bytes:
     """Return a line: numbers as Python writes them, NaN included; lone surrogates are escaped."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode(
+        errors="backslashreplace"
+    )
 
 
 def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
-    """Return a sample's line, which predicts what its conversation does not say, and fields it does not give back."""
+    """Return a sample's line, which predicts what its conversation does not say, and fields it does
+    not give back.
+    """
     row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
     again = _read(row)
     if set(_PREDICTED) & set(_different(sample, again)):
@@ -55,7 +72,10 @@ def _different(sample: Sample, again: Sample) -> list[str]:
 
 
 def _shown(sample: Sample, name: str) -> str:
-    """Return what is to be kept of a field, as text: the text of arguments only where they are no object."""
+    """Return what is to be kept of a field, as text.
+
+    The text of arguments only where they are no object.
+    """
     value = getattr(sample, name)
     if name == "calls" and value:
         value = tuple(map(_without_text, value))
@@ -88,7 +108,9 @@ def _line(sample: Sample, fields: Any) -> Row:
         row["usage"] = sample.agent_usage
     if "calls" in fields:
         said = {name: getattr(sample, name) for name in _PREDICTED}
-        row["predicted"] = {name: _plain(value) for name, value in said.items() if value is not None}
+        row["predicted"] = {
+            name: _plain(value) for name, value in said.items() if value is not None
+        }
     if "error" in fields and sample.status is not Status.OK:
         error = sample.error
         row["error"] = "" if error is None else {"type": error.type, "message": error.message}
@@ -100,7 +122,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Mapping):
-        return {key: _plain(each) if isinstance(each, Rule) else each for key, each in value.items()}
+        return {
+            key: _plain(each) if isinstance(each, Rule) else each for key, each in value.items()
+        }
     if not isinstance(value, msgspec.Struct):
         return value
     defaults = _defaults(type(value))
@@ -110,7 +134,9 @@ def _plain(value: Any) -> Any:
         if value.tool_calls:
             ids = [{} if each.id is None else {"id": each.id} for each in value.tool_calls]
             calls = zip(ids, map(_function, value.tool_calls), strict=True)
-            row["tool_calls"] = [{**named, "type": "function", "function": call} for named, call in calls]
+            row["tool_calls"] = [
+                {**named, "type": "function", "function": call} for named, call in calls
+            ]
         return {"role": value.role, "content": value.content, **row}
     if isinstance(value, Expectation):  # the calls behind the rest
         return row | {name: row.pop(name) for name in ("calls", "alternatives") if name in row}
@@ -132,12 +158,17 @@ def _function(call: ToolCall | ExpectedCall) -> Row:
 def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     """Return a sample's trajectory, and the fields that it does not give back.
 
-    What ATIF lacks stands under ``extra.gradestack`` of trajectory, steps, calls and results, unless it is to be plain.
+    What ATIF lacks stands under ``extra.gradestack`` of trajectory, steps, calls and results,
+    unless it is to be plain.
     """
     written = _Trajectory(sample, plain=plain)
     again = _read_atif(written.document)
     if plain:
-        lost = [name for name in _different(sample, again) if getattr(sample, name) != getattr(_NOTHING, name)]
+        lost = [
+            name
+            for name in _different(sample, again)
+            if getattr(sample, name) != getattr(_NOTHING, name)
+        ]
         return encoded(written.document), [*lost, *written.left_out]
     written.complete(again)
     return encoded(written.document), _different(sample, _read_atif(written.document))
@@ -157,7 +188,9 @@ _TOTALS: Final = {
 
 
 class _Trajectory:
-    """The trajectory of a sample, and the parts of messages and results that a plain one leaves out."""
+    """The trajectory of a sample, and the parts of messages and results that a plain one leaves
+    out.
+    """
 
     def __init__(self, sample: Sample, *, plain: bool) -> None:
         self.sample, self.plain = sample, plain
@@ -171,12 +204,20 @@ class _Trajectory:
         facets, usage = sample.facets, sample.usage
         named = [part for part in (sample.id, sample.model, sample.run) if part is not None]
         known = {key: facets.get(f"agent_{key}") for key in ("name", "version")}
-        agent: Row = {key: each if isinstance(each, str) else "unknown" for key, each in known.items()}
+        agent: Row = {
+            key: each if isinstance(each, str) else "unknown" for key, each in known.items()
+        }
         if sample.model is not None:
             agent["model_name"] = sample.model
         if sample.tools is not None:
-            agent["tool_definitions"] = [{"type": "function", "function": _plain(tool)} for tool in sample.tools]
-        totals = {key: getattr(usage, name) for key, name in _TOTALS.items() if getattr(usage, name, None) is not None}
+            agent["tool_definitions"] = [
+                {"type": "function", "function": _plain(tool)} for tool in sample.tools
+            ]
+        totals = {
+            key: getattr(usage, name)
+            for key, name in _TOTALS.items()
+            if getattr(usage, name, None) is not None
+        }
         self.document: Row = {
             "schema_version": f"ATIF-v1.{8 if self._audio else 7}",
             **({"session_id": sample.trace["session_id"]} if "session_id" in sample.trace else {}),
@@ -203,7 +244,11 @@ class _Trajectory:
 
     def _step(self, source: str, content: Any, **lacking: Any) -> Row:
         said, apart = self._said(content)
-        step: Row = {"step_id": len(self.steps) + 1, "source": source, "message": "" if said is None else said}
+        step: Row = {
+            "step_id": len(self.steps) + 1,
+            "source": source,
+            "message": "" if said is None else said,
+        }
         self._own(step, **lacking, **apart)
         self.steps.append(step)
         return step
@@ -221,7 +266,11 @@ class _Trajectory:
                 self._result_message(each)
                 continue
             role = each.role if each.role not in {"system", *_SOURCES} else None
-            lacking = {key: value for key, value in (("role", role), ("name", each.name)) if value is not None}
+            lacking = {
+                key: value
+                for key, value in (("role", role), ("name", each.name))
+                if value is not None
+            }
             step = self._step(_SOURCES.get(each.role, "system"), each.content, **lacking)
             if each.role == "assistant":
                 if each.reasoning is not None:
@@ -251,19 +300,30 @@ class _Trajectory:
             self._open.append((call, step, identifier))
 
     def _result_message(self, message: Message) -> None:
-        """Put the result in a message beside its call: the one of its id, else the oldest open one of its name."""
+        """Put the result in a message beside its call.
+
+        The one of its id, else the oldest open one of its name.
+        """
         for number, (call, step, identifier) in enumerate(self._open):
             named = message.name in {None, call.name} if message.tool_call_id is None else False
             if named or (message.tool_call_id is not None and message.tool_call_id == call.id):
                 name = None if self.plain else message.name  # it is the call's
-                self._result(step, identifier, message.content, failed=call.status == "error", name=name)
+                self._result(
+                    step, identifier, message.content, failed=call.status == "error", name=name
+                )
                 del self._open[number]
                 return
         step = self.steps[-1] if self.steps else self._step("system", None)
         self._result(step, None, message.content, name=message.name)
 
     def _result(
-        self, step: Row, identifier: str | None, content: Any, *, failed: bool = False, name: str | None = None
+        self,
+        step: Row,
+        identifier: str | None,
+        content: Any,
+        *,
+        failed: bool = False,
+        name: str | None = None,
     ) -> None:
         said, apart = self._said(content)
         result: Row = {} if identifier is None else {"source_call_id": identifier}
@@ -279,16 +339,31 @@ class _Trajectory:
         different = _different(sample, again)
         predicted = [name for name in _PREDICTED if name in different]
         names = [[call.name for call in each.calls or ()] for each in (sample, again)]
-        if "calls" in predicted and sample.calls and names[0] == names[1] and len(names[0]) == len(self._entries):
+        if (
+            "calls" in predicted
+            and sample.calls
+            and names[0] == names[1]
+            and len(names[0]) == len(self._entries)
+        ):
             predicted.remove("calls")
-            for call, other, entry in zip(sample.calls, again.calls or (), self._entries, strict=True):
+            for call, other, entry in zip(
+                sample.calls, again.calls or (), self._entries, strict=True
+            ):
                 keep = ("raw_arguments",) if call.arguments is not None else ()
-                known = ((name, getattr(call, name)) for name in call.__struct_fields__ if name not in keep)
-                self._own(entry, **{name: value for name, value in known if value != getattr(other, name)})
+                known = (
+                    (name, getattr(call, name))
+                    for name in call.__struct_fields__
+                    if name not in keep
+                )
+                self._own(
+                    entry, **{name: value for name, value in known if value != getattr(other, name)}
+                )
         fields = [name for name in different if name not in _PREDICTED]
         row = _line(sample, fields)
         own = {
-            name: row.get(name) for name in (*fields, *(("error",) if "status" in fields else ())) if name != "status"
+            name: row.get(name)
+            for name in (*fields, *(("error",) if "status" in fields else ()))
+            if name != "status"
         }
         if predicted:
             said = _line(sample, _PREDICTED)["predicted"]
@@ -298,6 +373,8 @@ class _Trajectory:
 
 
 def _is_part(part: Any) -> bool:
-    key, kind = ("text", str) if isinstance(part, dict) and part.get("type") == "text" else ("source", dict)
+    key, kind = (
+        ("text", str) if isinstance(part, dict) and part.get("type") == "text" else ("source", dict)
+    )
     named = isinstance(part, dict) and part.keys() == {"type", key} and isinstance(part[key], kind)
     return named and part["type"] in {"text", "image", "audio"}

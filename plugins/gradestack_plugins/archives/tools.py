@@ -26,16 +26,23 @@ _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
 
 @attrs.frozen(kw_only=True)
 class Promptfoo(DocumentReader):
-    """Reads promptfoo's results: a document with ``results.results`` (or ``results``), or one row a line.
+    """Reads promptfoo's results.
 
-    A sample per row. The id is ``testIdx``, the model ``provider.id``; what the user says is the prompt as it was sent,
-    or the only variable. The answer is ``response.output``: text, calls in OpenAI's form, messages, or the JSON text of
-    blocks and items that are calls. ``success``, ``score`` and named scores are recorded, also of rows that ended in an
-    error (``failureReason`` 2), which promptfoo counts as not passed. Results of calls are not recorded. Rows of
-    version 2 have no ``testIdx``: those of the same variables are one test.
+    A document with ``results.results`` (or ``results``), or one row a line.
+
+    A sample per row. The id is ``testIdx``, the model ``provider.id``; what the user says is the
+    prompt as it was sent, or the only variable. The answer is ``response.output``: text, calls in
+    OpenAI's form, messages, or the JSON text of blocks and items that are calls. ``success``,
+    ``score`` and named scores are recorded, also of rows that ended in an error (``failureReason``
+    2), which promptfoo counts as not passed. Results of calls are not recorded. Rows of version 2
+    have no ``testIdx``: those of the same variables are one test.
     """
 
-    marks = (("evalId", "results"), ("results", "testIdx", "promptIdx"), ("results", "namedScores", "latencyMs"))
+    marks = (
+        ("evalId", "results"),
+        ("results", "testIdx", "promptIdx"),
+        ("results", "namedScores", "latencyMs"),
+    )
 
     @classmethod
     @override
@@ -49,7 +56,10 @@ class Promptfoo(DocumentReader):
             tests = dict[str, int]()
             numbers = [tests.setdefault(compact(at(each, "vars")), len(tests)) for each in found]
             old = zip(numbers, found, strict=True)
-            return [{"testIdx": number, **each} if isinstance(each, dict) else each for number, each in old]
+            return [
+                {"testIdx": number, **each} if isinstance(each, dict) else each
+                for number, each in old
+            ]
         rows = (each for each in found[: cls.sniffed] if isinstance(each, dict))
         return found if "evalId" in value or any(map(cls.is_record, rows)) else None
 
@@ -59,9 +69,13 @@ class Promptfoo(DocumentReader):
         return "testIdx" in value and "promptIdx" in value
 
     @override
-    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+    def samples_of_record(
+        self, record: dict[str, Any], source: Source, made: str
+    ) -> Iterable[Sample]:
         record = {in_snake(key): each for key, each in record.items()}
-        prompt, response, test, provider = map(record.get, ("prompt", "response", "test_case", "provider"))
+        prompt, response, test, provider = map(
+            record.get, ("prompt", "response", "test_case", "provider")
+        )
         prompt, response, test = as_map(prompt), as_map(response), as_map(test)
         talk = Conversation()
         talk.results = False
@@ -72,17 +86,30 @@ class Promptfoo(DocumentReader):
             "prompt": prompt.get("label"),
             "description": test.get("description"),
             "failure_reason": _FAILURES.get(reason) if isinstance(reason, int) else None,
-            **{key: each for key, each in as_map(test.get("metadata")).items() if isinstance(each, _SCALARS)},
+            **{
+                key: each
+                for key, each in as_map(test.get("metadata")).items()
+                if isinstance(each, _SCALARS)
+            },
         }
-        verdicts = {**as_map(record.get("named_scores")), **{key: record.get(key) for key in ("success", "score")}}
+        verdicts = {
+            **as_map(record.get("named_scores")),
+            **{key: record.get(key) for key in ("success", "score")},
+        }
         model = provider.get("id") if isinstance(provider, dict) else provider
-        known = named(record.get("test_idx"), made, facets={k: each for k, each in facets.items() if each is not None})
+        known = named(
+            record.get("test_idx"),
+            made,
+            facets={k: each for k, each in facets.items() if each is not None},
+        )
         sample = log_sample(
             known,
             talk,
             source,
             model=model if isinstance(model, str) else None,
-            usage=_usage(tokens, as_number(record.get("cost")), as_number(record.get("latency_ms"))),
+            usage=_usage(
+                tokens, as_number(record.get("cost")), as_number(record.get("latency_ms"))
+            ),
             agent_usage=tokens,
             recorded={key: each for key, each in verdicts.items() if isinstance(each, _NUMBERS)},
             ended="error" if facets["failure_reason"] == "error" else None,
@@ -96,15 +123,24 @@ def _asked(raw: Any, given: Any) -> list[Any]:
         return list(sent)
     values = list(given.values()) if isinstance(given, dict) else []
     said = raw if isinstance(raw, str) and raw else values[0] if len(values) == 1 else None
-    return [] if said is None else [{"role": "user", "content": said if isinstance(said, str) else compact(said)}]
+    return (
+        []
+        if said is None
+        else [{"role": "user", "content": said if isinstance(said, str) else compact(said)}]
+    )
 
 
 def _answer(output: Any) -> list[Any]:
-    """Return the messages and items of an answer; providers write calls into its text as JSON, too, one a line."""
+    """Return the messages and items of an answer.
+
+    Providers write calls into its text as JSON, too, one a line.
+    """
     if isinstance(output, dict) and ("tool_calls" in output or "function_call" in output):
         return [{**output, "role": "assistant"}]
     if isinstance(output, list):
-        if output and all(isinstance(each, dict) and isinstance(each.get("function"), dict) for each in output):
+        if output and all(
+            isinstance(each, dict) and isinstance(each.get("function"), dict) for each in output
+        ):
             return [{"role": "assistant", "tool_calls": output}]
         if dialect.of_entries(output) is not None:
             return output
@@ -122,31 +158,47 @@ def _answer(output: Any) -> list[Any]:
 def _call(block: Any) -> dict[str, Any] | None:
     function = at(block, "function")
     if isinstance(function, dict):
-        what = {"id": at(block, "id"), "name": at(function, "name"), "input": at(function, "arguments")}
+        what = {
+            "id": at(block, "id"),
+            "name": at(function, "name"),
+            "input": at(function, "arguments"),
+        }
         return {"type": "tool_use", **what}
     return block if type_of(block) in ("tool_use", "function_call") else None
 
 
 def _usage(tokens: Any, cost: float | None, milliseconds: float | None) -> Usage | None:
-    """Return tokens, cost and time of the request; of an answer out of promptfoo's own cache only what it says."""
+    """Return tokens, cost and time of the request.
+
+    Of an answer out of promptfoo's own cache only what it says.
+    """
     found, seconds = usage_of(tokens), None if milliseconds is None else milliseconds / 1000
-    return replace(found or Usage(), cost_usd=cost, seconds=seconds) if found or cost or seconds else None
+    return (
+        replace(found or Usage(), cost_usd=cost, seconds=seconds)
+        if found or cost or seconds
+        else None
+    )
 
 
 @attrs.frozen(kw_only=True)
 class DeepEval(DocumentReader):
-    """Reads deepeval's test runs (``testCases``, also under ``testRunData``), and data sets of test cases.
+    """Reads deepeval's test runs (``testCases``, also under ``testRunData``), and data sets of test
+    cases.
 
-    Keys are in camel or in snake case; a file holds a document, a list of test cases, or one a line. A sample per test
-    case: the id is ``name``, calls are ``toolsCalled``, executed where they have an ``output``; expected are
-    ``expectedTools`` (one without parameters: its arguments are not compared) and ``expectedOutput``. ``success`` and
-    the scores of ``metricsData`` are recorded; a metric that failed is a remark. Conversational test cases have their
-    calls in ``turns``. Of a traced case without ``toolsCalled`` calls, model and usage are those of the trace's spans.
-    Else the model is that of the run's ``hyperparameters``.
+    Keys are in camel or in snake case; a file holds a document, a list of test cases, or one a
+    line. A sample per test case: the id is ``name``, calls are ``toolsCalled``, executed where they
+    have an ``output``; expected are ``expectedTools`` (one without parameters: its arguments are
+    not compared) and ``expectedOutput``. ``success`` and the scores of ``metricsData`` are
+    recorded; a metric that failed is a remark. Conversational test cases have their calls in
+    ``turns``. Of a traced case without ``toolsCalled`` calls, model and usage are those of the
+    trace's spans. Else the model is that of the run's ``hyperparameters``.
     """
 
     marks = (
-        *(("testCases", each) for each in ("actualOutput", "toolsCalled", "conversationalTestCases")),
+        *(
+            ("testCases", each)
+            for each in ("actualOutput", "toolsCalled", "conversationalTestCases")
+        ),
         ("test_cases", "actual_output"),
     )
 
@@ -157,22 +209,37 @@ class DeepEval(DocumentReader):
         cases = [at(found, "test_cases"), at(found, "conversational_test_cases")]
         held = [each for listed in cases for each in as_list(listed)]
         looked_at = (each for each in held[: cls.sniffed] if isinstance(each, dict))
-        known = at(found, "test_file", "test_passed") is not None or any(map(cls.is_record, looked_at))
+        known = at(found, "test_file", "test_passed") is not None or any(
+            map(cls.is_record, looked_at)
+        )
         if not known or not any(isinstance(each, list) for each in cases):
             return None
         model = at(at(found, "hyperparameters"), "model")
-        return [{_MODEL: model, **each} if isinstance(each, dict) else each for each in held] if model else held
+        return (
+            [{_MODEL: model, **each} if isinstance(each, dict) else each for each in held]
+            if model
+            else held
+        )
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        own = at(value, "metrics_data", "retrieval_context", "tools_called", "expected_tools") is not None
+        own = (
+            at(value, "metrics_data", "retrieval_context", "tools_called", "expected_tools")
+            is not None
+        )
         if at(value, "input") is None:
             return isinstance(value.get("turns"), list) and at(value, "metrics_data") is not None
-        return own and bool({"actualOutput", "actual_output"} & value.keys()) and "messages" not in value
+        return (
+            own
+            and bool({"actualOutput", "actual_output"} & value.keys())
+            and "messages" not in value
+        )
 
     @override
-    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+    def samples_of_record(
+        self, record: dict[str, Any], source: Source, made: str
+    ) -> Iterable[Sample]:
         record = {in_snake(key): each for key, each in record.items() if each is not None}
         talk = Conversation()
         trace, called = record.get("trace"), record.get("tools_called")
@@ -183,10 +250,15 @@ class DeepEval(DocumentReader):
             if (asked := record.get("input")) is not None:
                 talk.ask(Message(role="user", content=asked), talk.text_of(asked, "\n") or "")
             spans = as_list(at(trace, "tool_spans")) if called is None else []
-            _take({"role": "assistant", "content": record.get("actual_output")}, spans or called, talk)
+            _take(
+                {"role": "assistant", "content": record.get("actual_output")}, spans or called, talk
+            )
         scores: dict[str, Any] = {}
         for each in map(as_map, as_list(record.get("metrics_data"))):
-            if isinstance(name := each.get("name"), str) and (score := each.get("score")) is not None:
+            if (
+                isinstance(name := each.get("name"), str)
+                and (score := each.get("score")) is not None
+            ):
                 scores[name] = score
             if each.get("error"):
                 talk.remark("metric_error")
@@ -195,9 +267,16 @@ class DeepEval(DocumentReader):
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         facets |= {"tags": tags} if (tags := record.get("tags")) else {}
         models, spent = _requests(trace)
-        cost, seconds = as_number(record.get("token_cost")), as_number(record.get("completion_time"))
+        cost, seconds = (
+            as_number(record.get("token_cost")),
+            as_number(record.get("completion_time")),
+        )
         if cost is not None or seconds is not None:
-            spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
+            spent = {
+                **spent,
+                "cost_usd": spent.get("cost_usd") if cost is None else cost,
+                "seconds": seconds,
+            }
         usage = Usage(**spent) if spent else None
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
         tools, text = record.get("expected_tools"), record.get("expected_output")
@@ -206,7 +285,11 @@ class DeepEval(DocumentReader):
         due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
         expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)
-        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
+        return [
+            log_sample(
+                known, talk, source, model=model, usage=usage, recorded=scores, expected=expected
+            )
+        ]
 
 
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
@@ -218,7 +301,9 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
         prices = [as_number(at(each, f"cost_per_{side}_token")) for each in asked]
         spent |= {f"{side}_tokens": int(sum(count or 0 for count in counts))} if any(counts) else {}
         if any(prices):
-            costs = sum((count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True))
+            costs = sum(
+                (count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True)
+            )
             spent["cost_usd"] = spent.get("cost_usd", 0.0) + costs
     return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
 
@@ -233,7 +318,9 @@ def _due(number: int, tool: Any) -> ExpectedCall:
     if given is None:
         return ExpectedCall(name=name, arguments=None)
     arguments, text = parse_arguments(given)
-    return ExpectedCall(name=name, arguments=arguments, raw_arguments=text if arguments is None else None)
+    return ExpectedCall(
+        name=name, arguments=arguments, raw_arguments=text if arguments is None else None
+    )
 
 
 def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
@@ -244,13 +331,24 @@ def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
         talk.text = None
         calls = []
         for each in tools:
-            call = talk.made("function", None, each.get("name"), parse_arguments(at(each, "input_parameters", "input")))
+            call = talk.made(
+                "function",
+                None,
+                each.get("name"),
+                parse_arguments(at(each, "input_parameters", "input")),
+            )
             output, failed = each.get("output"), text_or_none(each.get("error"))
             if output is not None or failed is not None:
                 problem = error_form(output)
-                finish(call, output, failed or (problem and problem.message), problem and problem.type)
+                finish(
+                    call, output, failed or (problem and problem.message), problem and problem.type
+                )
             calls.append(call)
-        results = [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]
+        results = [
+            Message(role="tool", content=call.result, name=call.name)
+            for call in calls
+            if call.status
+        ]
         talk.turns[-1] += [Message(role="assistant", tool_calls=tuple(calls)), *results]
     if content is not None:
         talk.read([{"role": turn.get("role"), "content": content}])

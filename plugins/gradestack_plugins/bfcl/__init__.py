@@ -1,4 +1,6 @@
-"""The BFCL family: questions, possible answers, results and scores of the leaderboard, joined by id."""
+"""The BFCL family: questions, possible answers, results and scores of the leaderboard, joined by
+id.
+"""
 
 from gradestack import Component, hookimpl
 

@@ -15,11 +15,13 @@ _SHOWN = 500
 
 
 class BfclValid(Grader):
-    """Score 1 where BFCL's own checker found an entry valid, 0 where its score file lists it as a failure.
+    """Score 1 where BFCL's own checker found an entry valid, 0 where its score file lists it as a
+    failure.
 
-    ``score = valid``; ``passed`` is the same. A failure's reason has BFCL's error type as its code and its first words
-    as message. Runs that ended in an error are graded as the benchmark does, which lists them as failures. Samples
-    without a recorded verdict are skipped: no score file, or one of other entries.
+    ``score = valid``; ``passed`` is the same. A failure's reason has BFCL's error type as its code
+    and its first words as message. Runs that ended in an error are graded as the benchmark does,
+    which lists them as failures. Samples without a recorded verdict are skipped: no score file, or
+    one of other entries.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
@@ -49,5 +51,7 @@ def _reason(failure: Any) -> Reason:
         code = code or error.get("error_type")
         error = error.get("error_message", error)
     lines = error if isinstance(error, list) else [error]
-    said = "; ".join(each if isinstance(each, str) else compact(each) for each in lines if each is not None)
+    said = "; ".join(
+        each if isinstance(each, str) else compact(each) for each in lines if each is not None
+    )
     return Reason(code=as_text(code) or "invalid", message=said[:_SHOWN] or "listed as a failure")

@@ -10,7 +10,18 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, first_of
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    first_of,
+)
 from gradestack.jsonio import compact
 from gradestack_plugins.bfcl.records import question_sample, sample_of
 from gradestack_plugins.bfcl.side_files import (
@@ -46,21 +57,35 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 class Bfcl(RecordReader):
     """Reads BFCL: results, joined by id with their questions, possible answers and scores.
 
-    One sample per result: ``id`` is the entry's, ``model`` the folder below ``result``, the facet ``category`` that of
-    the file. Calls are objects of name and arguments, or a text of calls, which is parsed as literals only.
-    ``expected.calls`` come of the possible answer: an argument of several values, or one that may be absent, has a
-    rule; ground truth by turn keeps its turn. ``recorded.valid`` is true where a score file of all entries does not
-    list it as a failure. Other files are found beside the results, or given with them; of questions or possible answers
+    One sample per result: ``id`` is the entry's, ``model`` the folder below ``result``, the facet
+    ``category`` that of the file. Calls are objects of name and arguments, or a text of calls,
+    which is parsed as literals only. ``expected.calls`` come of the possible answer: an argument of
+    several values, or one that may be absent, has a rule; ground truth by turn keeps its turn.
+    ``recorded.valid`` is true where a score file of all entries does not list it as a failure.
+    Other files are found beside the results, or given with them; of questions or possible answers
     alone, samples have a reference and no run.
 
     Attributes:
-        data: Directory of questions, with ``possible_answer`` in it; unset, the usual places beside ``result``.
+        data: Directory of questions, with ``possible_answer`` in it; unset, the usual places beside
+            ``result``.
         model: Model name given to all samples, in place of the folder's.
     """
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "usage"}
+        {
+            "model",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+            "error",
+            "usage",
+        }
         | {"facets", "remarks", "source", "native"}
     )
     stack: ClassVar[str | None] = "bfcl"
@@ -81,32 +106,54 @@ class Bfcl(RecordReader):
         forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
         paths = {given.name: given.path for given in inputs.data}
         if not {"result", "question", "answer"} & set(forms.values()):
-            scores_of = [(given, paths[given] / name) for (given, name), form in forms.items() if form == "score"]
+            scores_of = [
+                (given, paths[given] / name)
+                for (given, name), form in forms.items()
+                if form == "score"
+            ]
             graded = ((given, counterpart(path, "result")) for given, path in scores_of)
-            forms |= {(given, str(found.absolute())): "result" for given, found in graded if found is not None}
+            forms |= {
+                (given, str(found.absolute())): "result"
+                for given, found in graded
+                if found is not None
+            }
         wanted = _wanted(forms.values(), inputs)
         files = {
-            given: tuple(name for (of, name), form in forms.items() if of == given and form == wanted)
+            given: tuple(
+                name for (of, name), form in forms.items() if of == given and form == wanted
+            )
             for given in paths
         }
         results = [paths[given] / name for given, name in _listed(files)]
-        side = {paths[of] / name for (of, name), form in forms.items() if form in {"question", "answer"}}
+        side = {
+            paths[of] / name for (of, name), form in forms.items() if form in {"question", "answer"}
+        }
         for path in results:
             side |= set(beside(path, self.data))
         scores = {}
         if wanted == "result":
-            given_scores = [paths[of] / name for (of, name), form in forms.items() if form == "score"]
-            scores = {str(path): score for path in results if (score := _score_of(path, given_scores)) is not None}
+            given_scores = [
+                paths[of] / name for (of, name), form in forms.items() if form == "score"
+            ]
+            scores = {
+                str(path): score
+                for path in results
+                if (score := _score_of(path, given_scores)) is not None
+            }
         return Index(files=files, side=read_side_files(sorted(side), scores), form=wanted)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield what has no counterpart: results without a question, questions without a result, scores of others."""
+        """Yield what has no counterpart.
+
+        Results without a question, questions without a result, scores of others.
+        """
         index = self.index(inputs)
         if index.form != "result":
             first = inputs.data[0].shown
             what = "questions" if index.form == "question" else "possible answers"
             raise DataError(
-                f"{first}: {what} without results: nothing was run that could be graded; name the result file too, "
+                f"{first}: {what} without results: nothing was run that could be graded; name the "
+                "result file too, "
                 "or the directory that holds result/MODEL/…/BFCL_v4_CATEGORY_result.json"
             )
         paths = {given.name: given for given in inputs.data}
@@ -155,7 +202,9 @@ def _forms(given: Input) -> Iterator[tuple[str, Form]]:
     if given.path.is_dir():
         found = (each for each in given.path.rglob("*.json") if category_of(each) is not None)
         names = sorted(each.relative_to(given.path).as_posix() for each in found)
-    forms = [(name, form) for name in names if (form := form_of_file(given.path / name)) is not None]
+    forms = [
+        (name, form) for name in names if (form := form_of_file(given.path / name)) is not None
+    ]
     if not forms:
         what = "no file of BFCL: questions, possible answers, results or scores are expected"
         raise DataError(f"{given.path}: {what}")
@@ -167,7 +216,10 @@ def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
     for form in ("result", "question", "answer"):
         if form in found:
             return form
-    what = "a score file lists failures only; name its result file too, or the directory that holds result/"
+    what = (
+        "a score file lists failures only; name its result file too, or the directory that "
+        "holds result/"
+    )
     raise DataError(f"{inputs.data[0].path}: {what}")
 
 
@@ -176,7 +228,10 @@ def _listed(files: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
 
 
 def _score_of(result: Path, given: list[Path]) -> Path | None:
-    """Return the score file of a result file: the one beside it, else one given for the same model and category."""
+    """Return the score file of a result file.
+
+    The one beside it, else one given for the same model and category.
+    """
     if (found := counterpart(result, "score")) is not None:
         return found
     mark = category_of(result), model_of(result)
@@ -193,10 +248,16 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
         return
     strange = sorted(scores.failures.keys() - set(ids))
     if strange:
-        yield f"{file}: {len(strange)} failure(s) of its score file are of no result: {first_of(strange, _NAMED)}"
+        yield (
+            f"{file}: {len(strange)} failure(s) of its score file are of no result: "
+            f"{first_of(strange, _NAMED)}"
+        )
     if not scores.complete:
         of = "an unknown number" if scores.total is None else scores.total
-        yield f"{file}: {len(ids)} result(s), but its score file is of {of}; only failures are taken from it"
+        yield (
+            f"{file}: {len(ids)} result(s), but its score file is of {of}; only failures are "
+            "taken from it"
+        )
 
 
 _VERDICTS = {"valid": {"kind": "bfcl_valid"}}
@@ -217,13 +278,18 @@ _FIGURES = {
 
 
 def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
-    """Return the stack: recorded verdicts where there are score files, BFCL's rules and F1 where a file has none."""
+    """Return the stack.
+
+    Recorded verdicts where there are score files, BFCL's rules and F1 where a file has none.
+    """
     graders = _graders(inputs)
     return {
         "graders": graders,
         "outcome": next(iter(graders)),
         "headline": {
-            "figures": {label: path for label, path in _FIGURES.items() if path.partition(".")[0] in graders},
+            "figures": {
+                label: path for label, path in _FIGURES.items() if path.partition(".")[0] in graders
+            },
         },
     }
 
@@ -236,18 +302,28 @@ def _graders(inputs: Inputs | None) -> dict[str, dict[str, str]]:
     if inputs is None or index is None:
         return {**_VERDICTS, **_RULES, **_CALLS}
     paths = {given.name: given.path for given in inputs.data}
-    categories = [category_of(paths[given] / name) or "" for given, names in index.files.items() for name in names]
+    categories = [
+        category_of(paths[given] / name) or ""
+        for given, names in index.files.items()
+        for name in names
+    ]
     scored, files = len(index.side.scores), len(categories)
     if index.form == "result" and not scored and not index.side.answers and not _called(categories):
         return dict(_FREE)
     if scored == files:
         return dict(_VERDICTS)
-    rules = _RULES if _called(categories) or (index.side.questions and not all(map(_turns, categories))) else {}
+    rules = (
+        _RULES
+        if _called(categories) or (index.side.questions and not all(map(_turns, categories)))
+        else {}
+    )
     return {**(_VERDICTS if scored else {}), **rules, **_CALLS}
 
 
 def _called(categories: list[str]) -> bool:
-    """Return whether a category is of (ir)relevance, where the name alone says whether a call is right."""
+    """Return whether a category is of (ir)relevance, where the name alone says whether a call is
+    right.
+    """
     return any("relevance" in category for category in categories)
 
 

@@ -9,9 +9,27 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack import JSON, Expectation, Fault, Message, Sample, Source, Status, ToolCall, Usage, replace
+from gradestack import (
+    JSON,
+    Expectation,
+    Fault,
+    Message,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    Usage,
+    replace,
+)
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.bfcl.side_files import Question, SideFiles, find, parameter_names, parse_calls, spellings
+from gradestack_plugins.bfcl.side_files import (
+    Question,
+    SideFiles,
+    find,
+    parameter_names,
+    parse_calls,
+    spellings,
+)
 from gradestack_plugins.readers.chat import parse_arguments, text_of
 
 _FAILED = "Error during inference:"
@@ -22,7 +40,10 @@ _MOST_SUMMED = 1_000_000
 
 
 class BfclRun(msgspec.Struct, frozen=True):
-    """What the grader of this family knows beside the general fields: the failure its score file lists."""
+    """What the grader of this family knows beside the general fields.
+
+    The failure its score file lists.
+    """
 
     failure: Mapping[str, JSON] | None = None
 
@@ -41,8 +62,13 @@ class Reply:
     def __attrs_post_init__(self) -> None:
         self._names = spellings(self.question.tools)
 
-    def take(self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None) -> list[Message]:
-        """Take up one answer of the model and return its messages; each call is given the result of its place."""
+    def take(
+        self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None
+    ) -> list[Message]:
+        """Take up one answer of the model and return its messages.
+
+        Each call is given the result of its place.
+        """
         made = list(self._made(answer, turn))
         answered = [_answered(call, result) for call, result in zip(made, results, strict=False)]
         made[: len(answered)] = answered
@@ -52,12 +78,16 @@ class Reply:
         self.step += 1
         said = None if made else (answer if isinstance(answer, str) else text_of(answer)) or None
         self.text = said if said is not None else self.text
-        spoken = Message(role="assistant", content=said, tool_calls=tuple(made), reasoning=reasoning)
+        spoken = Message(
+            role="assistant", content=said, tool_calls=tuple(made), reasoning=reasoning
+        )
         return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
 
     def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
         if isinstance(answer, str):
-            found = parse_calls(answer, parameter_names(self.question.tools)) if "(" in answer else None
+            found = (
+                parse_calls(answer, parameter_names(self.question.tools)) if "(" in answer else None
+            )
             text = answer.strip().strip("`").strip()
             looks_like_calls = text.startswith("[") and text.endswith("]") and "(" in text
             self.remarks["calls_undecodable"] += found is None and looks_like_calls
@@ -75,18 +105,30 @@ class Reply:
                 self.remarks["arguments_undecodable"] += arguments is None
                 yield self._call(name, arguments, raw, turn)
 
-    def _call(self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int) -> ToolCall:
+    def _call(
+        self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int
+    ) -> ToolCall:
         name = self._names.get(name, name)
-        return ToolCall(name=name, arguments=arguments, raw_arguments=raw, turn=turn, step=self.step)
+        return ToolCall(
+            name=name, arguments=arguments, raw_arguments=raw, turn=turn, step=self.step
+        )
 
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     wrong = isinstance(result, str) and result.lstrip().startswith(_FAILED_CALLS)
-    return replace(call, result=result, error=result if wrong else None, status="error" if wrong else "ok")
+    return replace(
+        call, result=result, error=result if wrong else None, status="error" if wrong else "ok"
+    )
 
 
 def sample_of(
-    record: Mapping[str, Any], source: Source, side: SideFiles, *, model: str | None, category: str, scored: str
+    record: Mapping[str, Any],
+    source: Source,
+    side: SideFiles,
+    *,
+    model: str | None,
+    category: str,
+    scored: str,
 ) -> Sample:
     """Return the sample of one result."""
     identifier, answer = record.get("id"), record.get("result")
@@ -104,7 +146,10 @@ def sample_of(
     failure, recorded = _verdict(side, scored, identifier)
     status, error = Status.OK, None
     if broken is not None:
-        status, error = Status.FAILED, Fault(category="target", code="inference_error", message=broken)
+        status, error = (
+            Status.FAILED,
+            Fault(category="target", code="inference_error", message=broken),
+        )
     return Sample(
         id=identifier,
         model=model,
@@ -126,7 +171,10 @@ def sample_of(
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
-    """Return what is expected, and whether that could be read; where nothing must be called, that is a reference."""
+    """Return what is expected, and whether that could be read.
+
+    Where nothing must be called, that is a reference.
+    """
     found = find(side.answers, identifier)
     if found is not None:
         return found, True
@@ -145,8 +193,13 @@ def asked(question: Question | None) -> str | tuple[str, ...] | None:
     return said[0] if len(said) == 1 else tuple(said)
 
 
-def _verdict(side: SideFiles, scored: str, identifier: str) -> tuple[Mapping[str, JSON] | None, dict[str, JSON]]:
-    """Return why an entry failed, and its verdict: failures are listed, all others passed, if all were scored."""
+def _verdict(
+    side: SideFiles, scored: str, identifier: str
+) -> tuple[Mapping[str, JSON] | None, dict[str, JSON]]:
+    """Return why an entry failed, and its verdict.
+
+    Failures are listed, all others passed, if all were scored.
+    """
     scores = side.scores.get(scored)
     if scores is None:
         return None, {}
@@ -189,8 +242,15 @@ def _logged(log: Any) -> list[list[list[Any]]]:
     found = []
     for turn in as_list(log):
         if isinstance(turn, dict) and "begin_of_turn_query" in turn:
-            steps = [map(as_map, as_list(each)) for key, each in turn.items() if key.startswith("step_")]
-            found.append([[each.get("content") for each in step if each.get("role") == "tool"] for step in steps])
+            steps = [
+                map(as_map, as_list(each)) for key, each in turn.items() if key.startswith("step_")
+            ]
+            found.append(
+                [
+                    [each.get("content") for each in step if each.get("role") == "tool"]
+                    for step in steps
+                ]
+            )
     return found
 
 
@@ -219,7 +279,10 @@ def _sum(value: Any) -> float | None:
 
 
 def question_sample(identifier: str, source: Source, side: SideFiles, category: str) -> Sample:
-    """Return the sample of a question that nothing has answered: a reference to be joined with runs."""
+    """Return the sample of a question that nothing has answered.
+
+    A reference to be joined with runs.
+    """
     question = find(side.questions, identifier)
     expected, known = expected_of(side, identifier, category)
     return Sample(

@@ -1,4 +1,7 @@
-"""What is joined with results: files of BFCL, the tools of questions, and possible answers as expectations."""
+"""What is joined with results.
+
+Files of BFCL, the tools of questions, and possible answers as expectations.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,14 @@ from gradestack import JSON, Expectation, ExpectedCall, Input, Rule, ToolSpec, r
 from gradestack.jsonio import Element, as_list, as_map, as_text, compact, first_records
 from gradestack_plugins.readers.chat import schema_of
 
-TYPES = {word: word for word in ("string", "integer", "number", "boolean", "array", "object", "null")}
+TYPES = {
+    word: word for word in ("string", "integer", "number", "boolean", "array", "object", "null")
+}
 TYPES |= {"dict": "object", "float": "number", "tuple": "array"}
-"""BFCL's word -> that of JSON Schema; a word that is not here (``any``) says nothing about the value."""
+"""BFCL's word -> that of JSON Schema.
+
+A word that is not here (``any``) says nothing about the value.
+"""
 _DEEPEST = 64
 
 
@@ -35,8 +43,14 @@ def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
             if isinstance(parameters, Mapping):
                 schema = json_schema(parameters)
                 if texts:
-                    schema["properties"] = {k: _as_text(v) for k, v in as_map(schema.get("properties")).items()}
-            specs.append(ToolSpec(name=name, description=as_text(about.get("description")), parameters=schema))
+                    schema["properties"] = {
+                        k: _as_text(v) for k, v in as_map(schema.get("properties")).items()
+                    }
+            specs.append(
+                ToolSpec(
+                    name=name, description=as_text(about.get("description")), parameters=schema
+                )
+            )
     return tuple(specs)
 
 
@@ -56,13 +70,17 @@ def json_schema(schema: Any, depth: int = 0) -> dict[str, Any]:
             if isinstance(found.get(key), dict):
                 found[key] = json_schema(found[key], depth + 1)
         if isinstance(properties := found.get("properties"), dict):
-            found["properties"] = {name: json_schema(each, depth + 1) for name, each in properties.items()}
+            found["properties"] = {
+                name: json_schema(each, depth + 1) for name, each in properties.items()
+            }
     return found
 
 
 def parameter_names(tools: Sequence[ToolSpec] | None) -> dict[str, tuple[str, ...]]:
     """Return the names of each tool's parameters, in order."""
-    return {tool.name: tuple(as_map(as_map(tool.parameters).get("properties"))) for tool in tools or ()}
+    return {
+        tool.name: tuple(as_map(as_map(tool.parameters).get("properties"))) for tool in tools or ()
+    }
 
 
 def spellings(tools: Sequence[ToolSpec] | None) -> dict[str, str]:
@@ -71,7 +89,11 @@ def spellings(tools: Sequence[ToolSpec] | None) -> dict[str, str]:
     spelled: dict[str, set[str]] = {}
     for name in own:
         spelled.setdefault(name.replace(".", "_"), set()).add(name)
-    return {spelling: names.pop() for spelling, names in spelled.items() if len(names) == 1 and spelling not in own}
+    return {
+        spelling: names.pop()
+        for spelling, names in spelled.items()
+        if len(names) == 1 and spelling not in own
+    }
 
 
 _LONGEST = 200_000
@@ -88,7 +110,9 @@ class WrittenCall(NamedTuple):
     text: str
 
 
-def parse_calls(text: str, parameters: Mapping[str, Sequence[str]] | None = None) -> list[WrittenCall] | None:
+def parse_calls(
+    text: str, parameters: Mapping[str, Sequence[str]] | None = None
+) -> list[WrittenCall] | None:
     """Return the calls of a text, one or a list of them; None where it is something else."""
     inner = _stripped(text)
     if not inner or len(inner) > _LONGEST or "(" not in inner:
@@ -116,7 +140,9 @@ def _stripped(text: str) -> str:
 def _call(node: ast.expr, text: str, parameters: Mapping[str, Sequence[str]]) -> WrittenCall | None:
     if not isinstance(node, ast.Call) or (name := _dotted(node.func)) is None:
         return None
-    return WrittenCall(name, _arguments(node, parameters.get(name, ())), ast.get_source_segment(text, node) or name)
+    return WrittenCall(
+        name, _arguments(node, parameters.get(name, ())), ast.get_source_segment(text, node) or name
+    )
 
 
 def _dotted(node: ast.expr) -> str | None:
@@ -130,7 +156,10 @@ def _dotted(node: ast.expr) -> str | None:
 def _arguments(node: ast.Call, names: Sequence[str]) -> dict[str, Any] | None:
     if len(node.args) > len(names):
         return None
-    given = [*zip(names, node.args, strict=False), *((each.arg, each.value) for each in node.keywords)]
+    given = [
+        *zip(names, node.args, strict=False),
+        *((each.arg, each.value) for each in node.keywords),
+    ]
     found: dict[str, Any] = {}
     for key, value in given:
         if key is None or key in found:
@@ -143,7 +172,10 @@ def _arguments(node: ast.Call, names: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a literal as JSON has it: tuples are lists; ValueError for sets, bytes, complex numbers and odd keys."""
+    """Return a literal as JSON has it: tuples are lists.
+
+    ValueError for sets, bytes, complex numbers and odd keys.
+    """
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
@@ -163,7 +195,9 @@ class Unusable(ValueError):
     """A ground truth that is none of the known forms."""
 
 
-def expectation(ground_truth: Any, parameters: Mapping[str, Sequence[str]] | None = None) -> Expectation:
+def expectation(
+    ground_truth: Any, parameters: Mapping[str, Sequence[str]] | None = None
+) -> Expectation:
     """Return what a ground truth expects."""
     if not isinstance(ground_truth, list):
         raise Unusable
@@ -171,11 +205,15 @@ def expectation(ground_truth: Any, parameters: Mapping[str, Sequence[str]] | Non
         return Expectation(text=tuple(ground_truth))
     if ground_truth and all(isinstance(each, list) for each in ground_truth):
         turns = enumerate(ground_truth)
-        return Expectation(calls=tuple(call for turn, texts in turns for call in _written(texts, turn, parameters)))
+        return Expectation(
+            calls=tuple(call for turn, texts in turns for call in _written(texts, turn, parameters))
+        )
     return Expectation(calls=tuple(_allowed(each) for each in ground_truth))
 
 
-def _written(texts: list[Any], turn: int, parameters: Mapping[str, Sequence[str]] | None) -> list[ExpectedCall]:
+def _written(
+    texts: list[Any], turn: int, parameters: Mapping[str, Sequence[str]] | None
+) -> list[ExpectedCall]:
     found = []
     for text in texts:
         calls = parse_calls(text, parameters) if isinstance(text, str) else None
@@ -183,7 +221,9 @@ def _written(texts: list[Any], turn: int, parameters: Mapping[str, Sequence[str]
             raise Unusable
         for call in calls:
             raw = call.text if call.arguments is None else None
-            found.append(ExpectedCall(name=call.name, arguments=call.arguments, raw_arguments=raw, turn=turn))
+            found.append(
+                ExpectedCall(name=call.name, arguments=call.arguments, raw_arguments=raw, turn=turn)
+            )
     return found
 
 
@@ -210,7 +250,9 @@ def _rule(allowed: list[Any]) -> Rule:
     given = [each for each in allowed if not _is_left_out(each)]
     parts = [_values(each) for each in given]
     if any(part is None or len(part) > 1 for part in parts) or any(map(_leaves_choice, given)):
-        return Rule(any_of=tuple(_schema(each) for each in given), optional=optional, compare="schema")
+        return Rule(
+            any_of=tuple(_schema(each) for each in given), optional=optional, compare="schema"
+        )
     values: list[JSON] = []
     for value in (each for part in parts if part is not None for each in part):
         if not any(type(value) is type(other) and value == other for other in values):
@@ -219,9 +261,14 @@ def _rule(allowed: list[Any]) -> Rule:
 
 
 def _leaves_choice(allowed: Any) -> bool:
-    """Return whether a key of an object may be absent; the ``""`` that says so is a value of it, too."""
+    """Return whether a key of an object may be absent.
+
+    The ``""`` that says so is a value of it, too.
+    """
     if isinstance(allowed, dict):
-        return any(_is_left_out(one) for each in allowed.values() if isinstance(each, list) for one in each)
+        return any(
+            _is_left_out(one) for each in allowed.values() if isinstance(each, list) for one in each
+        )
     return isinstance(allowed, list) and any(map(_leaves_choice, allowed))
 
 
@@ -233,7 +280,10 @@ def _values(allowed: Any) -> list[JSON] | None:
     """Return the values one entry stands for; None where they are too many."""
     if isinstance(allowed, dict):
         keys = [_choices(each) for each in allowed.values()]
-        return _products(keys, lambda chosen: {k: v for k, v in zip(allowed, chosen, strict=True) if v is not _ABSENT})
+        return _products(
+            keys,
+            lambda chosen: {k: v for k, v in zip(allowed, chosen, strict=True) if v is not _ABSENT},
+        )
     if isinstance(allowed, list) and any(isinstance(each, dict) for each in allowed):
         return _products([_values(each) for each in allowed], list)
     return [allowed]
@@ -243,7 +293,10 @@ _ABSENT = object()
 
 
 def _choices(allowed: Any) -> list[Any] | None:
-    """Return what a key of an object may be: its values, and nothing at all where it may be absent."""
+    """Return what a key of an object may be.
+
+    Its values, and nothing at all where it may be absent.
+    """
     if not isinstance(allowed, list):
         return [allowed]
     found: list[Any] = []
@@ -270,16 +323,23 @@ def _schema(allowed: Any) -> dict[str, Any]:
         properties = {}
         for key, values in lists.items():
             schemas = []
-            for each in values:  # a comprehension is a call more before Python 3.12: half the levels
+            for (
+                each
+            ) in values:  # a comprehension is a call more before Python 3.12: half the levels
                 if not _is_left_out(each):
-                    schemas.append(_schema(each))  # noqa: PERF401 - likewise
+                    schemas.append(_schema(each))
             properties[key] = {"anyOf": schemas or [{"const": _LEFT_OUT}]}
         required = [key for key, values in lists.items() if not any(map(_is_left_out, values))]
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
     if isinstance(allowed, list) and any(isinstance(each, dict) for each in allowed):
         number, items = len(allowed), []
         for each in allowed:
-            items.append(_schema(each))  # noqa: PERF401 - likewise
+            items.append(_schema(each))
         return {"type": "array", "prefixItems": items, "minItems": number, "maxItems": number}
     return {"const": allowed}
 
@@ -314,7 +374,9 @@ def form_of(record: Any) -> Form | None:
         return "question"
     if isinstance(record.get("ground_truth"), list) and not record.keys() & _RUNS:
         return "answer"
-    if isinstance(record.get("result"), str | list) and (record.keys() & _COUNTS or record.keys() <= {"id", "result"}):
+    if isinstance(record.get("result"), str | list) and (
+        record.keys() & _COUNTS or record.keys() <= {"id", "result"}
+    ):
         return "result"
     return "result" if isinstance(record.get("result"), str) and "traceback" in record else None
 
@@ -328,9 +390,14 @@ def form_at(head: bytes) -> Form | None:
 
 
 def confidence(path: Path, head: bytes) -> float:
-    """Return how sure it is that a path is of this format: a file of one of the forms, or a directory of them."""
+    """Return how sure it is that a path is of this format.
+
+    A file of one of the forms, or a directory of them.
+    """
     if path.is_dir():
-        below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)  # result/MODEL/…/BFCL_…_result.json
+        below = islice(
+            (path / "result").rglob("*.json"), _MOST_ENTRIES
+        )  # result/MODEL/…/BFCL_…_result.json
         return 0.95 if any(map(_is_named, below)) or any(map(_is_named, _entries(path))) else 0.0
     named = _is_named(path)
     if form_at(head) is not None:
@@ -357,7 +424,10 @@ _SHOWN = 60
 _DOCS = "multi_turn_func_doc"
 """Folder beside the questions of several turns that holds the tools of each class."""
 _BY_RULES = re.compile(r"(live_)?(simple|multiple|parallel)_")
-"""Ids of questions whose calls BFCL compares with allowed values; its checker stops at any other ground truth."""
+"""Ids of questions whose calls BFCL compares with allowed values.
+
+Its checker stops at any other ground truth.
+"""
 _CLASSES = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
@@ -406,7 +476,10 @@ class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
     scores: Mapping[str, Scores] = msgspec.field(default_factory=dict)
     """Path of a result file -> what its score file says."""
     unusable: Sequence[str] = ()
-    """For each file with records that are none of its form: how many, and where and what the first is."""
+    """For each file with records that are none of its form.
+
+    How many, and where and what the first is.
+    """
 
 
 def category_of(path: Path) -> str | None:
@@ -447,7 +520,10 @@ def form_of_file(path: Path) -> Form | None:
 
 
 def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """Return the directory that holds ``result`` or ``score``, and the parts from there on; else the file's own."""
+    """Return the directory that holds ``result`` or ``score``, and the parts from there on.
+
+    Else the file's own.
+    """
     for place in range(len(path.parts) - 3, -1, -1):
         if path.parts[place] in {"result", "score"}:
             return Path(*path.parts[:place]) if place else Path(), path.parts[place + 1 :]
@@ -457,13 +533,21 @@ def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
 def counterpart(path: Path, side: str) -> Path | None:
     """Return the score file of a result file, or the other way round; None where there is none."""
     root, below = _root(path)
-    name = below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
-    places = [path.parent / name] if len(below) == 1 else [root.joinpath(side, *below[:-1], name), path.parent / name]
+    name = (
+        below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
+    )
+    places = (
+        [path.parent / name]
+        if len(below) == 1
+        else [root.joinpath(side, *below[:-1], name), path.parent / name]
+    )
     return next((each for each in places if each != path and each.is_file()), None)
 
 
 def beside(path: Path, data: Path | None) -> list[Path]:
-    """Return the files of questions and possible answers of a result file's category, wherever they usually stand."""
+    """Return the files of questions and possible answers of a result file's category, wherever they
+    usually stand.
+    """
     category = category_of(path)
     if category is None:
         return []
@@ -472,7 +556,12 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     folders = [data] if data is not None else [root / each for each in _DATA]
     places = [place for folder in folders for place in (folder, folder / "possible_answer")]
     names = dict.fromkeys((category, base))
-    found = [each for place in places for name in names for each in sorted(place.glob(f"BFCL_v*_{name}.json"))]
+    found = [
+        each
+        for place in places
+        for name in names
+        for each in sorted(place.glob(f"BFCL_v*_{name}.json"))
+    ]
     return [each for each in dict.fromkeys(found) if each != path]
 
 
@@ -495,8 +584,13 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
                 if isinstance(name := as_map(record).get("id"), str) and "ground_truth" in record:
                     truths.setdefault(name, record["ground_truth"])
         unusable += others.told(path, "neither question nor possible answer")
-    answers = {name: _expected(name, truth, find(questions, name)) for name, truth in truths.items()}
-    scores = {result: _scores(path, len(ids_of(Path(result))), unusable) for result, path in results.items()}
+    answers = {
+        name: _expected(name, truth, find(questions, name)) for name, truth in truths.items()
+    }
+    scores = {
+        result: _scores(path, len(ids_of(Path(result))), unusable)
+        for result, path in results.items()
+    }
     return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
 
 
@@ -508,7 +602,9 @@ class _Others:
 
     def add(self, found: Element) -> None:
         line = found.line or found.ordinal + 1
-        self._first = self._first or f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
+        self._first = (
+            self._first or f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
+        )
         self.count += 1
 
     def told(self, path: Path, what: str) -> list[str]:
@@ -524,7 +620,10 @@ class _Classes:
         self._folder, self._known = folder, dict[Path, list[dict[str, Any]]]()
 
     def functions(self, names: Any, excluded: Any) -> list[dict[str, Any]] | None:
-        """Return the functions of classes without those excluded; None where one of the classes is not described."""
+        """Return the functions of classes without those excluded.
+
+        None where one of the classes is not described.
+        """
         found: list[dict[str, Any]] = []
         for name in as_list(names):
             file = self._folder / f"{_CLASSES.get(as_text(name), '')}.json"
@@ -538,15 +637,22 @@ class _Classes:
 
 def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
     """Return what a question says; its tools stand in it, or with the classes it names."""
-    turns = tuple(tuple(each for each in turn if isinstance(each, dict)) for turn in as_list(record["question"]))
+    turns = tuple(
+        tuple(each for each in turn if isinstance(each, dict))
+        for turn in as_list(record["question"])
+    )
     functions = record.get("function")
     if functions is None:
-        functions = classes.functions(record.get("involved_classes"), record.get("excluded_function"))
+        functions = classes.functions(
+            record.get("involved_classes"), record.get("excluded_function")
+        )
     return Question(turns=turns, tools=tools_of(functions, texts="java" in str(record["id"])))
 
 
 def _expected(name: str, truth: Any, question: Question | None) -> Expectation | None:
-    if _BY_RULES.match(name) and not (truth and isinstance(truth, list) and isinstance(truth[0], dict)):
+    if _BY_RULES.match(name) and not (
+        truth and isinstance(truth, list) and isinstance(truth[0], dict)
+    ):
         return None
     try:
         return expectation(truth, parameter_names(question.tools if question else None))
@@ -564,7 +670,9 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
             count = record["total_count"]
             total = count if type(count) is int else None
         elif isinstance(record.get("id"), str) and record.get("valid") is False:
-            failures[record["id"]] = {key: record[key] for key in ("error", "error_type") if key in record}
+            failures[record["id"]] = {
+                key: record[key] for key in ("error", "error_type") if key in record
+            }
         elif not isinstance(record.get("id"), str):
             others.add(each)
     unusable += others.told(path, "no scores")
@@ -581,4 +689,8 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
 
 def ids_of(path: Path) -> list[str]:
     """Return the ids of a result file, one for each record that has one."""
-    return [identifier for each in _records(path) if isinstance(identifier := as_map(each).get("id"), str)]
+    return [
+        identifier
+        for each in _records(path)
+        if isinstance(identifier := as_map(each).get("id"), str)
+    ]

@@ -1,4 +1,7 @@
-"""DeepFabric's weighted tool metrics: did the model call the right tool, with arguments its schema accepts?"""
+"""DeepFabric's weighted tool metrics.
+
+Did the model call the right tool, with arguments its schema accepts?
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,23 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:
-    """Return the suite fragment: one grader, whose verdict is the right tool, called with usable arguments."""
-    figures = ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "overall_score")
+    """Return the suite fragment.
+
+    One grader, whose verdict is the right tool, called with usable arguments.
+    """
+    figures = (
+        "tool_selection_accuracy",
+        "parameter_accuracy",
+        "execution_success_rate",
+        "overall_score",
+    )
     return {
         "graders": {"tools": {"kind": "deepfabric"}},
         "outcome": "tools",
         "headline": {
-            "figures": {name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
+            "figures": {
+                name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures
+            },
         },
     }
 
@@ -42,25 +55,31 @@ Records = str | Path | Sequence[Any]  # a JSONL file, or its lines decoded
 
 
 def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -> SimpleNamespace:
-    """Grade recorded replies and return DeepFabric's result object: ``metrics``, ``predictions`` and ``config``.
+    """Grade recorded replies and return DeepFabric's result object.
+
+    ``metrics``, ``predictions`` and ``config``.
 
     Args:
-        dataset: JSONL file, or decoded lines: records with their replies, or without where ``replies`` has these.
+        dataset: JSONL file, or decoded lines: records with their replies, or without where
+            ``replies`` has these.
         replies: JSONL file, or decoded replies to the records at the same places.
         options: ``profile``, and options of the grader, such as ``weights`` and ``multi_turn``.
 
     Returns:
-        What ``native/deepfabric.json`` holds, metrics and predictions by attribute, and ``bad_records``: the lines
-        that no sample could be made of, as summary.json lists them.
+        What ``native/deepfabric.json`` holds, metrics and predictions by attribute, and
+        ``bad_records``: the lines that no sample could be made of, as summary.json lists them.
 
     Raises:
         ConfigError: An option cannot be used.
-        DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program ends.
+        DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program
+            ends.
     """
     import tempfile  # noqa: PLC0415 - the plugin is imported wherever there are plugins, this is rarely called
 
     with tempfile.TemporaryDirectory() as place:
-        given = {"dataset": dataset} if replies is None else {"dataset": dataset, "replies": replies}
+        given = (
+            {"dataset": dataset} if replies is None else {"dataset": dataset, "replies": replies}
+        )
         files = [_file(records, Path(place, f"{name}.jsonl")) for name, records in given.items()]
         suite = {
             "name": "deepfabric",

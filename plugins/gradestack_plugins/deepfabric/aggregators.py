@@ -43,7 +43,8 @@ LABELS: Final = {
     "response_quality": "Response quality",
     "overall_score": "Overall",
 }
-NO_SCORE: Final = "score_not_finite"  # fault code of a sample that was graded, but whose weights give no usable score
+# fault code of a sample that was graded, but whose weights give no usable score
+NO_SCORE: Final = "score_not_finite"
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _CONSTANT: Final = "0 for every reply: DeepFabric measures it under multi_turn alone"
@@ -52,20 +53,25 @@ _LOW: Final = 0.75
 _LONGEST: Final = 300  # characters of an error that a warning shows
 _ADVICE: Final = {
     "tool_selection_accuracy": (
-        "The model often calls another tool, or none. Make the tools' names and descriptions easier to tell apart, "
+        "The model often calls another tool, or none. Make the tools' names and descriptions "
+        "easier to tell apart, "
         "and add training samples for the tools that are confused."
     ),
     "parameter_accuracy": (
-        "Arguments often miss required names or have the wrong type. State types and required parameters in the tool "
+        "Arguments often miss required names or have the wrong type. State types and required "
+        "parameters in the tool "
         "schemas, and add samples with complete, correctly typed arguments."
     ),
     "execution_success_rate": (
-        "Few calls would run as made. See whether the tool or its arguments fail more often, and work on that first; "
+        "Few calls would run as made. See whether the tool or its arguments fail more often, and "
+        "work on that first; "
         "check that the output format of the calls is the one the model was trained on."
     ),
     "processing_errors": (
-        "Some records or replies could not be processed and count as wrong. See the first error, whether replies are "
-        "cut off (a limit of tokens) or in another format than calls are read from, and whether the inference failed."
+        "Some records or replies could not be processed and count as wrong. See the first error, "
+        "whether replies are "
+        "cut off (a limit of tokens) or in another format than calls are read from, and whether "
+        "the inference failed."
     ),
 }
 
@@ -74,20 +80,24 @@ _ADVICE: Final = {
 class DeepFabricMetrics(IntervalAggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
 
-    With N the samples that were not skipped (failed and missing ones included, which can only lose):
+    With N the samples that were not skipped (failed and missing ones included, which can only
+    lose):
 
     - ``tool_selection_accuracy``, ``parameter_accuracy``, ``execution_success_rate`` = right / N
     - ``response_quality`` = sum of the part / N
-    - ``overall_score`` = sum of the sample scores / N, which is the weighted sum of the four figures
-    - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error, ``processing_errors`` = the rest of N
-      (missing replies among them: ``samples_missing`` of them)
+    - ``overall_score`` = sum of the sample scores / N, which is the weighted sum of the four
+      figures
+    - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error,
+      ``processing_errors`` = the rest of N (missing replies among them: ``samples_missing`` of
+      them)
 
-    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by, or nothing but
-    missing samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0.
-    ``interpretation`` names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
-    may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings`` says how many records
-    are processing errors, and the first of them. Every figure has its interval but ``response_quality`` where it is 0
-    for every reply, as it is without ``multi_turn``; of several models ``models`` has the figures of each.
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by,
+    or nothing but missing samples: ``documented`` gives None and says so under ``undefined``,
+    ``upstream`` gives 0.0. ``interpretation`` names the document's band of the overall score (from
+    90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
+    nothing is computed from it. ``warnings`` says how many records are processing errors, and the
+    first of them. Every figure has its interval but ``response_quality`` where it is 0 for every
+    reply, as it is without ``multi_turn``; of several models ``models`` has the figures of each.
     """
 
     profile: Profile = "documented"
@@ -115,7 +125,9 @@ class DeepFabricMetrics(IntervalAggregator):
         error = bool(counts.get("errors") and fault is not None)
         return {
             "applicable": 1,
-            "processed": counts.get("processed", int(grade.outcome is Outcome.GRADED and fault is None)),
+            "processed": counts.get(
+                "processed", int(grade.outcome is Outcome.GRADED and fault is None)
+            ),
             **{name: counts.get(name, 0) for name in RATES.values()},
             "response_quality": grade.parts.get("response_quality") or 0.0,
             "overall_score": grade.score or 0.0,
@@ -125,9 +137,13 @@ class DeepFabricMetrics(IntervalAggregator):
         }
 
     @override
-    def estimate(self, applicable: float, processed: float, undefined: float, **sums: float) -> Mapping[str, Any]:
+    def estimate(
+        self, applicable: float, processed: float, undefined: float, **sums: float
+    ) -> Mapping[str, Any]:
         return {
-            f"{name}{ending}": None if undefined and name == "overall_score" else ratio(sums.get(part, 0.0), divisor)
+            f"{name}{ending}": None
+            if undefined and name == "overall_score"
+            else ratio(sums.get(part, 0.0), divisor)
             for ending, divisor in (("", applicable), ("_attempted", processed))
             for name, part in _PARTS.items()
         }
@@ -135,7 +151,9 @@ class DeepFabricMetrics(IntervalAggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums: Mapping[str, int | Fraction] = defaultdict(int, grades.totals)
-        total, processed, missing = (int(sums[name]) for name in ("applicable", "processed", "missing"))
+        total, processed, missing = (
+            int(sums[name]) for name in ("applicable", "processed", "missing")
+        )
         replies = total > missing
         metrics = self._figures(sums, total if replies or self.profile == "upstream" else 0)
         why = _ALL_MISSING if total else "there is no sample to divide by"
@@ -147,7 +165,10 @@ class DeepFabricMetrics(IntervalAggregator):
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
         constant: dict[str, JSON] = {}
         if not sums["response_quality"] and processed:
-            constant = {f"response_quality{ending}_interval": {"reason": _CONSTANT} for ending in ("", "_attempted")}
+            constant = {
+                f"response_quality{ending}_interval": {"reason": _CONSTANT}
+                for ending in ("", "_attempted")
+            }
         metrics |= constant
         metrics |= {f"{name}_interval": {"reason": reason} for name, reason in undefined.items()}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
@@ -158,18 +179,26 @@ class DeepFabricMetrics(IntervalAggregator):
             "samples_missing": missing,
             "samples_skipped": len(grades) - total,
         }
-        if not sums["undefined"] and any(not 0 <= (grade.score or 0) <= 1 for grade, _ in grades.counted):
+        if not sums["undefined"] and any(
+            not 0 <= (grade.score or 0) <= 1 for grade, _ in grades.counted
+        ):
             metrics |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         metrics["interpretation"] = interpretation(metrics, errors=int(sums["errors"]))
         metrics["undefined"] = undefined
         if sums["errors"]:
-            metrics["warnings"] = _warnings(grades, int(sums["errors"]), total, stopped=int(sums["stopped"]))
+            metrics["warnings"] = _warnings(
+                grades, int(sums["errors"]), total, stopped=int(sums["stopped"])
+            )
         models = grades.sums("applicable", "missing")[1]
         if len(models) > 1:
             known: dict[str, Any] = metrics.get("models", {})
             metrics["models"] = {model: {**known.get(model, {}), **constant} for model in models}
         if len(models) > 1 and self.profile == "documented":
-            gone = [model for model, cells in models.items() if all(cell[0] == cell[1] for cell in cells)]
+            gone = [
+                model
+                for model, cells in models.items()
+                if all(cell[0] == cell[1] for cell in cells)
+            ]
             names = [each.name for each in self.figures]
             reasons = {f"{name}_interval": {"reason": _ALL_MISSING} for name in names}
             metrics["models"] |= {model: {**dict.fromkeys(names), **reasons} for model in gone}
@@ -182,28 +211,44 @@ class DeepFabricMetrics(IntervalAggregator):
 
 
 def _warnings(grades: Grades, errors: int, total: int, *, stopped: int) -> list[JSON]:
-    key, fault = next((key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault)
+    key, fault = next(
+        (key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault
+    )
     first = f"{key.id}: {fault.message[:_LONGEST]}"
-    more: list[JSON] = [f"on {stopped} of these records the original ends and writes no result at all"]
-    return [f"{errors} of {total} records are processing errors, first: {first}", *(more if stopped else ())]
+    more: list[JSON] = [
+        f"on {stopped} of these records the original ends and writes no result at all"
+    ]
+    return [
+        f"{errors} of {total} records are processing errors, first: {first}",
+        *(more if stopped else ()),
+    ]
 
 
 def band(score: float | None) -> str | None:
-    """Return the document's band of a score: excellent from 0.90, good from 0.75, fair from 0.50, poor below."""
+    """Return the document's band of a score.
+
+    Excellent from 0.90, good from 0.75, fair from 0.50, poor below.
+    """
     if score is None:
         return None
     return next((name for bound, name in BANDS if score >= bound), BANDS[-1][1])
 
 
 def interpretation(metrics: Mapping[str, Any], errors: int = 0) -> dict[str, JSON]:
-    """Return the band of the overall score, the bands, and advice for each rate below 0.75 and processing errors."""
+    """Return the band of the overall score, the bands, and advice for each rate below 0.75 and
+    processing errors.
+    """
     low = [
-        name for name in RATES if metrics[name] is not None and metrics["samples_evaluated"] and metrics[name] < _LOW
+        name
+        for name in RATES
+        if metrics[name] is not None and metrics["samples_evaluated"] and metrics[name] < _LOW
     ]
     low += ["processing_errors"] if errors else []
     score = metrics["overall_score"] if metrics["samples_evaluated"] else None
     return {
         "band": band(score),
         "bands": [{"band": name, "from": bound} for bound, name in BANDS],
-        "advice": [{"metric": name, "value": metrics[name], "advice": _ADVICE[name]} for name in low],
+        "advice": [
+            {"metric": name, "value": metrics[name], "advice": _ADVICE[name]} for name in low
+        ],
     }

@@ -21,10 +21,15 @@ from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Truth
 
 
 def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
-    """Return the result record of a sample: what was asked, expected and done, and the verdicts, in that order."""
+    """Return the result record of a sample.
+
+    What was asked, expected and done, and the verdicts, in that order.
+    """
     native: Native = sample.native
     error = _error(sample, grade)
-    reading = msgspec.convert(grade.metadata, Reading) if grade is not None and grade.metadata else USUAL
+    reading = (
+        msgspec.convert(grade.metadata, Reading) if grade is not None and grade.metadata else USUAL
+    )
     seen = native.as_read(reading)
     truth = seen.truth or Truth("", (), None)
     made, expected = next(iter(seen.calls), Call()), next(iter(truth.calls), None)
@@ -42,7 +47,9 @@ def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
         "expected_parameters": (expected.arguments or {}) if expected is not None else {},
         "predicted_parameters": given,
         "expected_answer": truth.answer,
-        "predicted_answer": seen.responses[-1].content if seen.responses and error is None else None,
+        "predicted_answer": seen.responses[-1].content
+        if seen.responses and error is None
+        else None,
         "tool_selection_correct": verdicts[0],
         "parameters_correct": verdicts[1],
         "execution_valid": verdicts[2],
@@ -65,20 +72,28 @@ _ODD_NUMBER: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|NaN|-?Infinity|-?\
 
 
 def render(value: Any, level: int = 0) -> str:
-    """Return a value as the original writes it: indent 2, non-ASCII kept, NaN and infinities as null.
+    """Return a value as the original writes it.
 
-    Lone surrogates, which UTF-8 cannot carry, are escaped; RecursionError where it is nested too deeply.
+    Indent 2, non-ASCII kept, NaN and infinities as null.
+
+    Lone surrogates, which UTF-8 cannot carry, are escaped; RecursionError where it is nested too
+    deeply.
     """
     text = _encode(value)
     check_depth(text)
     if any(mark in text for mark in ("e-0", "NaN", "Infinity")):
         text = _ODD_NUMBER.sub(_number, text)
-    text = msgspec.json.format(text.encode(errors="surrogatepass"), indent=2).decode(errors="surrogatepass")
+    text = msgspec.json.format(text.encode(errors="surrogatepass"), indent=2).decode(
+        errors="surrogatepass"
+    )
     return text.encode(errors="backslashreplace").decode().replace("\n", "\n" + "  " * level)
 
 
 def _number(found: re.Match[str]) -> str:
-    """Return a number like Python, but 0.00001 and exponents without a leading zero; texts as they are."""
+    """Return a number like Python, but 0.00001 and exponents without a leading zero.
+
+    Texts as they are.
+    """
     mantissa, mark, exponent = found[0].partition("e-0")
     if mantissa[0] == '"':
         return found[0]
@@ -96,13 +111,15 @@ TOO_DEEP = "the parameters are nested too deeply to be written"
 
 @attrs.frozen(kw_only=True)
 class DeepFabricExporter(Exporter):
-    """Writes ``{"metrics", "predictions", "config"}`` with indent 2 and no final newline, as the original does.
+    """Writes ``{"metrics", "predictions", "config"}`` with indent 2 and no final newline, as the
+    original does.
 
     The keys are those of version 4.13, or of 4.3 where the grader follows it.
-    ``metrics`` are the eight figures; ``overall_score`` is the weighted sum of the four rates, with the original's
-    rounding. ``predictions`` are the result records in input order (in a skipped sample the verdicts are null, and a
-    row without a reply carries the error "no recorded reply"). ``config`` has the original's keys; what nobody ran
-    (inference) is null, and a key for the cloud is never written. NaN and infinities are null.
+    ``metrics`` are the eight figures; ``overall_score`` is the weighted sum of the four rates, with
+    the original's rounding. ``predictions`` are the result records in input order (in a skipped
+    sample the verdicts are null, and a row without a reply carries the error "no recorded reply").
+    ``config`` has the original's keys; what nobody ran (inference) is null, and a key for the cloud
+    is never written. NaN and infinities are null.
     """
 
     version: ClassVar[str] = "2"
@@ -111,13 +128,23 @@ class DeepFabricExporter(Exporter):
     separator: ClassVar[str] = ",\n"
 
     @override
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterable[tuple[str, str]]:
         if isinstance(record, Sample):
             found = prediction(record, grades.get("deepfabric"))
             try:
                 text = render(found, 2)
             except RecursionError:
-                text = render({**found, "expected_parameters": {}, "predicted_parameters": {}, "error": TOO_DEEP}, 2)
+                text = render(
+                    {
+                        **found,
+                        "expected_parameters": {},
+                        "predicted_parameters": {},
+                        "error": TOO_DEEP,
+                    },
+                    2,
+                )
             yield ARTEFACT, f"    {text}"
 
     @override
@@ -139,11 +166,15 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(grader, DeepFabric):
         return metrics, {}
     dataset = summary.dataset or summary.input
-    return native_metrics(metrics, grader), native_config(dataset.shown, grader, summary.max_samples)
+    return native_metrics(metrics, grader), native_config(
+        dataset.shown, grader, summary.max_samples
+    )
 
 
 def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, Any]:
-    """Return the eight figures in the original's order, the overall score with the original's rounding."""
+    """Return the eight figures in the original's order, the overall score with the original's
+    rounding.
+    """
     names = (*FIGURES, "samples_evaluated", "samples_processed", "processing_errors")
     found = {name: metrics.get(name) for name in names}
     selection, parameters, execution, quality = (found[name] for name in FIGURES[:4])
@@ -153,8 +184,13 @@ def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, 
     return found
 
 
-def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = None) -> dict[str, Any]:
-    """Return the configuration in the keys of the version that is followed; ``documented`` adds its own options."""
+def native_config(
+    dataset: str, grader: DeepFabric, max_samples: int | None = None
+) -> dict[str, Any]:
+    """Return the configuration in the keys of the version that is followed.
+
+    ``documented`` adds its own options.
+    """
     weights = grader.given_weights
     old = grader.profile == "upstream" and grader.reading.version == OLD
     config: dict[str, Any] = {
@@ -184,5 +220,7 @@ def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = No
 
 
 def _around(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, str]:
-    head, mark, tail = render({"metrics": metrics, "predictions": [], "config": config}).partition('"predictions": [')
+    head, mark, tail = render({"metrics": metrics, "predictions": [], "config": config}).partition(
+        '"predictions": ['
+    )
     return head + mark, tail

@@ -33,7 +33,16 @@ from gradestack import (
 )
 from gradestack.jsonio import pointer_to
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
-from gradestack_plugins.deepfabric.options import NEWEST, OLD, USUAL, Parser, Reading, Rules, Version, version_of
+from gradestack_plugins.deepfabric.options import (
+    NEWEST,
+    OLD,
+    USUAL,
+    Parser,
+    Reading,
+    Rules,
+    Version,
+    version_of,
+)
 from gradestack_plugins.deepfabric.replies import Call, Response
 from gradestack_plugins.deepfabric.samples import ERRORS, PROCESSING_ERROR, RUN_STOPS, Native
 from gradestack_plugins.deepfabric.schemas import (
@@ -67,10 +76,14 @@ def resolve(given: Any, profile: Profile, *, normalize: bool = False) -> Weights
     named = as_numbers(DEFAULT_WEIGHTS if given is None else given, profile)
     documented = profile == "documented"
     if documented and (unknown := [name for name in named if name not in METRICS]):
-        raise ValueError(f"unknown weights {', '.join(map(repr, unknown))}; the metrics are {', '.join(METRICS)}")
+        raise ValueError(
+            f"unknown weights {', '.join(map(repr, unknown))}; the metrics are {', '.join(METRICS)}"
+        )
     for name, weight in named.items() if documented else ():
         if not math.isfinite(weight) or weight < 0:
-            raise ValueError(f"the weight of {name} must be a finite number of at least 0, got {weight!r}")
+            raise ValueError(
+                f"the weight of {name} must be a finite number of at least 0, got {weight!r}"
+            )
     values = tuple([named.get(name, 0.0) for name in METRICS])
     try:
         total = math.fsum(values)
@@ -85,7 +98,9 @@ def resolve(given: Any, profile: Profile, *, normalize: bool = False) -> Weights
 
 
 def as_numbers(given: Any, profile: Profile) -> dict[str, float]:
-    """Return given weights as the numbers they are read as, in their order, those of unknown names included."""
+    """Return given weights as the numbers they are read as, in their order, those of unknown names
+    included.
+    """
     if not isinstance(given, Mapping):
         raise ValueError(f"weights must be a mapping of metrics to numbers, got {given!r}")  # noqa: TRY004  an option's value is wrong, whatever its class
     if (other := next((name for name in given if not isinstance(name, str)), None)) is not None:
@@ -103,7 +118,9 @@ def _number(name: str, weight: Any, profile: Profile) -> float:
 
 
 def weighted(values: Sequence[float], weights: Weights) -> float:
-    """Return value x weight summed from left to right, with one rounding per step as the original does."""
+    """Return value x weight summed from left to right, with one rounding per step as the original
+    does.
+    """
     total = 0.0
     for value, weight in zip(values, weights, strict=True):
         total += value * weight
@@ -115,10 +132,13 @@ WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
 _TIPS: Final = {
     "data": "the record breaks a rule of the format: mend it",
-    "target": "see whether the model answered at all, and in the output format its calls are read from",
+    "target": "see whether the model answered at all, and in the output format its calls are read "
+    "from",
 }
 """What may help against a processing error, by the category of its fault."""
-_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not support"
+_NOT_PLAIN: Final = (
+    "the reference is more than a list of names and arguments, which this metric does not support"
+)
 
 
 @lru_cache(maxsize=64)
@@ -132,12 +152,16 @@ def _figures(
     return weighted(values, weights), dict(zip(METRICS, values, strict=True)), counts
 
 
-def _unprocessed(message: str, category: Literal["data", "target"] = "data", code: str = PROCESSING_ERROR) -> Fault:
+def _unprocessed(
+    message: str, category: Literal["data", "target"] = "data", code: str = PROCESSING_ERROR
+) -> Fault:
     return Fault(category=category, code=code, message=message)
 
 
 def _recorded_turns(sample: Sample, most: int) -> list[Response]:
-    """Return the recorded assistant messages that are looked at: ``most`` of them, up to the first without calls.
+    """Return the recorded assistant messages that are looked at.
+
+    ``most`` of them, up to the first without calls.
 
     Where the conversation does not say which calls were made when, all are one reply.
     """
@@ -160,24 +184,30 @@ def _recorded_turns(sample: Sample, most: int) -> list[Response]:
 
 @attrs.frozen(kw_only=True, slots=False)  # with slots, cached properties make every attribute slow
 class DeepFabric(Grader):
-    """Grades the first call of a sample against the first expected call, or the calls of all its turns.
+    """Grades the first call of a sample against the first expected call, or the calls of all its
+    turns.
 
     Per sample, each of three parts is 0.0 or 1.0:
 
     - ``tool_selection``: the called tool is the expected one (exact text)
-    - ``parameter_accuracy``: every required argument is there and every known argument is of its declared type, by the
-      schema of the tool that was *called*; values are not compared, arguments the schema does not know are ignored
+    - ``parameter_accuracy``: every required argument is there and every known argument is of its
+      declared type, by the schema of the tool that was *called*; values are not compared, arguments
+      the schema does not know are ignored
     - ``execution_success``: tool_selection and parameter_accuracy
-    - ``response_quality``: 0.0; the share of the expected tools that were called under ``multi_turn``
+    - ``response_quality``: 0.0; the share of the expected tools that were called under
+      ``multi_turn``
 
-        score = tool_selection * w1 + parameter_accuracy * w2 + execution_success * w3 + response_quality * w4
+        score = tool_selection * w1 + parameter_accuracy * w2 + execution_success * w3 +
+        response_quality * w4
 
-    summed from left to right, by default with the weights .40, .35, .25 and .00. Types: str, int (no bool, not 1.0),
-    float (int or float, no bool), bool, list, dict; null is of no type. A sample whose record or reply could not be
-    processed, or whose run failed, is a failed grade with all parts 0.0, and counts like any other wrong one.
-    ``counts`` holds the verdicts as integers, and ``processed`` or ``errors`` as 1.
+    summed from left to right, by default with the weights .40, .35, .25 and .00. Types: str, int
+    (no bool, not 1.0), float (int or float, no bool), bool, list, dict; null is of no type. A
+    sample whose record or reply could not be processed, or whose run failed, is a failed grade with
+    all parts 0.0, and counts like any other wrong one. ``counts`` holds the verdicts as integers,
+    and ``processed`` or ``errors`` as 1.
 
-    Under ``multi_turn``, tool_selection is that every expected tool was called; parameter_accuracy is about every call.
+    Under ``multi_turn``, tool_selection is that every expected tool was called; parameter_accuracy
+    is about every call.
 
     Differences of the profiles:
 
@@ -199,14 +229,16 @@ class DeepFabric(Grader):
     weights                               known, finite, >= 0, sum 1                 taken as they are
     ====================================  =========================================  ==================================
 
-    Samples of other formats are graded by their ``calls``, ``turns``, ``expected.calls`` and ``tools``; without a
-    reference or without recorded calls they are skipped.
+    Samples of other formats are graded by their ``calls``, ``turns``, ``expected.calls`` and
+    ``tools``; without a reference or without recorded calls they are skipped.
     """
 
     profile: Profile = "documented"
     weights: dict[str, Any] | None = None
-    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0. Numbers; ``upstream``
-    takes NaN, infinities, booleans and texts of numbers too."""
+    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0.
+
+    Numbers; ``upstream`` takes NaN, infinities, booleans and texts of numbers too.
+    """
     metric_weights: dict[str, Any] | None = None
     """The original's name for ``weights``."""
     normalize: bool = False
@@ -216,7 +248,10 @@ class DeepFabric(Grader):
     check_enums: bool = False
     """Hold values against ``enum`` and ``const``."""
     nested: bool = False
-    """Check nested objects and list items too: their types, required names, ``anyOf`` and ``oneOf``."""
+    """Check nested objects and list items too.
+
+    Their types, required names, ``anyOf`` and ``oneOf``.
+    """
     upstream_version: str | float = attrs.field(default=NEWEST, converter=version_of)
     """The version of the program that ``upstream`` follows: ``4.13`` (4.10 to 4.13) or ``4.3``."""
     multi_turn: bool = False
@@ -226,10 +261,15 @@ class DeepFabric(Grader):
     tool_call_parser: Parser = "generic"
     """How ``upstream`` finds calls in replies that are text (4.3 has one way of its own)."""
     on_stop: Literal["error", "stop"] = "error"
-    """A record on which the program would end without a result: a processing error, or the end of the run."""
+    """A record on which the program would end without a result.
+
+    A processing error, or the end of the run.
+    """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "native", "text", "tools", "turns"})
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"calls", "expected", "native", "text", "tools", "turns"}
+    )
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
@@ -237,16 +277,22 @@ class DeepFabric(Grader):
 
     def __attrs_post_init__(self) -> None:
         if self.weights is not None and self.metric_weights is not None:
-            raise ValueError("weights and metric_weights are two names of one option: give one of them")
+            raise ValueError(
+                "weights and metric_weights are two names of one option: give one of them"
+            )
         if self.multi_turn and self.profile == "upstream" and self.upstream_version == OLD:
-            raise ValueError("multi_turn came with version 4.4: upstream_version 4.3 does not have it")
+            raise ValueError(
+                "multi_turn came with version 4.4: upstream_version 4.3 does not have it"
+            )
         self.resolved_weights  # noqa: B018  refuse bad weights before any data is read
 
     @cached_property
     def reading(self) -> Reading:
         """How the program reads a record and its reply under these options."""
         most = self.max_turns if self.multi_turn else 0
-        found = Reading(cast("Version", self.upstream_version), self.multi_turn, most, self.tool_call_parser)
+        found = Reading(
+            cast("Version", self.upstream_version), self.multi_turn, most, self.tool_call_parser
+        )
         return USUAL if found == USUAL else found
 
     @cached_property
@@ -269,7 +315,11 @@ class DeepFabric(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        if self.profile == "upstream" and isinstance(sample.native, Native) and sample.native.case is not None:
+        if (
+            self.profile == "upstream"
+            and isinstance(sample.native, Native)
+            and sample.native.case is not None
+        ):
             seen = sample.native.as_read(self.reading)
             truth = seen.truth.calls if seen.truth is not None else ()
             if seen.fault is not None:
@@ -286,13 +336,19 @@ class DeepFabric(Grader):
         if tools is None and self.profile == "documented":
             return skipped("no_tools", "no tool definitions recorded")
         if sample.status is not Status.OK:
-            return self._error(sample, error or Fault(category="target", code="failed_run"), expected)
+            return self._error(
+                sample, error or Fault(category="target", code="failed_run"), expected
+            )
         if calls is None:
             return skipped("calls_not_recorded", "no calls recorded")
         if reference.alternatives or reference.forbidden or self._open(expected):
             return skipped("reference_not_plain", _NOT_PLAIN)
         made = calls[0] if calls else None
-        if self.multi_turn or self.profile == "upstream" or (made is not None and made.arguments is None):
+        if (
+            self.multi_turn
+            or self.profile == "upstream"
+            or (made is not None and made.arguments is None)
+        ):
             fault = self._fault(expected, calls, tools or ())
             if fault is not None:
                 return self._error(sample, fault, expected)
@@ -307,9 +363,14 @@ class DeepFabric(Grader):
         return False
 
     def _fault(
-        self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
+        self,
+        expected: tuple[ExpectedCall, ...],
+        calls: tuple[ToolCall, ...],
+        tools: tuple[ToolSpec, ...],
     ) -> Fault | None:
-        """Return the processing error of a sample of another format, or of one read by the document."""
+        """Return the processing error of a sample of another format, or of one read by the
+        document.
+        """
         upstream, version = self.profile == "upstream", self.reading.version
         for call in () if upstream and self.multi_turn else calls if self.multi_turn else calls[:1]:
             if call.arguments is None:
@@ -341,17 +402,27 @@ class DeepFabric(Grader):
         if wanted is None:
             if made is None and not upstream:
                 return self._graded(RIGHT, None, None)
-            reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
+            reason = Reason(
+                code="never_rewarded", message="the original skips samples that expect no call"
+            )
             if made is not None and not upstream:
                 message = "no call was expected"
-                reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
+                reason = Reason(
+                    code="unexpected_call", subject=made.name, actual=made.name, message=message
+                )
             return self._graded(WRONG, None, made, [reason])
         asked, old = wanted.arguments or {}, upstream and self.reading.version == OLD
         reasons: list[Reason] = []
         if made is None:
-            reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
+            reasons.append(
+                Reason(code="missing_call", subject=wanted.name, message="a call was expected")
+            )
         elif made.name != wanted.name:
-            reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
+            reasons.append(
+                Reason(
+                    code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name
+                )
+            )
         selected, before = named and not reasons, len(reasons)
         try:
             if made is not None and (asked or made.arguments or not upstream):
@@ -362,9 +433,17 @@ class DeepFabric(Grader):
         return self._graded((selected, fine, selected and fine), wanted, made, reasons)
 
     def _arguments(
-        self, made: ToolCall, tools: tuple[ToolSpec, ...], asked: Mapping[str, JSON], *, compared: bool = False
+        self,
+        made: ToolCall,
+        tools: tuple[ToolSpec, ...],
+        asked: Mapping[str, JSON],
+        *,
+        compared: bool = False,
     ) -> Iterable[Reason]:
-        """Return what is wrong with the arguments of a call: by its schema; without one upstream compares values."""
+        """Return what is wrong with the arguments of a call: by its schema.
+
+        Without one upstream compares values.
+        """
         upstream, arguments = self.profile == "upstream", made.arguments or {}
         rules: Rules = self.reading.version if upstream else "documented"
         signature = find(tools, made.name, rules) if made.name or not upstream else None
@@ -383,18 +462,26 @@ class DeepFabric(Grader):
         tools: tuple[ToolSpec, ...],
         turns: Sequence[Response],
     ) -> Grade:
-        """Return the grade of several turns; the first call expected and the first made stand for all.
+        """Return the grade of several turns.
 
-        - selection: every expected tool was called, in whatever order; ``upstream``: and whatever else was
-        - parameters: the arguments of every call fit the schema of the called tool, and a call that is due was made;
-          ``upstream``: every call of an expected tool has all argument names of the first execution of that tool
-        - execution: both; ``upstream``: a call was made, or the last reply that was looked at says something
+        The first call expected and the first made stand for all.
+
+        - selection: every expected tool was called, in whatever order; ``upstream``: and whatever
+          else was
+        - parameters: the arguments of every call fit the schema of the called tool, and a call that
+          is due was made; ``upstream``: every call of an expected tool has all argument names of
+          the first execution of that tool
+        - execution: both; ``upstream``: a call was made, or the last reply that was looked at says
+          something
         """
         calls = [call for each in turns for call in each.calls]
         first = {each.name: each.arguments or {} for each in reversed(expected)}
         names, called = dict.fromkeys(each.name for each in expected), [call.name for call in calls]
         missing = [name for name in names if name not in called]
-        reasons = [Reason(code="missing_call", subject=name, message="a call was expected") for name in missing]
+        reasons = [
+            Reason(code="missing_call", subject=name, message="a call was expected")
+            for name in missing
+        ]
         share = (len(names) - len(missing)) / len(names) if names else float(not calls)
         if calls and not names:
             reasons = [Reason(code="unexpected_call", message="no call was expected")]
@@ -408,9 +495,13 @@ class DeepFabric(Grader):
             else:
                 reasons += self._arguments(call.made(), tools, {})
         fine = len(reasons) == before and (upstream or bool(calls) == bool(names))
-        execution = bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
+        execution = (
+            bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
+        )
         verdict = (share == 1.0, fine, execution)
-        return self._graded(verdict, expected[0] if expected else None, made, reasons[:MOST_REASONS], share)
+        return self._graded(
+            verdict, expected[0] if expected else None, made, reasons[:MOST_REASONS], share
+        )
 
     def _graded(
         self,
@@ -433,13 +524,18 @@ class DeepFabric(Grader):
         )
         if abs(score) <= LARGEST_SCORE:
             return grade
-        fault = Fault(category="grading", code=NO_SCORE, message=f"the weights give the score {score!r}")
+        fault = Fault(
+            category="grading", code=NO_SCORE, message=f"the weights give the score {score!r}"
+        )
         return replace(grade, outcome=Outcome.FAILED, score=None, passed=None, fault=fault)
 
-    def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
+    def _error(
+        self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None
+    ) -> Grade:
         if fault.code == RUN_STOPS and self.on_stop == "stop":
             raise DataError(
-                f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}",
+                f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: "
+                f"{fault.message}",
                 "on_stop: error counts it as a processing error and goes on",
             )
         _, parts, counts = _figures(WRONG, self.resolved_weights, processed=False)
@@ -450,6 +546,8 @@ class DeepFabric(Grader):
             gold=expected[0].name if expected else None,
             fault=fault,
             reasons=(Reason(code="processing_error", message=fault.message),),
-            rationale=f"{fault.message} ({_TIPS[fault.category]})" if fault.category in _TIPS else fault.message,
+            rationale=f"{fault.message} ({_TIPS[fault.category]})"
+            if fault.category in _TIPS
+            else fault.message,
             metadata=self._described,
         )

@@ -1,4 +1,6 @@
-"""The versions of the program that ``profile: upstream`` can follow, and how one is made to read a record."""
+"""The versions of the program that ``profile: upstream`` can follow, and how one is made to read a
+record.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import msgspec
 
 Version = Literal["4.13", "4.3"]  # `4.13` stands for 4.10 to 4.13, which evaluate alike
 Parser = Literal["generic", "qwen", "hermes", "llama", "mistral"]
-Rules = Literal["documented", "4.13", "4.3"]  # whose rules hold: the document's, or those of a version of the program
+Rules = Literal[
+    "documented", "4.13", "4.3"
+]  # whose rules hold: the document's, or those of a version of the program
 NEWEST: Final = "4.13"
 OLD: Final = "4.3"
 
@@ -18,7 +22,9 @@ class RecordProblem(ValueError):
 
     def __init__(self, message: str, *, stops: bool = False) -> None:
         super().__init__(message)
-        self.stops = stops  # whether the newest program ends on it, without a result, instead of counting it
+        self.stops = (
+            stops  # whether the newest program ends on it, without a result, instead of counting it
+        )
 
 
 def version_of(value: Any) -> str:
@@ -26,7 +32,10 @@ def version_of(value: Any) -> str:
     version, known = str(value), get_args(Version)
     if version not in known:
         names = ", ".join(known)
-        raise ValueError(f"upstream_version must be one of {names} (4.13 stands for 4.10 to 4.13), got {version!r}")
+        raise ValueError(
+            f"upstream_version must be one of {names} (4.13 stands for 4.10 to 4.13), got "
+            f"{version!r}"
+        )
     return version
 
 
@@ -36,11 +45,16 @@ class Reading(
     omit_defaults=True,
     rename={"version": "upstream_version", "most_turns": "max_turns", "parser": "tool_call_parser"},
 ):
-    """How the program reads a record and the replies to it; what differs from the usual is in a grade's metadata."""
+    """How the program reads a record and the replies to it.
+
+    What differs from the usual is in a grade's metadata.
+    """
 
     version: Rules = NEWEST
     multi_turn: bool = False
-    most_turns: int = 0  # replies that are looked at when several turns are evaluated; 0: one reply is asked for
+    most_turns: int = (
+        0  # replies that are looked at when several turns are evaluated; 0: one reply is asked for
+    )
     parser: Parser = "generic"
 
 

@@ -25,7 +25,10 @@ class Readiness(blocks.Panel):
             if "overall_score" in metrics:
                 told = as_map(metrics.get("interpretation"))
                 band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
-                texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
+                texts = [
+                    (_title(as_text(each.get("metric"))), as_text(each.get("advice")))
+                    for each in advice
+                ]
                 return [
                     *([blocks.Words(f"Band: {band}")] if band else []),
                     *(blocks.Words(text, title) for title, text in texts if text),

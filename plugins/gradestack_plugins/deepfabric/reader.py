@@ -1,4 +1,6 @@
-"""Reader ``deepfabric``: datasets with recorded replies, in the same lines or joined from a second file.
+"""Reader ``deepfabric``.
+
+Datasets with recorded replies, in the same lines or joined from a second file.
 
 Of a second file only places are in memory: where each reply starts, not what it says.
 """
@@ -69,7 +71,8 @@ class Joined(msgspec.Struct, frozen=True):
 def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
     """Read the dataset's ids and the places of all replies.
 
-    ``auto`` joins by id when the first row of the dataset and the first reply of every file have one, else by line.
+    ``auto`` joins by id when the first row of the dataset and the first reply of every file have
+    one, else by line.
     """
     by = wanted
     if wanted == "auto":
@@ -101,7 +104,9 @@ def _replies(given: Input, keys: set[str | int], *, by_id: bool) -> Replies:
             try:
                 key = _reply_id(loads(data))
             except JsonProblem as error:
-                found.orphans.append((place, f"{error}; a reply that cannot be read cannot be joined by id"))
+                found.orphans.append(
+                    (place, f"{error}; a reply that cannot be read cannot be joined by id")
+                )
                 continue
             problem = f"the dataset has no row with id {key!r}"
         if key is None:
@@ -147,10 +152,13 @@ _FIRST_KEY: Final = re.compile(rb'\{\s*"([a-z_]+)"')
 
 
 def looks_like(record: Any) -> float | None:
-    """Return how much a line looks like one of this format; None where it neither does nor speaks against it.
+    """Return how much a line looks like one of this format.
 
-    Joined lines count 0.95 (0.8 where the reply is none), records with a reply 0.9, records that say which call they
-    expect 0.7, replies that name their kind or hold several turns 0.6 and replies known by their keys 0.3.
+    None where it neither does nor speaks against it.
+
+    Joined lines count 0.95 (0.8 where the reply is none), records with a reply 0.9, records that
+    say which call they expect 0.7, replies that name their kind or hold several turns 0.6 and
+    replies known by their keys 0.3.
     """
     if isinstance(record, str) or record is None:
         return None
@@ -159,7 +167,11 @@ def looks_like(record: Any) -> float | None:
     reply = record.get("recorded", record.get("response"))
     replied = isinstance(reply, str) or (isinstance(reply, dict) and kind_of(reply) is not None)
     sample = record.get("sample")
-    if isinstance(sample, dict) and "messages" in sample and (replied or record.keys() <= _JOINED_KEYS):
+    if (
+        isinstance(sample, dict)
+        and "messages" in sample
+        and (replied or record.keys() <= _JOINED_KEYS)
+    ):
         return 0.95 if replied else 0.8
     if isinstance(sample, dict) and replied:
         return 0.5
@@ -179,7 +191,9 @@ def looks_like(record: Any) -> float | None:
 
 
 def _has_turns(record: dict[str, Any]) -> bool:
-    """Return whether a line holds the replies of several turns, each an object (a list would be messages)."""
+    """Return whether a line holds the replies of several turns, each an object (a list would be
+    messages).
+    """
     turns = record.get("turns")
     if not isinstance(turns, list) or not record.keys() <= _JOIN_KEYS | {"turns"}:
         return False
@@ -187,39 +201,65 @@ def _has_turns(record: dict[str, Any]) -> bool:
 
 
 def begins_like(text: bytes) -> float | None:
-    """Return how much the beginning of a line looks like a long record; 0.0 where its first key is another format's."""
+    """Return how much the beginning of a line looks like a long record.
+
+    0.0 where its first key is another format's.
+    """
     if len(text) >= _LONG and b'"messages"' in text and b'"tool_context"' in text:
         return 0.6
     first = _FIRST_KEY.match(text)
-    return None if first is not None and first[1].decode() in _JOINED_KEYS | _REPLY_KEYS | RECORD_KEYS else 0.0
+    return (
+        None
+        if first is not None and first[1].decode() in _JOINED_KEYS | _REPLY_KEYS | RECORD_KEYS
+        else 0.0
+    )
 
 
 @attrs.frozen(kw_only=True)
 class DeepFabricReader(RecordReader):
     """Reads DeepFabric dataset records and the replies recorded to them, one sample per reply.
 
-    Without a dataset, every line holds both: ``{"id"?, "sample": RECORD, "recorded": REPLY}``, or a record that carries
-    its reply under ``recorded`` or ``response``. With one, the files hold replies (bare, or under those keys), joined
-    to the dataset's rows by id or by line; samples come in the dataset's order, a row without a reply as a missing
-    sample, a reply without a row as a bad record.
+    Without a dataset, every line holds both: ``{"id"?, "sample": RECORD, "recorded": REPLY}``, or a
+    record that carries its reply under ``recorded`` or ``response``. With one, the files hold
+    replies (bare, or under those keys), joined to the dataset's rows by id or by line; samples come
+    in the dataset's order, a row without a reply as a missing sample, a reply without a row as a
+    bad record.
 
-    A record that breaks a rule of the format, tools that cannot be converted, a failed inference and a reply that
-    cannot be processed each give a *failed* sample with the fault code ``processing_error``; what is known of the
-    ground truth stays on it. A line that is not JSON is a bad record. ``id`` (of the line, the record, or its metadata)
-    names the sample, else its zero-based row does.
+    A record that breaks a rule of the format, tools that cannot be converted, a failed inference
+    and a reply that cannot be processed each give a *failed* sample with the fault code
+    ``processing_error``; what is known of the ground truth stays on it. A line that is not JSON is
+    a bad record. ``id`` (of the line, the record, or its metadata) names the sample, else its
+    zero-based row does.
 
-    ``upstream`` reads as version 4.13 does when it asks for one reply. A grader that follows another version, or grades
-    several turns, reads the record and its reply anew; a sample is failed where none of these readings works.
+    ``upstream`` reads as version 4.13 does when it asks for one reply. A grader that follows
+    another version, or grades several turns, reads the record and its reply anew; a sample is
+    failed where none of these readings works.
     """
 
     profile: Profile = "documented"
     join: Join = "auto"
-    """How replies of a second file find their row: ``id``, ``line`` (physical line number), or ``auto``: by id when the
-    first row and the first reply have one."""
+    """How replies of a second file find their row.
+
+    ``id``, ``line`` (physical line number), or ``auto``: by id when the first row and the first
+    reply have one.
+    """
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "facets", "status", "error", "native"}
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "expected",
+            "facets",
+            "status",
+            "error",
+            "native",
+        }
     )
     stack: ClassVar[str | None] = "deepfabric"
     layout: ClassVar[Layout] = "lines"
@@ -244,15 +284,21 @@ class DeepFabricReader(RecordReader):
         return join(inputs, inputs.dataset, self.join)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        """Yield the file that holds the records, once per input, each followed by its replies without a row."""
+        """Yield the file that holds the records, once per input, each followed by its replies
+        without a row.
+        """
         for given in inputs.data:
             model = given.name if len(inputs.data) > 1 else None
             replies = index.replies[given.name] if isinstance(index, Joined) else None
             records = index.dataset if isinstance(index, Joined) else given
             most = max(map(len, replies.places.values()), default=1) if replies is not None else 1
-            yield RecordFile(input=given, file=records, most=most, extra={"model": model, "orphans": False})
+            yield RecordFile(
+                input=given, file=records, most=most, extra={"model": model, "orphans": False}
+            )
             if replies is not None and replies.orphans:
-                yield RecordFile(input=given, ranges=(Range(end=0),), extra={"model": model, "orphans": True})
+                yield RecordFile(
+                    input=given, ranges=(Range(end=0),), extra={"model": model, "orphans": True}
+                )
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -264,12 +310,18 @@ class DeepFabricReader(RecordReader):
                 yield BadRecord(source=_source(shard.input, place.line), reason=reason)
         else:
             with shard.input.path.open("rb") as replies:
-                yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)
+                yield from self.samples(
+                    shard, partial(self._row, shard, index, replies), index.dataset
+                )
 
     def _joined(self, model: str | None, value: Any, source: Source) -> Iterator[Sample]:
         entry = split_entry(value)
-        if entry.reply is ABSENT and not (isinstance(value, dict) and ("messages" in value or "sample" in value)):
-            reply = isinstance(value, str) or (isinstance(value, dict) and kind_of(value) is not None)
+        if entry.reply is ABSENT and not (
+            isinstance(value, dict) and ("messages" in value or "sample" in value)
+        ):
+            reply = isinstance(value, str) or (
+                isinstance(value, dict) and kind_of(value) is not None
+            )
             what = "a reply without its dataset record: name the dataset with --dataset"
             raise ValueError(what if reply else "neither a dataset record nor a joined line")
         yield self._build(entry, source, source, model)
@@ -279,7 +331,10 @@ class DeepFabricReader(RecordReader):
     ) -> Iterator[Sample | BadRecord]:
         entry, line = split_entry(value), at_row.ordinal + 1
         if line in index.repeated:
-            reason = f"id {entry.id!r} is taken by an earlier row of the dataset (join by line, or make ids unique)"
+            reason = (
+                f"id {entry.id!r} is taken by an earlier row of the dataset (join by line, "
+                "or make ids unique)"
+            )
             yield BadRecord(source=at_row, reason=reason)
             return
         model = shard.extra["model"]
@@ -290,7 +345,9 @@ class DeepFabricReader(RecordReader):
             try:
                 replied = with_reply(entry, loads(_without_mark(place.line, whole_line(file))))
             except JsonProblem as error:
-                replied = entry._replace(reply={"kind": "exception", "message": f"the recorded reply is {error}"})
+                replied = entry._replace(
+                    reply={"kind": "exception", "message": f"the recorded reply is {error}"}
+                )
             yield self._build(replied, at_row, _source(shard.input, place.line), model)
         if not places:
             yield self._build(entry._replace(reply=ABSENT), at_row, at_row, model)

@@ -1,14 +1,18 @@
-"""Recorded replies: what the model said and called, by the document's rules and as the program hears it.
+"""Recorded replies.
+
+What the model said and called, by the document's rules and as the program hears it.
 
 A reply is an object of one of five kinds (a bare one is recognised by its keys) or plain text:
 
-- ``{"kind": "tool_call", "content", "tool_call": {"name", "arguments"} | null}``: a reply already reduced to one call
-- ``{"kind": "chat", "content", "tool_calls": [{"name", "arguments"} or {"function": {...}}, ...]}``
-- ``{"kind": "text", "text"}``: raw text the call is parsed out of
-- ``{"kind": "exception", "message"}``: the inference itself failed
-- ``{"kind": "turns", "turns": [REPLY, ...]}``: the replies of several turns, one after the other
+- ``{"kind": "tool_call", "content", "tool_call": {"name", "arguments"} | null}``: a reply already
+reduced to one call -
+``{"kind": "chat", "content", "tool_calls": [{"name", "arguments"} or {"function": {...}}, ...]}`` -
+``{"kind": "text", "text"}``: raw text the call is parsed out of -
+``{"kind": "exception", "message"}``: the inference itself failed -
+``{"kind": "turns", "turns": [REPLY, ...]}``: the replies of several turns, one after the other
 
-None of the ways through a text looks at a part of it more than a few times: the text is the model's.
+None of the ways through a text looks at a part of it more than a few times: the text is the
+model's.
 """
 
 from __future__ import annotations
@@ -74,7 +78,10 @@ class Response(NamedTuple):
 
 
 def kind_of(raw: Mapping[str, JSON]) -> str | None:
-    """Return the kind of a reply object, by its ``kind`` or else its keys; None when it is no reply."""
+    """Return the kind of a reply object, by its ``kind`` or else its keys.
+
+    None when it is no reply.
+    """
     kind = raw.get("kind")
     if kind is not None:
         return kind if isinstance(kind, str) and kind in _KINDS else None
@@ -86,7 +93,10 @@ def kind_of(raw: Mapping[str, JSON]) -> str | None:
 
 
 def heard(raw: JSON, reading: Reading, *, with_tools: bool) -> tuple[Response, ...]:
-    """Return the replies that are looked at: all, or of the program the first, or those up to one without calls."""
+    """Return the replies that are looked at.
+
+    All, or of the program the first, or those up to one without calls.
+    """
     given = responses(raw, reading, with_tools=with_tools)
     if reading.version == "documented":
         return tuple(given)
@@ -111,12 +121,19 @@ def heard(raw: JSON, reading: Reading, *, with_tools: bool) -> tuple[Response, .
 
 
 def responses(raw: JSON, reading: Reading, *, with_tools: bool) -> Iterator[Response]:
-    """Yield the replies of all turns, each read when it is asked for; messages that others sent are left out."""
+    """Yield the replies of all turns, each read when it is asked for.
+
+    Messages that others sent are left out.
+    """
     replies = [raw]
     if isinstance(raw, dict) and kind_of(raw) == "turns":
         turns = raw.get("turns")
         given = turns if isinstance(turns, list) else []
-        replies = [each for each in given if not isinstance(each, dict) or each.get("role", "assistant") == "assistant"]
+        replies = [
+            each
+            for each in given
+            if not isinstance(each, dict) or each.get("role", "assistant") == "assistant"
+        ]
         _require(bool(replies), "turns must be a list of at least one reply", turns)
     for each in replies:
         yield _response(each, reading, with_tools=with_tools)
@@ -127,14 +144,21 @@ def _response(raw: JSON, reading: Reading, *, with_tools: bool) -> Response:
     if kind == "text":
         text: Any = raw.get("text") if isinstance(raw, dict) else raw
         _require(isinstance(text, str), "the text of a reply must be text", text)
-        return _parsed(text, reading) if with_tools or reading.version == "documented" else Response(text)
+        return (
+            _parsed(text, reading)
+            if with_tools or reading.version == "documented"
+            else Response(text)
+        )
     _require(isinstance(raw, dict), "a recorded reply must be an object or text", raw)
     if kind == "exception":
         message = raw.get("message", raw.get("error"))
-        raise ReplyProblem(message if isinstance(message, str) else "" if message is None else compact(message))
+        raise ReplyProblem(
+            message if isinstance(message, str) else "" if message is None else compact(message)
+        )
     if kind is None or kind == "turns":
         raise ReplyProblem(
-            f"not a recorded reply: {compact(raw)[:80]} (kinds are tool_call, chat, text, exception and turns)"
+            f"not a recorded reply: {compact(raw)[:80]} (kinds are tool_call, chat, text, "
+            "exception and turns)"
         )
     return _structured(raw, kind, reading)
 
@@ -168,7 +192,10 @@ def _chat(content: str, calls: Any, reading: Reading) -> Response:
         return Response(content)
     _require(isinstance(calls, list), "tool_calls must be a list", calls)
     if reading.version != "documented":
-        made = tuple(_backend_call(each, reading) for each in (calls[:1] if reading.version == OLD else calls))
+        made = tuple(
+            _backend_call(each, reading)
+            for each in (calls[:1] if reading.version == OLD else calls)
+        )
     elif calls[0] is None or calls[0] == {}:
         raise ReplyProblem("the first of the tool_calls names no tool")
     else:
@@ -177,7 +204,9 @@ def _chat(content: str, calls: Any, reading: Reading) -> Response:
 
 
 def _function(call: JSON) -> tuple[Mapping[str, JSON], bool]:
-    """Return what has the name and the arguments of a call, and whether it stood under ``function``."""
+    """Return what has the name and the arguments of a call, and whether it stood under
+    ``function``.
+    """
     _require(isinstance(call, dict), "a tool call must be an object or null", call)
     function = call.get("function")
     return (function, True) if isinstance(function, dict) and "name" not in call else (call, False)
@@ -205,7 +234,9 @@ def _backend_call(call: JSON, reading: Reading) -> Call:
     if not inner or reading.version == OLD or isinstance(found.arguments, dict):
         return found
     _require(
-        isinstance(found.arguments, str), "the arguments of a call must be JSON text or an object", found.arguments
+        isinstance(found.arguments, str),
+        "the arguments of a call must be JSON text or an object",
+        found.arguments,
     )
     try:
         return found._replace(arguments=_decoded(found.arguments), raw=found.arguments)
@@ -222,7 +253,11 @@ def _check_name(call: Call) -> None:
 
 
 def _check_arguments(call: Call) -> None:
-    _require(isinstance(call.arguments, dict), "the arguments of a call must be an object", call.arguments)
+    _require(
+        isinstance(call.arguments, dict),
+        "the arguments of a call must be an object",
+        call.arguments,
+    )
 
 
 def _require(usable: bool, what: str, value: JSON) -> None:
@@ -231,7 +266,10 @@ def _require(usable: bool, what: str, value: JSON) -> None:
 
 
 def _decoded(text: str) -> JSON:
-    """Return the value of a JSON text; one the program fails on, as opposed to no JSON, is a problem of the reply."""
+    """Return the value of a JSON text.
+
+    One the program fails on, as opposed to no JSON, is a problem of the reply.
+    """
     try:
         return loads(text)
     except JsonProblem as error:
@@ -242,15 +280,19 @@ def _decoded(text: str) -> JSON:
 
 def _parsed(text: str, reading: Reading) -> Response:
     first = reading.version in ("documented", OLD)
-    calls = _first_call(text, documented=reading.version != OLD) if first else text_calls(text, reading.parser)
+    calls = (
+        _first_call(text, documented=reading.version != OLD)
+        if first
+        else text_calls(text, reading.parser)
+    )
     return Response(text, calls[0] if calls else None, tuple(calls))
 
 
 def _first_call(text: str, *, documented: bool) -> list[Call]:
     """Return the call in the first block, else in the first balanced object of a text.
 
-    Text that cannot be parsed is no call for 4.3. The document reports it where it was to be one, and adds the calls of
-    further blocks.
+    Text that cannot be parsed is no call for 4.3. The document reports it where it was to be one,
+    and adds the calls of further blocks.
     """
     tagged = [block.strip() for block in blocks(text)]
     braced, broken = first_object(text), None
@@ -267,10 +309,17 @@ def _first_call(text: str, *, documented: bool) -> list[Call]:
                     found += _calls([_value(block)])
             return found
     opened = text.lstrip().startswith("{")
-    if documented and broken is None and braced is None and (opened or ("<tool_call>" in text and not tagged)):
+    if (
+        documented
+        and broken is None
+        and braced is None
+        and (opened or ("<tool_call>" in text and not tagged))
+    ):
         raise ReplyProblem("the reply's JSON is cut off")
     if documented and broken is not None and (tagged or opened):
-        raise ReplyProblem(f"the reply is not valid JSON: {str(broken).removeprefix('not JSON: ')}") from broken
+        raise ReplyProblem(
+            f"the reply is not valid JSON: {str(broken).removeprefix('not JSON: ')}"
+        ) from broken
     return []
 
 
@@ -286,7 +335,9 @@ def blocks(text: str) -> Iterator[str]:
 
 
 def first_object(text: str) -> str | None:
-    """Return the first balanced ``{...}`` of a text (braces inside strings do not count), None when there is none."""
+    """Return the first balanced ``{...}`` of a text (braces inside strings do not count), None when
+    there is none.
+    """
     start = text.find("{")
     depth, quoted = 0, False
     for token in _TOKENS.finditer(text, start) if start >= 0 else ():
@@ -301,7 +352,10 @@ def first_object(text: str) -> str | None:
 
 
 def text_calls(text: str, parser: Parser) -> list[Call]:
-    """Return every call that a parser of version 4.13 finds in a text; what is no call is passed over."""
+    """Return every call that a parser of version 4.13 finds in a text.
+
+    What is no call is passed over.
+    """
     found = (_calls(parse(text)) for parse in _PARSERS[parser])
     return next(filter(None, found), [])
 
@@ -315,7 +369,11 @@ def _calls(values: Iterable[JSON]) -> list[Call]:
 
 
 def _object_call(value: JSON) -> list[Call]:
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "arguments" not in value:
+    if (
+        not isinstance(value, dict)
+        or not isinstance(value.get("name"), str)
+        or "arguments" not in value
+    ):
         return []
     arguments = value["arguments"]
     raw = arguments if isinstance(arguments, str) else None
@@ -376,7 +434,9 @@ def _flat(text: str) -> list[JSON]:
 
 
 def _enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield each head with the object after it, which ends at its first closing brace and is followed by another."""
+    """Yield each head with the object after it, which ends at its first closing brace and is
+    followed by another.
+    """
     at, end = 0, -1
     while start := head.search(text, at):
         if end < start.end():
@@ -390,7 +450,10 @@ def _enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str],
 
 
 def _outermost(text: str) -> list[JSON]:
-    """Return what is in outermost pairs of braces; those in strings count too, one too many hides what follows."""
+    """Return what is in outermost pairs of braces.
+
+    Those in strings count too, one too many hides what follows.
+    """
     found: list[JSON] = []
     depth, start = 0, -1
     for brace in _BRACE.finditer(text):

@@ -1,4 +1,6 @@
-"""Samples: the rules a dataset record must obey, and what it and its reply say, by the document or to the program."""
+"""Samples: the rules a dataset record must obey, and what it and its reply say, by the document or
+to the program.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,32 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import JsonProblem, as_map, compact, loads, standard_loads
-from gradestack_plugins.deepfabric.options import DOCUMENTED, NEWEST, OLD, USUAL, Reading, RecordProblem, Rules
-from gradestack_plugins.deepfabric.replies import Call, ReplyProblem, Response, heard, kind_of, responses
+from gradestack_plugins.deepfabric.options import (
+    DOCUMENTED,
+    NEWEST,
+    OLD,
+    USUAL,
+    Reading,
+    RecordProblem,
+    Rules,
+)
+from gradestack_plugins.deepfabric.replies import (
+    Call,
+    ReplyProblem,
+    Response,
+    heard,
+    kind_of,
+    responses,
+)
 from gradestack_plugins.deepfabric.schemas import convert
 
 _CALL_ID: Final = "^[a-zA-Z0-9]{9}"
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
-_TYPES, _MODES = frozenset({"basic", "chain_of_thought", "cot"}), frozenset({"single_turn", "multi_turn"})
+_TYPES, _MODES = (
+    frozenset({"basic", "chain_of_thought", "cot"}),
+    frozenset({"single_turn", "multi_turn"}),
+)
 _UNKNOWN: Final[Mapping[Rules, str]] = {"documented": "", "4.13": "multi_turn", "4.3": "cot"}
 """Of these words, the one that the rules do not know."""
 NO_QUERY: Final = "No user query found in conversation"
@@ -43,7 +63,10 @@ class Truth(NamedTuple):
 
     query: str
     calls: tuple[ToolCall, ...]
-    """All recorded executions; the first is the expected call, none means that no call is expected."""
+    """All recorded executions.
+
+    The first is the expected call, none means that no call is expected.
+    """
     answer: str | None
 
 
@@ -77,7 +100,9 @@ class _Execution(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Tools(msgspec.Struct, forbid_unknown_fields=True):
     executions: list[_Execution] = []
-    available_tools: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET  # unknown to version 4.3
+    available_tools: list[dict[str, Any]] | msgspec.UnsetType | None = (
+        msgspec.UNSET
+    )  # unknown to version 4.3
 
 
 class _Step(msgspec.Struct):
@@ -98,7 +123,10 @@ class _Agent(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True):
-    """A record, but for what its texts hold; of an object that is only looked at, that it is one, is checked apart."""
+    """A record, but for what its texts hold.
+
+    Of an object that is only looked at, that it is one, is checked apart.
+    """
 
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
     metadata: Any = None
@@ -120,14 +148,21 @@ def refuse(where: str, wanted: str, value: JSON = None) -> NoReturn:
 
 
 def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
-    """Return the executions of a record that obeys the format; arguments are None where their text holds no object."""
+    """Return the executions of a record that obeys the format.
+
+    Arguments are None where their text holds no object.
+    """
     if not isinstance(record, dict):
         refuse("record", "must be an object", record)
     if not record.keys() <= RECORD_KEYS:
         unknown = sorted(record.keys() - RECORD_KEYS)
-        raise RecordProblem(f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)")
+        raise RecordProblem(
+            f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)"
+        )
     tools = record.get("tools")
-    if tools is not None and not (isinstance(tools, list) and all(isinstance(each, dict) for each in tools)):
+    if tools is not None and not (
+        isinstance(tools, list) and all(isinstance(each, dict) for each in tools)
+    ):
         refuse("tools", "must be a list of objects or null", tools)
     for key in ("metadata", "structured_data"):
         if not isinstance(record.get(key), dict | None):
@@ -142,7 +177,9 @@ def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
             json_text("messages.tool_calls.function.arguments", call.function.arguments)
     context = found.tool_context
     if context is not None and rules == OLD and context.available_tools is not msgspec.UNSET:
-        refuse("tool_context", "must be an object with no key but executions", record["tool_context"])
+        refuse(
+            "tool_context", "must be an object with no key but executions", record["tool_context"]
+        )
     calls = [_execution(each) for each in context.executions] if context is not None else []
     _check_rest(record, found, rules)
     return calls
@@ -163,7 +200,9 @@ def _check_rest(record: Mapping[str, Any], found: _Record, rules: Rules) -> None
 
 
 def _check_unicode(where: str, text: str) -> None:
-    """Refuse lone surrogates where the original measures a text's length, which it does on valid Unicode only."""
+    """Refuse lone surrogates where the original measures a text's length, which it does on valid
+    Unicode only.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -200,7 +239,10 @@ def _is_whole(number: Any) -> bool:
 
 
 def strict_truth(
-    record: Mapping[str, Any], calls: list[ToolCall], rules: Rules, conversion: RecordProblem | None = None
+    record: Mapping[str, Any],
+    calls: list[ToolCall],
+    rules: Rules,
+    conversion: RecordProblem | None = None,
 ) -> Truth:
     """Return the ground truth of a record that obeys the rules of the dataset format."""
     messages, context = record["messages"], record.get("tool_context")
@@ -219,7 +261,9 @@ def strict_truth(
     if not isinstance(query, str):
         refuse("messages", "the first user message must have text content", query)
     if metadata:
-        _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", _TYPES, rules)
+        _check_word(
+            metadata.get("conversation_type", "basic"), "metadata.conversation_type", _TYPES, rules
+        )
     for key, words in (("reasoning_style", _STYLES), ("agent_mode", _MODES)):
         if metadata.get(key) is not None:
             _check_word(metadata[key], f"metadata.{key}", words, rules)
@@ -227,7 +271,9 @@ def strict_truth(
 
 
 def _check_expected(call: ToolCall) -> None:
-    """Check that an expected call's arguments are an object, and no white space but JSON's surrounds them."""
+    """Check that an expected call's arguments are an object, and no white space but JSON's
+    surrounds them.
+    """
     text = call.raw_arguments or ""
     if not (text[0] == "{" and text[-1] == "}") and text.strip() != text.strip(" \t\n\r"):
         try:
@@ -239,13 +285,18 @@ def _check_expected(call: ToolCall) -> None:
 
 
 def _answer(messages: list[dict[str, Any]], *, with_tools: bool) -> str | None:
-    """Return the last assistant message; with tools, the last one that does not look like a call, if there is one."""
+    """Return the last assistant message.
+
+    With tools, the last one that does not look like a call, if there is one.
+    """
     spoken = [message.get("content") for message in messages if message["role"] == "assistant"]
     spoken.reverse()
     if with_tools:
         for content in spoken:
             if not isinstance(content, str):
-                raise RecordProblem(f"argument of type '{type(content).__name__}' is not iterable", stops=True)
+                raise RecordProblem(
+                    f"argument of type '{type(content).__name__}' is not iterable", stops=True
+                )
             if not looks_like_call(content):
                 return content
     return spoken[0] if spoken else None
@@ -254,8 +305,9 @@ def _answer(messages: list[dict[str, Any]], *, with_tools: bool) -> str | None:
 def looks_like_call(content: str) -> bool:
     """Return whether an assistant message reads as a tool call.
 
-    It does when it holds ``tool_call`` tags, is JSON with ``tool_calls`` (or names them and has ``function_call``), or
-    holds an identifier followed by parentheses, so that "Cost (net) is 4" counts too.
+    It does when it holds ``tool_call`` tags, is JSON with ``tool_calls`` (or names them and has
+    ``function_call``), or holds an identifier followed by parentheses, so that "Cost (net) is 4"
+    counts too.
     """
     if "<tool_call>" in content or "</tool_call>" in content:
         return True
@@ -278,8 +330,11 @@ def _check_word(word: JSON, where: str, words: frozenset[str], rules: Rules) -> 
 
 
 PROCESSING_ERROR: Final = "processing_error"
-"""Fault code of samples that count as wrong because the record or the reply could not be processed."""
-RUN_STOPS: Final = "run_stops"  # fault code of processing errors on which the newest program ends, without a result
+"""Fault code of samples that count as wrong because the record or the reply could not
+be processed.
+"""
+# fault code of processing errors on which the newest program ends, without a result
+RUN_STOPS: Final = "run_stops"
 ERRORS: Final = frozenset({PROCESSING_ERROR, RUN_STOPS})
 NO_REPLY: Final = "no recorded reply"
 _OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
@@ -305,7 +360,10 @@ class Seen(NamedTuple):
     truth: Truth | None  # none where the record breaks a rule
     tools: tuple[ToolSpec, ...] | None
     offered: tuple[str, ...]
-    """Names of the tools, as the result file shows them; none where the record or a tool cannot be used."""
+    """Names of the tools, as the result file shows them.
+
+    None where the record or a tool cannot be used.
+    """
     responses: tuple[Response, ...]
     fault: Fault | None = None  # why it is a processing error
     several: bool = False  # whether all calls count, not only the first reply's first
@@ -322,15 +380,23 @@ class Native(NamedTuple):
     """What the family's grader and exporter need beyond the general fields of a sample."""
 
     row: int  # zero-based position of the record in its dataset
-    seen: Seen  # what the document makes of record and reply, or the newest version when it asks for one reply
-    case: Entry | None = None  # the record and its reply, for a version of the program to read (`upstream`)
+    # what the document makes of record and reply, or the newest version when it asks for one reply
+    seen: Seen
+    case: Entry | None = (
+        None  # the record and its reply, for a version of the program to read (`upstream`)
+    )
 
     def as_read(self, reading: Reading) -> Seen:
-        """Return what the program makes of the record and its reply; the document's reading is the only one."""
+        """Return what the program makes of the record and its reply.
+
+        The document's reading is the only one.
+        """
         return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
-def tools_of(record: JSON, rules: Rules) -> tuple[tuple[ToolSpec, ...] | None, RecordProblem | None]:
+def tools_of(
+    record: JSON, rules: Rules
+) -> tuple[tuple[ToolSpec, ...] | None, RecordProblem | None]:
     """Return a record's tools, None where it has no list of them, and why they cannot be converted.
 
     Where ``tools`` is absent, ``documented`` takes the deprecated ``tool_context.available_tools``.
@@ -373,11 +439,18 @@ def see(case: Entry, reading: Reading) -> Seen:
     named = truth is not None if version == "documented" else valid
     offered = tuple(each.name for each in tools or ()) if named else ()
     answers = answers if fault is None else ()
-    return Seen(truth, tools if truth is not None else None, offered, answers, fault, reading.most_turns > 0)
+    return Seen(
+        truth, tools if truth is not None else None, offered, answers, fault, reading.most_turns > 0
+    )
 
 
-def check_prompt(record: Mapping[str, Any], conversion: RecordProblem | None, rules: Rules) -> str | None:
-    """Check what is sent to the model: the messages before the first assistant message, and the tools."""
+def check_prompt(
+    record: Mapping[str, Any], conversion: RecordProblem | None, rules: Rules
+) -> str | None:
+    """Check what is sent to the model.
+
+    The messages before the first assistant message, and the tools.
+    """
     late = None
     for message in record["messages"]:
         if message["role"] == "assistant":
@@ -400,10 +473,12 @@ def identifier(value: Any) -> str | None:
 
 
 def split_entry(line: JSON) -> Entry:
-    """Take a line apart: a joined line ``{"sample", "recorded"}``, or a record with ``recorded`` beside its keys.
+    """Take a line apart.
 
-    ``id``, ``model``, ``run``, ``recorded`` and ``response`` beside a record's keys belong to the join, not to the
-    record. What is under ``sample`` is the record and nothing else.
+    A joined line ``{"sample", "recorded"}``, or a record with ``recorded`` beside its keys.
+
+    ``id``, ``model``, ``run``, ``recorded`` and ``response`` beside a record's keys belong to the
+    join, not to the record. What is under ``sample`` is the record and nothing else.
     """
     if not isinstance(line, dict):
         return Entry(line)
@@ -422,7 +497,10 @@ def split_entry(line: JSON) -> Entry:
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:
-    """Return the reply a line carries under ``recorded`` or ``response``; ABSENT when it carries none."""
+    """Return the reply a line carries under ``recorded`` or ``response``.
+
+    ABSENT when it carries none.
+    """
     for key in _REPLY_KEYS:
         if line.get(key) is not None:
             return line[key]
@@ -436,7 +514,10 @@ def _run_of(line: Mapping[str, Any]) -> tuple[str | None, int | str | None]:
 
 
 def with_reply(entry: Entry, line: JSON) -> Entry:
-    """Return a dataset entry with the reply of a second file's line: bare, or under ``recorded`` / ``response``."""
+    """Return a dataset entry with the reply of a second file's line.
+
+    Bare, or under ``recorded`` / ``response``.
+    """
     if not isinstance(line, dict):
         return entry._replace(reply=line)
     model, run = _run_of(line)
@@ -446,12 +527,18 @@ def with_reply(entry: Entry, line: JSON) -> Entry:
     return entry._replace(reply=reply, model=model, run=run)
 
 
-def build(entry: Entry, *, row: int, source: Source, profile: Profile, model: str | None = None) -> Sample:
-    """Return the sample of one record and its reply; what cannot be processed becomes a failed sample."""
+def build(
+    entry: Entry, *, row: int, source: Source, profile: Profile, model: str | None = None
+) -> Sample:
+    """Return the sample of one record and its reply.
+
+    What cannot be processed becomes a failed sample.
+    """
     seen = see(entry, USUAL if profile == "upstream" else DOCUMENTED)
     native = Native(row, seen, entry if profile == "upstream" else None)
     if profile == "upstream" and seen.fault is not None:
-        # The first reading without an error, where there is one: which of them counts is for the grader to say.
+        # The first reading without an error, where there is one: which of them counts is for the
+        # grader to say.
         others = (see(entry, reading) for reading in _OTHERS)
         seen = next((each for each in others if each.fault is None), seen)
     replies = _conversation(entry, seen, profile)
@@ -491,7 +578,9 @@ def _conversation(case: Entry, seen: Seen, profile: Profile) -> list[Message]:
             found = found or list(seen.responses)
     spoken = []
     for step, each in enumerate(found):
-        calls = tuple(call.made() for call in each.calls or ((each.call,) if each.call is not None else ()))
+        calls = tuple(
+            call.made() for call in each.calls or ((each.call,) if each.call is not None else ())
+        )
         calls = tuple(replace(call, step=step) for call in calls) if len(found) > 1 else calls
         spoken.append(Message(role="assistant", content=each.content, tool_calls=calls))
     return spoken

@@ -1,6 +1,8 @@
-"""Tool schemas: DeepFabric's own list form, the OpenAI form, and what the grader checks arguments against.
+"""Tool schemas: DeepFabric's own list form, the OpenAI form, and what the grader checks arguments
+against.
 
-Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric.md``, "Tool schemas").
+Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric.md``, "Tool
+schemas").
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ _CLASSES: Final[dict[str, frozenset[type]]] = {
     "list": frozenset({list}),
     "dict": frozenset({dict}),
 }
-"""Classes of decoded JSON values each type accepts: nothing is coerced; a bool is no number, 1.0 is no int."""
+"""Classes of decoded JSON values each type accepts: nothing is coerced.
+
+A bool is no number, 1.0 is no int.
+"""
 
 _JSON_CLASSES: Final = frozenset({str, int, float, bool, list, dict, type(None)})
 
@@ -53,7 +58,10 @@ class Signature(NamedTuple):
 
 
 def fits(accepted: frozenset[type], value: JSON) -> bool:
-    """Return whether a value is of an accepted class; values that are not plain JSON count by their base class."""
+    """Return whether a value is of an accepted class.
+
+    Values that are not plain JSON count by their base class.
+    """
     kind = type(value)
     return kind in accepted or (kind not in _JSON_CLASSES and isinstance(value, tuple(accepted)))
 
@@ -64,7 +72,9 @@ def signature(parameters: Mapping[str, JSON] | None, rules: Rules) -> Signature:
 
 
 def _upstream(parameters: Mapping[str, JSON] | None, version: Version) -> Signature:
-    schema: Any = parameters  # whatever it is, it fails below with the words the original fails with
+    schema: Any = (
+        parameters  # whatever it is, it fails below with the words the original fails with
+    )
     words: dict[str, str] = {}
     try:
         properties, listed = schema.get("properties", {}), schema.get("required", [])
@@ -80,22 +90,31 @@ def _upstream(parameters: Mapping[str, JSON] | None, version: Version) -> Signat
         required = tuple([name for name in words if name in listed])
     except (AttributeError, TypeError) as error:
         raise RecordProblem(str(error), stops=isinstance(error, TypeError)) from error
-    return Signature(required, {name: _CLASSES[word] for name, word in words.items()}, words, properties)
+    return Signature(
+        required, {name: _CLASSES[word] for name, word in words.items()}, words, properties
+    )
 
 
 def _documented(parameters: Mapping[str, JSON] | None) -> Signature:
     schema: Mapping[str, JSON] = parameters if isinstance(parameters, Mapping) else {}
     properties, listed = schema.get("properties"), schema.get("required")
     properties = properties if isinstance(properties, Mapping) else {}
-    types = {name: each.get("type") if isinstance(each, Mapping) else None for name, each in properties.items()}
-    words = {name: " or ".join(map(str, word)) if isinstance(word, list) else str(word) for name, word in types.items()}
+    types = {
+        name: each.get("type") if isinstance(each, Mapping) else None
+        for name, each in properties.items()
+    }
+    words = {
+        name: " or ".join(map(str, word)) if isinstance(word, list) else str(word)
+        for name, word in types.items()
+    }
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     classes = {name: classes_of(word) for name, word in types.items()}
     return Signature(tuple(dict.fromkeys(names)), classes, words, properties)
 
 
 def classes_of(word: JSON) -> frozenset[type] | None:
-    """Return the classes a declared type accepts, None when it declares nothing that can be checked.
+    """Return the classes a declared type accepts, None when it declares nothing that can be
+    checked.
 
     JSON Schema's words, DeepFabric's own words and lists of either are understood.
     """
@@ -121,11 +140,16 @@ _unpack = msgspec.msgpack.Decoder().decode
 
 
 _signatures: dict[tuple[str, Rules], tuple[Mapping[str, JSON], Signature | None]] = {}
-"""Of the last tool of a name, with its parameters: making it for every sample takes a fifth of a run without rows."""
+"""Of the last tool of a name, with its parameters.
+
+Making it for every sample takes a fifth of a run without rows.
+"""
 
 
 def find(specs: tuple[ToolSpec, ...], name: str, rules: Rules) -> Signature | None:
-    """Return the signature of the first tool of that name, None when there is none, or none that can be converted."""
+    """Return the signature of the first tool of that name, None when there is none, or none that
+    can be converted.
+    """
     for spec in specs:
         if spec.name == name:
             break
@@ -155,16 +179,22 @@ def conversion_problem(specs: tuple[ToolSpec, ...], version: Rules) -> RecordPro
 
 
 def convert(raw: Sequence[Mapping[str, JSON]], rules: Rules) -> tuple[ToolSpec, ...]:
-    """Return a record's ``tools`` as tool specifications; records with the same tool share one object."""
+    """Return a record's ``tools`` as tool specifications.
+
+    Records with the same tool share one object.
+    """
     return tuple(spec for entry in raw if (spec := _shared(entry, rules)) is not None)
 
 
 def _shared(entry: Mapping[str, JSON], rules: Rules) -> ToolSpec | None:
-    """Return a tool; one of the same content met before is the same object again, and is not made again.
+    """Return a tool; one of the same content met before is the same object again, and is not made
+    again.
 
     Content is compared as MessagePack, which unlike ``==`` tells true from 1 and 1.0.
     """
-    with suppress(ValueError, OverflowError, RecursionError):  # lone surrogates, huge integers, deep nesting
+    with suppress(
+        ValueError, OverflowError, RecursionError
+    ):  # lone surrogates, huge integers, deep nesting
         packed = _pack(entry)
         if len(packed) <= _LARGEST_TOOL:
             return _held(packed, rules)
@@ -212,32 +242,57 @@ class Strictness(NamedTuple):
 MOST_REASONS: Final = 50  # arguments whose faults are listed per sample; the verdict needs one
 
 
-def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness) -> list[Reason]:
+def schema_reasons(
+    signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness
+) -> list[Reason]:
     """Return why arguments do not satisfy a tool's schema; nothing when they do."""
     lost, classes, deeper = [], signature.classes, True in strict
     for name in signature.required:
         if name not in arguments:
             word = signature.words.get(name, "")
-            lost.append(Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word))
+            lost.append(
+                Reason(
+                    code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word
+                )
+            )
     for name, value in arguments.items():
         if name not in classes:
             if strict.unknown_wrong:
-                lost.append(Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value))
+                lost.append(
+                    Reason(
+                        code="unknown_argument",
+                        pointer=pointer_to(name),
+                        subject=tool,
+                        actual=value,
+                    )
+                )
             continue
         accepted = classes[name]
         if accepted is not None and type(value) not in accepted and not fits(accepted, value):
             word, place = signature.words[name], pointer_to(name)
-            lost.append(Reason(code="wrong_type", pointer=place, subject=tool, expected=word, actual=value))
+            lost.append(
+                Reason(code="wrong_type", pointer=place, subject=tool, expected=word, actual=value)
+            )
         elif deeper:
-            inner = _inner_reasons(signature.properties[name], value, (name,), tool, strict, typed=True)
+            inner = _inner_reasons(
+                signature.properties[name], value, (name,), tool, strict, typed=True
+            )
             lost += islice(inner, MOST_REASONS)
     return lost[:MOST_REASONS]
 
 
 def _inner_reasons(
-    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness, *, typed: bool = False
+    schema: Any,
+    value: JSON,
+    path: tuple[str | int, ...],
+    tool: str,
+    strict: Strictness,
+    *,
+    typed: bool = False,
 ) -> Iterator[Reason]:
-    """Yield what enumerations and nested schemas have against a value, whose own type may be known to be right."""
+    """Yield what enumerations and nested schemas have against a value, whose own type may be known
+    to be right.
+    """
     if not isinstance(schema, Mapping):
         return
     here = Reason(code="wrong_type", pointer=pointer_to(*path), subject=tool, actual=value)
@@ -256,14 +311,22 @@ def _inner_reasons(
 
 
 def _nested_reasons(
-    schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+    schema: Mapping[str, Any],
+    value: JSON,
+    path: tuple[str | int, ...],
+    tool: str,
+    strict: Strictness,
 ) -> Iterator[Reason]:
     for word in ("anyOf", "oneOf"):
         branches = schema.get(word)
-        tried = [list(_inner_reasons(each, value, path, tool, strict)) for each in as_list(branches)]
+        tried = [
+            list(_inner_reasons(each, value, path, tool, strict)) for each in as_list(branches)
+        ]
         if tried and all(tried):
             place = pointer_to(*path)
-            yield Reason(code="no_branch_fits", pointer=place, subject=tool, expected=word, actual=value)
+            yield Reason(
+                code="no_branch_fits", pointer=place, subject=tool, expected=word, actual=value
+            )
     items = schema.get("items")
     properties: Any = schema.get("properties")
     if isinstance(value, list) and isinstance(items, Mapping):
@@ -278,7 +341,9 @@ def _nested_reasons(
         if name in properties:
             yield from _inner_reasons(properties[name], item, (*path, name), tool, strict)
         elif strict.unknown_wrong:
-            yield Reason(code="unknown_argument", pointer=pointer_to(*path, name), subject=tool, actual=item)
+            yield Reason(
+                code="unknown_argument", pointer=pointer_to(*path, name), subject=tool, actual=item
+            )
 
 
 def _same(value: JSON, other: JSON) -> bool:
@@ -286,10 +351,11 @@ def _same(value: JSON, other: JSON) -> bool:
 
 
 def values_equal(expected: Mapping[str, JSON], predicted: Mapping[str, JSON]) -> bool:
-    """Return whether two argument objects are equal by value (``upstream``, where there is no schema to check against).
+    """Return whether two argument objects are equal by value (``upstream``, where there is no
+    schema to check against).
 
-    The same keys; text equal without case and surrounding space; numbers (bools among them) within 1e-6; anything else
-    equal as Python compares.
+    The same keys; text equal without case and surrounding space; numbers (bools among them) within
+    1e-6; anything else equal as Python compares.
     """
     if expected.keys() != predicted.keys():
         return False
@@ -304,17 +370,29 @@ def _equal(expected: JSON, predicted: JSON) -> bool:
     return bool(expected == predicted)
 
 
-def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], tool: str) -> Iterator[Reason]:
+def value_reasons(
+    expected: Mapping[str, JSON], predicted: Mapping[str, JSON], tool: str
+) -> Iterator[Reason]:
     """Yield where two argument objects differ by value, as values do that cannot be compared."""
     for name, value in expected.items():
         found, equal = predicted.get(name, ABSENT), False
         if found is ABSENT:
-            yield Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=value)
+            yield Reason(
+                code="missing_argument", pointer=pointer_to(name), subject=tool, expected=value
+            )
             continue
         with suppress(OverflowError, RecursionError):
             equal = _equal(value, found)
         if not equal:
-            yield Reason(code="different_value", pointer=pointer_to(name), subject=tool, expected=value, actual=found)
+            yield Reason(
+                code="different_value",
+                pointer=pointer_to(name),
+                subject=tool,
+                expected=value,
+                actual=found,
+            )
     for name, value in predicted.items():
         if name not in expected:
-            yield Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value)
+            yield Reason(
+                code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value
+            )

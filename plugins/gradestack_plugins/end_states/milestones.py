@@ -32,10 +32,12 @@ def table_similarity(rows: Rows, target: Rows, columns: Mapping[str, Any]) -> fl
 
         exp(-mean over pairs of rows of the mean over columns of -log similarity)
 
-    by the best assignment of rows to rows. 0 where their numbers differ, a column is missing, or no assignment has only
-    similar rows.
+    by the best assignment of rows to rows. 0 where their numbers differ, a column is missing, or no
+    assignment has only similar rows.
     """
-    if len(rows) != len(target) or {key for row in target for key in row} - {key for row in rows for key in row}:
+    if len(rows) != len(target) or {key for row in target for key in row} - {
+        key for row in rows for key in row
+    }:
         return 0.0
     if len(rows) > _MOST_ROWS:
         raise Unusable(f"{len(rows)} rows; at most {_MOST_ROWS} are assigned")
@@ -47,28 +49,51 @@ def table_similarity(rows: Rows, target: Rows, columns: Mapping[str, Any]) -> fl
 
 
 def _cost(row: Row, wanted: Row, columns: Mapping[str, Any]) -> float:
-    found = [_similarity(row.get(name), value, columns.get(name, "exact")) for name, value in wanted.items()]
-    return _FAR if 0.0 in found else sum(-math.log(each) for each in found) / len(found) if found else 0.0
+    found = [
+        _similarity(row.get(name), value, columns.get(name, "exact"))
+        for name, value in wanted.items()
+    ]
+    return (
+        _FAR
+        if 0.0 in found
+        else sum(-math.log(each) for each in found) / len(found)
+        if found
+        else 0.0
+    )
 
 
 def _similarity(value: Any, wanted: Any, measure: Any) -> float:
-    name, option = next(iter(measure.items())) if isinstance(measure, Mapping) and measure else (measure, None)
+    name, option = (
+        next(iter(measure.items())) if isinstance(measure, Mapping) and measure else (measure, None)
+    )
     if name == "exact":
         return float(value == wanted and isinstance(value, bool) is isinstance(wanted, bool))
     if name == "python":
         return float(value == wanted)
     if name == "close":
         left, right = as_number(value), as_number(wanted)
-        return float(left is not None and right is not None and abs(left - right) <= (as_number(option) or 0.0))
+        return float(
+            left is not None
+            and right is not None
+            and abs(left - right) <= (as_number(option) or 0.0)
+        )
     if name == "contains":
         return float(isinstance(value, str) and isinstance(wanted, str) and wanted in value)
     if name == "words":
         return _words(value, wanted) if isinstance(value, str) and isinstance(wanted, str) else 0.0
     if name == "tool_trace":
-        return float(any(_traced(each, gold, as_map(option)) for gold in _traces(wanted) for each in _traces(value)))
+        return float(
+            any(
+                _traced(each, gold, as_map(option))
+                for gold in _traces(wanted)
+                for each in _traces(value)
+            )
+        )
     if name == "one":
         return 1.0
-    raise Unusable(f"columns: unknown measure {compact(measure)[:60]}; there are {', '.join(_MEASURES)}")
+    raise Unusable(
+        f"columns: unknown measure {compact(measure)[:60]}; there are {', '.join(_MEASURES)}"
+    )
 
 
 def _words(value: str, wanted: str) -> float:
@@ -78,7 +103,10 @@ def _words(value: str, wanted: str) -> float:
     for word in left:
         before = 0
         for at, other in enumerate(right, 1):
-            held[at], before = before + 1 if word == other else max(held[at], held[at - 1]), held[at]
+            held[at], before = (
+                before + 1 if word == other else max(held[at], held[at - 1]),
+                held[at],
+            )
     common = held[-1]
     return 2 * common / (len(left) + len(right)) if common else 0.0
 
@@ -105,8 +133,13 @@ def _traced(made: Any, gold: Any, tolerances: Mapping[str, Any]) -> bool:
     return True
 
 
-def addition_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[str, Any]) -> float:
-    """Return how similar what was added is to what should be; 0 where something of before is not there any more."""
+def addition_similarity(
+    rows: Rows, before: Rows, target: Rows, columns: Mapping[str, Any]
+) -> float:
+    """Return how similar what was added is to what should be.
+
+    0 where something of before is not there any more.
+    """
     old, new = Counter(map(dumps, before)), Counter(map(dumps, rows))
     if sum(new[mark] * number for mark, number in old.items()) != len(before):
         return 0.0
@@ -114,7 +147,10 @@ def addition_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping
 
 
 def update_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[str, Any]) -> float:
-    """Return how similar the rows that differ from before are to what they should be; 0 for another number of rows."""
+    """Return how similar the rows that differ from before are to what they should be.
+
+    0 for another number of rows.
+    """
     if len(rows) != len(before):
         return 0.0
     old = set(map(dumps, before))
@@ -122,7 +158,9 @@ def update_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[s
 
 
 def assignment(costs: Sequence[Sequence[float]]) -> list[int]:
-    """Return for each row of a square matrix the column it is assigned, at the least sum (the Hungarian method)."""
+    """Return for each row of a square matrix the column it is assigned, at the least sum (the
+    Hungarian method).
+    """
     size = len(costs)
     above, left = [0.0] * (size + 1), [0.0] * (size + 1)
     owner, way = [0] * (size + 1), [0] * (size + 1)  # column -> row, both from 1
@@ -165,7 +203,9 @@ Snapshots = Sequence[Mapping[str, Rows]]
 
 @attrs.frozen(kw_only=True)
 class Constraint:
-    """What a table should be like in a snapshot, by itself or beside the snapshot of another milestone."""
+    """What a table should be like in a snapshot, by itself or beside the snapshot of another
+    milestone.
+    """
 
     database: str
     kind: str
@@ -200,8 +240,13 @@ def snapshots_of(state: Any) -> Snapshots:
 
 
 def graph_of(milestones: Any, edges: Any, databases: Sequence[str]) -> Matcher:
-    """Return the matcher of milestones and their order, each after the one before it where no edges are given."""
-    nodes = [[_constraint(each) for each in as_list(as_map(node).get("constraints"))] for node in as_list(milestones)]
+    """Return the matcher of milestones and their order, each after the one before it where no edges
+    are given.
+    """
+    nodes = [
+        [_constraint(each) for each in as_list(as_map(node).get("constraints"))]
+        for node in as_list(milestones)
+    ]
     if len(nodes) > _MOST_MILESTONES:
         raise Unusable(f"{len(nodes)} milestones; at most {_MOST_MILESTONES} are matched")
     chain = [[number, number + 1] for number in range(len(nodes) - 1)]
@@ -209,7 +254,9 @@ def graph_of(milestones: Any, edges: Any, databases: Sequence[str]) -> Matcher:
     for edge in chain if edges is None else as_list(edges):
         ends = as_list(edge)
         if len(ends) != 2 or not all(type(end) is int and 0 <= end < len(nodes) for end in ends):
-            raise Unusable(f"edges: expected pairs of milestones' numbers, found {compact(edge)[:60]}")
+            raise Unusable(
+                f"edges: expected pairs of milestones' numbers, found {compact(edge)[:60]}"
+            )
         before[ends[1]].add(ends[0])
     guarded = [
         (*own, *_guardrails(number, nodes, before[number], as_map(milestones[number]), databases))
@@ -226,16 +273,24 @@ def _constraint(given: Any) -> Constraint:
     kind = kind.removesuffix("_similarity") if isinstance(kind, str) else kind
     database, reference = about.get("database"), about.get("reference")
     if kind not in _KINDS or not isinstance(database, str):
-        raise Unusable(f"expected a constraint's database and kind ({', '.join(_KINDS)}), found {compact(given)[:80]}")
+        raise Unusable(
+            f"expected a constraint's database and kind ({', '.join(_KINDS)}), found "
+            f"{compact(given)[:80]}"
+        )
     if reference is None and kind != "snapshot":
         reference = INITIAL
     if reference is not None and type(reference) is not int:
-        raise Unusable(f"reference: expected a milestone's number, or {INITIAL}, found {compact(reference)[:60]}")
+        raise Unusable(
+            f"reference: expected a milestone's number, or {INITIAL}, found "
+            f"{compact(reference)[:60]}"
+        )
     target = as_list(about.get("target"))
     if not all(isinstance(each, Mapping) for each in target):
         raise Unusable(f"target: expected rows, found {compact(about.get('target'))[:60]}")
     columns = as_map(about.get("columns"))
-    return Constraint(database=database, kind=kind, reference=reference, target=tuple(target), columns=columns)
+    return Constraint(
+        database=database, kind=kind, reference=reference, target=tuple(target), columns=columns
+    )
 
 
 def _guardrails(
@@ -245,13 +300,18 @@ def _guardrails(
     about: Mapping[str, Any],
     databases: Sequence[str],
 ) -> list[Constraint]:
-    """Return the guardrails of a milestone: tables nothing is said of stay as they were at those it comes after."""
+    """Return the guardrails of a milestone.
+
+    Tables nothing is said of stay as they were at those it comes after.
+    """
     references = {each.reference for each in nodes[number] if each.reference is not None}
     named = about.get("guardrails")
     guarded = dict.fromkeys(databases if named is None else map(str, as_list(named)))
     free = {_SANDBOX, *map(str, as_list(about.get("unguarded")))}
     for other in (number, *references, *before):
-        if -1 <= other < len(nodes):  # the reference -1 looks at the last milestone here, as in the original
+        if (
+            -1 <= other < len(nodes)
+        ):  # the reference -1 looks at the last milestone here, as in the original
             free |= {each.database for each in nodes[other] if each.kind != "guardrail"}
     return [
         Constraint(database=database, kind="guardrail", reference=other)
@@ -273,16 +333,27 @@ class Matcher:
         earlier: list[set[int]] = [set() for _ in self.milestones]
         try:
             for node in TopologicalSorter(dict(enumerate(self.before))).static_order():
-                earlier[node] = set().union(*(earlier[other] | {other} for other in self.before[node]))
+                earlier[node] = set().union(
+                    *(earlier[other] | {other} for other in self.before[node])
+                )
         except CycleError:
             raise Unusable("edges: the milestones go round in a circle") from None
         for number, constraints in enumerate(self.milestones):
             for each in constraints:
-                if each.reference is not None and each.reference != INITIAL and each.reference not in earlier[number]:
-                    raise Unusable(f"milestone {number} refers to {each.reference}, which need not come before it")
+                if (
+                    each.reference is not None
+                    and each.reference != INITIAL
+                    and each.reference not in earlier[number]
+                ):
+                    raise Unusable(
+                        f"milestone {number} refers to {each.reference}, which need not come "
+                        "before it"
+                    )
 
     def best(self, snapshots: Snapshots) -> dict[int, tuple[int, float]]:
-        """Return of each milestone its snapshot and similarity, in the mapping of the greatest sum."""
+        """Return of each milestone its snapshot and similarity, in the mapping of the
+        greatest sum.
+        """
         return dict(_Search(self, snapshots).best(frozenset(range(len(self.milestones))), 0, ())[1])
 
 
@@ -291,16 +362,25 @@ Mapped = tuple[tuple[int, tuple[int, float]], ...]
 
 
 class _Search:
-    """The best mapping, by what is left to map, the last snapshot, and the snapshots that are referred to."""
+    """The best mapping, by what is left to map, the last snapshot, and the snapshots that are
+    referred to.
+    """
 
     def __init__(self, matcher: Matcher, snapshots: Snapshots) -> None:
         self._matcher, self._snapshots = matcher, snapshots
-        self._known: dict[tuple[frozenset[int], int, tuple[tuple[int, int], ...]], tuple[float, Mapped]] = {}
+        self._known: dict[
+            tuple[frozenset[int], int, tuple[tuple[int, int], ...]], tuple[float, Mapped]
+        ] = {}
         self._similarities: dict[tuple[int, int, int, int | None], float] = {}
         self._left = _BUDGET
 
-    def best(self, remaining: frozenset[int], last: int, referred: tuple[tuple[int, int], ...]) -> tuple[float, Mapped]:
-        """Return the greatest sum over what remains, and its mapping; among equals the one met first."""
+    def best(
+        self, remaining: frozenset[int], last: int, referred: tuple[tuple[int, int], ...]
+    ) -> tuple[float, Mapped]:
+        """Return the greatest sum over what remains, and its mapping.
+
+        Among equals the one met first.
+        """
         if not remaining:
             return 0.0, ()
         key = remaining, last, referred
@@ -318,7 +398,11 @@ class _Search:
             if len(rest) - negative <= found[0]:
                 continue
             needed = {each.reference for other in rest for each in self._matcher.milestones[other]}
-            kept = tuple(sorted((each, to) for each, to in {**at, number: snapshot}.items() if each in needed))
+            kept = tuple(
+                sorted(
+                    (each, to) for each, to in {**at, number: snapshot}.items() if each in needed
+                )
+            )
             total, mapped = self.best(rest, snapshot, kept)
             if total - negative > found[0]:
                 found = (total - negative, ((number, (snapshot, -negative)), *mapped))  # type: ignore[assignment]
@@ -326,13 +410,24 @@ class _Search:
         return found
 
     def _similarity(self, number: int, snapshot: int, at: Mapping[int, int]) -> float:
-        """Return the geometric mean of a milestone's constraints; guardrails count as factors, not in the root."""
+        """Return the geometric mean of a milestone's constraints.
+
+        Guardrails count as factors, not in the root.
+        """
         self._left -= 1
         if self._left < 0:
-            raise Unusable(f"more than {_BUDGET:,} mappings of milestones to snapshots; give fewer of either")
+            raise Unusable(
+                f"more than {_BUDGET:,} mappings of milestones to snapshots; give fewer of either"
+            )
         product, count = 1.0, 0
         for place, each in enumerate(self._matcher.milestones[number]):
-            to = None if each.reference is None else 0 if each.reference == INITIAL else at[each.reference]
+            to = (
+                None
+                if each.reference is None
+                else 0
+                if each.reference == INITIAL
+                else at[each.reference]
+            )
             key = number, place, snapshot, to
             if key not in self._similarities:
                 before = None if to is None else self._snapshots[to]
@@ -351,17 +446,19 @@ class Milestones(Grader):
 
         score = (mean similarity of the milestones) * [mean similarity of the minefields = 0]
 
-    The recorded state is a list of snapshots of tables, the first of them the initial state. The reference
-    (``expected.state``) has ``milestones``, each with ``constraints`` on tables, ``edges`` (pairs of numbers; each
-    after the one before it where there are none), ``minefields`` and ``minefield_edges``. Milestones are laid over
-    snapshots so that the sum of similarities is greatest, in any order the edges allow, never going back. A milestone's
-    similarity is the geometric mean of its constraints'; tables it says nothing of must be as they were at the
-    milestones it comes after (guardrails, which are 1 or 0 and outside the root). Without milestones their mean is 1,
-    without minefields 0.
+    The recorded state is a list of snapshots of tables, the first of them the initial state. The
+    reference (``expected.state``) has ``milestones``, each with ``constraints`` on tables,
+    ``edges`` (pairs of numbers; each after the one before it where there are none), ``minefields``
+    and ``minefield_edges``. Milestones are laid over snapshots so that the sum of similarities is
+    greatest, in any order the edges allow, never going back. A milestone's similarity is the
+    geometric mean of its constraints'; tables it says nothing of must be as they were at the
+    milestones it comes after (guardrails, which are 1 or 0 and outside the root). Without
+    milestones their mean is 1, without minefields 0.
 
-    This is ToolSandbox's rule; columns are compared exactly where nothing else is said. ``items`` are the milestones
-    and minefields with the snapshot each was laid over. What is not of this form, or has more mappings than are looked
-    at, fails the grade. Skipped without a recorded state, and without a reference. Both profiles are the same.
+    This is ToolSandbox's rule; columns are compared exactly where nothing else is said. ``items``
+    are the milestones and minefields with the snapshot each was laid over. What is not of this
+    form, or has more mappings than are looked at, fails the grade. Skipped without a recorded
+    state, and without a reference. Both profiles are the same.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
@@ -382,7 +479,9 @@ class Milestones(Grader):
         except Unusable as problem:
             return failed(Fault(category="data", code="unusable_state", message=str(problem)))
         except RecursionError:
-            return failed(Fault(category="data", code="unusable_state", message="nested too deeply"))
+            return failed(
+                Fault(category="data", code="unusable_state", message="nested too deeply")
+            )
         return _milestone_grade(reached, stepped)
 
 
@@ -406,10 +505,16 @@ def _milestone_grade(reached: list[tuple[int, float]], stepped: list[tuple[int, 
             if name == "minefield":
                 code, said = "minefield", f"at snapshot {snapshot}"
             if each if name == "minefield" else each < 1.0:
-                reasons.append(Reason(code=code, pointer=f"/{name}s/{number}", actual=each, message=said))
+                reasons.append(
+                    Reason(code=code, pointer=f"/{name}s/{number}", actual=each, message=said)
+                )
     return Grade(
         score=similarity if danger == 0.0 else 0.0,
-        counts={"milestones": len(reached), "minefields": len(stepped), "reached": sum(x == 1.0 for _, x in reached)},
+        counts={
+            "milestones": len(reached),
+            "minefields": len(stepped),
+            "reached": sum(x == 1.0 for _, x in reached),
+        },
         parts={"milestones": similarity, "minefields": danger},
         items=tuple(items),
         reasons=tuple(reasons),

@@ -32,7 +32,9 @@ def _text(value: Any) -> Any:
         return None
 
 
-def _of_texts(test: Callable[[str, str], bool], *, folded: bool = False, inside: bool = False) -> Test:
+def _of_texts(
+    test: Callable[[str, str], bool], *, folded: bool = False, inside: bool = False
+) -> Test:
     def tested(value: Any, wanted: Any) -> bool:
         value = _text(value) if inside else value
         if not isinstance(value, str) or not isinstance(wanted, str):
@@ -78,8 +80,12 @@ _TESTS: Final[Mapping[str, Test]] = {
     "i_starts_with": _of_texts(str.startswith, folded=True),
     "i_ends_with": _of_texts(str.endswith, folded=True),
     "regex": _of_texts(_regex),
-    "has_any": lambda value, wanted: isinstance(value, list | tuple | str) and any(_held(value, wanted)),
-    "has_all": lambda value, wanted: isinstance(value, list | tuple | str) and all(_held(value, wanted)),
+    "has_any": lambda value, wanted: (
+        isinstance(value, list | tuple | str) and any(_held(value, wanted))
+    ),
+    "has_all": lambda value, wanted: (
+        isinstance(value, list | tuple | str) and all(_held(value, wanted))
+    ),
     "exists": lambda value, wanted: bool(wanted) is (value is not None),
     "is_null": lambda value, wanted: bool(wanted) is (value is None),
     "not_null": lambda value, wanted: bool(wanted) is (value is not None),
@@ -88,7 +94,10 @@ _JOINED: Final = {"and": all, "or": any}
 
 
 def matches(value: Any, predicate: Any) -> bool:
-    """Return whether a value keeps a predicate: ``{operator: operand}``, all of several, or a value to equal."""
+    """Return whether a value keeps a predicate.
+
+    ``{operator: operand}``, all of several, or a value to equal.
+    """
     if not isinstance(predicate, Mapping):
         return bool(value == predicate)
     return all(_applies(value, name, operand) for name, operand in predicate.items())
@@ -115,7 +124,10 @@ def at(row: Row, path: str) -> Any:
 
 
 def fits(row: Row, where: Any) -> bool:
-    """Return whether a row keeps all predicates of a ``where``; ``and`` and ``or`` take lists of such."""
+    """Return whether a row keeps all predicates of a ``where``.
+
+    ``and`` and ``or`` take lists of such.
+    """
     if where is None:
         return True
     if not isinstance(where, Mapping):
@@ -153,13 +165,21 @@ def difference_of(state: Any, key: str) -> Difference:
         recorded = {"inserts", "updates", "deletes"} & state.keys()
         if recorded:
             changed = {
-                name: [Change(as_map(each.get("before")), as_map(each.get("after"))) for each in rows]
+                name: [
+                    Change(as_map(each.get("before")), as_map(each.get("after"))) for each in rows
+                ]
                 for name, rows in _by_table(state.get("updates")).items()
             }
-            return Difference(_by_table(state.get("inserts")), _by_table(state.get("deletes")), changed)
+            return Difference(
+                _by_table(state.get("inserts")), _by_table(state.get("deletes")), changed
+            )
         if "before" in state and "after" in state:
-            return _rows_compared(tables_of(state["before"], "before"), tables_of(state["after"], "after"), key)
-    raise Unusable("the state is neither recorded as inserts, updates and deletes nor as before and after")
+            return _rows_compared(
+                tables_of(state["before"], "before"), tables_of(state["after"], "after"), key
+            )
+    raise Unusable(
+        "the state is neither recorded as inserts, updates and deletes nor as before and after"
+    )
 
 
 def tables_of(value: Any, where: str) -> dict[str, list[Row]]:
@@ -184,13 +204,17 @@ def _by_table(rows: Any) -> dict[str, list[Row]]:
     return found
 
 
-def _rows_compared(before: Mapping[str, list[Row]], after: Mapping[str, list[Row]], key: str) -> Difference:
+def _rows_compared(
+    before: Mapping[str, list[Row]], after: Mapping[str, list[Row]], key: str
+) -> Difference:
     found = Difference({}, {}, {})
     for name in dict.fromkeys((*before, *after)):
         old, new = dict(_keyed(before.get(name, []), key)), dict(_keyed(after.get(name, []), key))
         added = [row for mark, row in new.items() if mark not in old]
         removed = [row for mark, row in old.items() if mark not in new]
-        changed = [Change(row, new[mark]) for mark, row in old.items() if mark in new and row != new[mark]]
+        changed = [
+            Change(row, new[mark]) for mark, row in old.items() if mark in new and row != new[mark]
+        ]
         found.added.update({name: added} if added else {})
         found.removed.update({name: removed} if removed else {})
         found.changed.update({name: changed} if changed else {})
@@ -226,13 +250,17 @@ def broken(assertion: Any, difference: Difference, policy: Policy) -> list[str]:
     """Return why an assertion is not kept; nothing where it is."""
     kind, table = as_map(assertion).get("diff_type"), as_map(assertion).get("entity")
     if kind not in _KINDS or not isinstance(table, str):
-        raise Unusable(f"expected diff_type ({', '.join(_KINDS)}) and entity, found {compact(assertion)[:80]}")
+        raise Unusable(
+            f"expected diff_type ({', '.join(_KINDS)}) and entity, found {compact(assertion)[:80]}"
+        )
     where, count = assertion.get("where"), assertion.get("expected_count")
     rows = difference.added.get(table, []) if kind == "added" else difference.removed.get(table, [])
     if kind in {"added", "removed"}:
         return _miscounted(count, sum(fits(row, where) for row in rows))
     changes = [
-        each for each in difference.changed.get(table, []) if fits(each.after, where) or fits(each.before, where)
+        each
+        for each in difference.changed.get(table, [])
+        if fits(each.after, where) or fits(each.before, where)
     ]
     if kind == "unchanged":
         moved = [*difference.added.get(table, []), *difference.removed.get(table, [])]
@@ -249,17 +277,29 @@ def _changed(assertion: Mapping[str, Any], changes: Sequence[Change], policy: Po
     ignored = {each for listed in names for each in as_list(listed)}
     said, number = [], 0
     for before, after in changes:
-        fields = {each for each in {*before, *after} if each not in ignored and before.get(each) != after.get(each)}
+        fields = {
+            each
+            for each in {*before, *after}
+            if each not in ignored and before.get(each) != after.get(each)
+        }
         if strict and (others := sorted(map(str, fields - expected.keys()))):
             said.append(f"other fields changed: {', '.join(others)}")
             continue
-        number += all(field in fields and _as_expected(field, each, before, after) for field, each in expected.items())
+        number += all(
+            field in fields and _as_expected(field, each, before, after)
+            for field, each in expected.items()
+        )
     return [*said, *_miscounted(assertion.get("expected_count"), number)]
 
 
-def _as_expected(field: str, expected: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _as_expected(
+    field: str, expected: Any, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> bool:
     ends = expected if isinstance(expected, Mapping) else {"to": expected}
-    return all(end not in ends or matches(row.get(field), ends[end]) for end, row in (("from", before), ("to", after)))
+    return all(
+        end not in ends or matches(row.get(field), ends[end])
+        for end, row in (("from", before), ("to", after))
+    )
 
 
 def _miscounted(expected: Any, number: int) -> list[str]:
@@ -268,34 +308,46 @@ def _miscounted(expected: Any, number: int) -> list[str]:
     if isinstance(expected, int):
         return [] if number == expected else [f"expected {expected} row(s), found {number}"]
     if not isinstance(expected, Mapping):
-        raise Unusable(f"expected_count: expected a number, or min and max, found {compact(expected)[:60]}")
+        raise Unusable(
+            f"expected_count: expected a number, or min and max, found {compact(expected)[:60]}"
+        )
     low, high = expected.get("min"), expected.get("max")
     if (low is None or number >= low) and (high is None or number <= high):
         return []
-    return [f"expected {'' if low is None else low} to {'' if high is None else high} row(s), found {number}"]
+    return [
+        (
+            f"expected {'' if low is None else low} to {'' if high is None else high} row(s), found "
+            f"{number}"
+        )
+    ]
 
 
 @attrs.frozen(kw_only=True)
 class StateDiff(Grader):
-    """Share of the assertions that a run's end state keeps, in [0, 1]; ``passed`` when it keeps all.
+    """Share of the assertions that a run's end state keeps, in [0, 1].
+
+    ``passed`` when it keeps all.
 
         score = kept / assertions
 
-    The assertions are those of agent-diff, in the reference (``expected.state``: ``assertions``, ``strict``,
-    ``ignore_fields``) or in the options: ``diff_type`` ``added``, ``removed``, ``changed`` or ``unchanged`` rows of a
-    table (``entity``) that keep ``where``, as many as ``expected_count`` says (at least one; of ``unchanged`` none). A
-    changed row's ``expected_changes`` say from what to what; with ``strict`` nothing else of it may have changed, but
-    for ignored fields.
+    The assertions are those of agent-diff, in the reference (``expected.state``: ``assertions``,
+    ``strict``, ``ignore_fields``) or in the options: ``diff_type`` ``added``, ``removed``,
+    ``changed`` or ``unchanged`` rows of a table (``entity``) that keep ``where``, as many as
+    ``expected_count`` says (at least one; of ``unchanged`` none). A changed row's
+    ``expected_changes`` say from what to what; with ``strict`` nothing else of it may have changed,
+    but for ignored fields.
 
-    The recorded state is what changed (``inserts``, ``updates`` with ``before`` and ``after``, ``deletes``, each with
-    its ``__table__``), or tables ``before`` and ``after``, whose rows are told by ``key``. A state or an assertion that
-    is of neither form fails the grade. Skipped without a recorded state, and without assertions. Both profiles are the
-    same.
+    The recorded state is what changed (``inserts``, ``updates`` with ``before`` and ``after``,
+    ``deletes``, each with its ``__table__``), or tables ``before`` and ``after``, whose rows are
+    told by ``key``. A state or an assertion that is of neither form fails the grade. Skipped
+    without a recorded state, and without assertions. Both profiles are the same.
 
     Attributes:
         assertions: For samples whose reference has none.
-        strict: Whether other fields of a changed row may not change, where the reference does not say.
-        ignore_fields: ``global`` and tables -> fields whose change does not count, where the reference does not say.
+        strict: Whether other fields of a changed row may not change, where the reference does not
+            say.
+        ignore_fields: ``global`` and tables -> fields whose change does not count, where the
+            reference does not say.
         key: The field that rows are told by.
     """
 
@@ -315,16 +367,22 @@ class StateDiff(Grader):
         if sample.state is None:
             return skipped("state_not_recorded", "the end state is not recorded")
         if assertions is None:
-            return skipped("no_assertions", "neither the reference nor the options assert anything of the state")
+            return skipped(
+                "no_assertions",
+                "neither the reference nor the options assert anything of the state",
+            )
         policy = Policy(
-            reference.get("strict", self.strict), as_map(reference.get("ignore_fields", self.ignore_fields))
+            reference.get("strict", self.strict),
+            as_map(reference.get("ignore_fields", self.ignore_fields)),
         )
         try:
             return self._graded(sample, assertions, policy)
         except Unusable as problem:
             return failed(Fault(category="data", code="unusable_state", message=str(problem)))
         except RecursionError:
-            return failed(Fault(category="data", code="unusable_state", message="nested too deeply"))
+            return failed(
+                Fault(category="data", code="unusable_state", message="nested too deeply")
+            )
 
     def _graded(self, sample: Sample, assertions: Any, policy: Policy) -> Grade:
         if not isinstance(assertions, list):
@@ -336,8 +394,17 @@ class StateDiff(Grader):
             items.append(Item(id=name_of(number, assertion), score=float(not said)))
             subject = str(as_map(assertion).get("entity"))
             pointer = f"/assertions/{number}"
-            reasons += [Reason(code="assertion", pointer=pointer, subject=subject, message=each) for each in said]
+            reasons += [
+                Reason(code="assertion", pointer=pointer, subject=subject, message=each)
+                for each in said
+            ]
         kept = sum(item.score == 1.0 for item in items)
         score = kept / len(items) if items else 1.0
         counts = {"assertions": len(items), "kept": kept}
-        return Grade(score=score, passed=kept == len(items), counts=counts, items=tuple(items), reasons=tuple(reasons))
+        return Grade(
+            score=score,
+            passed=kept == len(items),
+            counts=counts,
+            items=tuple(items),
+            reasons=tuple(reasons),
+        )

@@ -1,4 +1,7 @@
-"""Shards on the workers of a dask cluster: one that exists, on any number of machines, or one on this machine."""
+"""Shards on the workers of a dask cluster.
+
+One that exists, on any number of machines, or one on this machine.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,21 @@ from gradestack_plugins.engines.processes import InOrder, uninterrupted
 class Dask(Engine):
     """Runs shards on the workers of a dask cluster and yields their results in shard order.
 
-    The data and the run directory are on a path that all machines see under the same name: only the shards' places
-    and finished results cross the network. A worker that is lost costs the shards it was at, which the scheduler gives
-    to others; a record that ends its workers is found and reported as a failed sample. Results are the same as with any
-    other engine. Needs the extra ``dask``.
+    The data and the run directory are on a path that all machines see under the same name: only the
+    shards' places and finished results cross the network. A worker that is lost costs the shards it
+    was at, which the scheduler gives to others; a record that ends its workers is found and
+    reported as a failed sample. Results are the same as with any other engine. Needs the extra
+    ``dask``.
 
     Attributes:
-        address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is started on this
-            machine, and ended with the run. Whoever answers there can run code here, so it is taken from the command
-            line, or from a suite with ``--allow-code``.
-        workers: Number of workers of the cluster on this machine; default: the cores this process may use.
+        address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is
+            started on this machine, and ended with the run. Whoever answers there can run code
+            here, so it is taken from the command line, or from a suite with ``--allow-code``.
+        workers: Number of workers of the cluster on this machine; default: the cores this process
+            may use.
         memory: What each worker on this machine may allocate, as for ``processes``.
-        patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
+        patience: Seconds to wait for workers to join the scheduler, at the start and when all are
+            gone.
     """
 
     trusted_options: ClassVar[frozenset[str]] = frozenset({"address"})
@@ -44,7 +50,8 @@ class Dask(Engine):
             raise ValueError(f"patience must be positive, got {self.patience}")
         if self.address is not None and (self.workers is not None or self.memory is not None):
             raise ValueError(
-                "workers and memory are those of a cluster on this machine; the one at an address has its own"
+                "workers and memory are those of a cluster on this machine; the one at an address "
+                "has its own"
             )
 
     @override
@@ -71,7 +78,9 @@ class Dask(Engine):
 
 class _Run(InOrder):
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
-        inputs = {shard.input: replace(shard.input, path=shard.input.path.absolute()) for shard in shards}
+        inputs = {
+            shard.input: replace(shard.input, path=shard.input.path.absolute()) for shard in shards
+        }
         super().__init__(work, [replace(shard, input=inputs[shard.input]) for shard in shards])
         self.cluster, self.order = cluster, cluster.order(work)
         self.futures: dict[Any, int] = {}

@@ -1,4 +1,7 @@
-"""The line to a dask cluster: quiet, its own errors turned into ours, the workers of this machine looked after."""
+"""The line to a dask cluster.
+
+Quiet, its own errors turned into ours, the workers of this machine looked after.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,29 @@ from distributed import Client, Future, KilledWorker, Scheduler, Security, SpecC
 from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 
-from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, Shard, __version__, error_text
+from gradestack import (
+    ConfigError,
+    GradestackError,
+    LostEngineError,
+    PluginError,
+    Shard,
+    __version__,
+    error_text,
+)
 from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import VERSIONS, work_on, written
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.processes import TRIES, Raised
 from gradestack_plugins.engines.time_limit import folder_of, limits_of
 
-_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
+_LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.gc",
+    "tornado",
+    "tornado.application",
+    "asyncio",
+)
 _SECONDS_TO_CLOSE = 10.0
 _LOOK = 1.0
 _SOCKETS = ("tcp", "tls")
@@ -40,7 +58,8 @@ _SETTINGS: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.worker-ttl": None,  # a long step outside Python is no death
     "distributed.admin.tick.limit": "1h",
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # work may hold expectations of any number
+    # work may hold expectations of any number
+    "distributed.admin.large-graph-warning-threshold": "1TB",
 }
 
 
@@ -48,7 +67,12 @@ class Cluster:
     """A connected cluster."""
 
     def __init__(
-        self, client: Client, local: LocalWorkers | None, patience: float, silence: float | None, name: str
+        self,
+        client: Client,
+        local: LocalWorkers | None,
+        patience: float,
+        silence: float | None,
+        name: str,
     ) -> None:
         self._client, self._local, self._patience, self._name = client, local, patience, name
         self._silence = silence
@@ -69,7 +93,9 @@ class Cluster:
     def submit(self, shard: Shard, order: Future) -> Future:
         """Have a shard worked on."""
         path = shard.input.path
-        future = self._submit(work_on, order, shard, path.stat().st_size if path.is_file() else 0, __version__)
+        future = self._submit(
+            work_on, order, shard, path.stat().st_size if path.is_file() else 0, __version__
+        )
         future.add_done_callback(lambda _: self._wake.set())
         return future
 
@@ -91,7 +117,8 @@ class Cluster:
         return found
 
     def answer(self, future: Future) -> tuple[bool, Any] | None:
-        """Return (True, result or error) of a task that is done, (False, None) of one that ends every worker.
+        """Return (True, result or error) of a task that is done, (False, None) of one that ends
+        every worker.
 
         None when what became of it is lost, so that it must be done again.
         """
@@ -102,7 +129,8 @@ class Cluster:
         except (GradestackError, MemoryError) as error:
             return True, Raised(error)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
-            # An OSError, too: those of the file system come back as values, so it is one of dask's own.
+            # An OSError, too: those of the file system come back as values, so it is one of dask's
+            # own.
             if future.status in _LOST:
                 return None
             return True, Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS))
@@ -124,7 +152,9 @@ class Cluster:
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
         try:
-            found = self._client.sync(self._client.scheduler.ncores, workers=None, callback_timeout=self._silence)
+            found = self._client.sync(
+                self._client.scheduler.ncores, workers=None, callback_timeout=self._silence
+            )
             self._threads = sum(found.values())
         except TimeoutError as error:
             what = f"has not answered for {self._silence:g} s (limits.scheduler_seconds)"
@@ -147,7 +177,8 @@ class Cluster:
 def _quiet() -> Iterator[None]:
     """Keep what dask logs to itself: what matters of it is told as our own error.
 
-    After Ctrl-C on the way there or back, for good: what dask was at is given up, and complains when it is thrown away.
+    After Ctrl-C on the way there or back, for good: what dask was at is given up, and complains
+    when it is thrown away.
     """
     handler = logging.NullHandler()
     before = {}
@@ -168,29 +199,39 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
-    """Connect to the scheduler at an engine's address, or start a cluster on this machine and end it afterwards.
+    """Connect to the scheduler at an engine's address, or start a cluster on this machine and end
+    it afterwards.
 
-    What its workers put away is in a folder of the run's directory, and goes with that, should the run be killed.
+    What its workers put away is in a folder of the run's directory, and goes with that, should the
+    run be killed.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        held = tempfile.TemporaryDirectory(prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True)
+        held = tempfile.TemporaryDirectory(
+            prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True
+        )
         place = Path(stack.enter_context(held)).absolute()
         stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(place)}))
         address, local, silence = engine.address, None, limits_of(work).scheduler_seconds
         if address is None:
-            address, silence = stack.enter_context(_scheduler()), None  # of this process: it stands still with it
+            address, silence = (
+                stack.enter_context(_scheduler()),
+                None,
+            )  # of this process: it stands still with it
             local = LocalWorkers(address, workers, memory_share(engine.memory, workers), place)
             stack.callback(local.close)
             local.tend()
         client = _client(address, engine.patience, silence)
         stack.callback(client.close, _SECONDS_TO_CLOSE)
-        yield Cluster(client, local, engine.patience, silence, "of this run" if local else f"at {address}")
+        yield Cluster(
+            client, local, engine.patience, silence, "of this run" if local else f"at {address}"
+        )
 
 
 def _client(address: str, patience: float, silence: float | None) -> Client:
     try:
-        # Before a client is made: one that is not finished waits and complains when it is thrown away.
+        # Before a client is made: one that is not finished waits and complains when it is thrown
+        # away.
         scheme, location = parse_address(address)
         get_backend(scheme).get_address_host(location)
         if scheme in _SOCKETS:
@@ -198,7 +239,9 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
             if silence is not None:
                 _check_alive(scheme, parse_host_port(location), silence)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
+            warnings.simplefilter(
+                "ignore"
+            )  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         raise ConfigError(f"engine: no dask scheduler answers at {address}", str(error)) from error
@@ -223,7 +266,9 @@ def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
 
 
 def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
-    """Refuse a scheduler that accepts connections and says nothing, where a client would wait for minutes."""
+    """Refuse a scheduler that accepts connections and says nothing, where a client would wait for
+    minutes.
+    """
     tls = Security().get_connection_args("client")["ssl_context"]
     if scheme == "tls" and tls is None:  # the client says what is missing
         return
@@ -234,7 +279,9 @@ def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
                 line = stack.enter_context(tls.wrap_socket(line))
             line.recv(1)  # the beginning of its greeting
         except TimeoutError:
-            raise TimeoutError(f"it has said nothing for {silence:g} s (limits.scheduler_seconds)") from None
+            raise TimeoutError(
+                f"it has said nothing for {silence:g} s (limits.scheduler_seconds)"
+            ) from None
 
 
 @contextlib.contextmanager

@@ -1,9 +1,13 @@
-"""Dask workers on this machine: started, started again when they die, and gone without a trace at the end.
+"""Dask workers on this machine.
 
-Why not ``LocalCluster``: it starts its workers with multiprocessing's "spawn", which runs the caller's script again
-where that has no ``if __name__ == "__main__"``. These are processes of the interpreter that know nothing of the script.
+Started, started again when they die, and gone without a trace at the end.
 
-Run as a module, this is such a worker: ``python -P -m gradestack_plugins.engines.dask_local ADDRESS DIRECTORY MEMORY``.
+Why not ``LocalCluster``: it starts its workers with multiprocessing's "spawn", which runs the
+caller's script again where that has no ``if __name__ == "__main__"``. These are processes of the
+interpreter that know nothing of the script.
+
+Run as a module, this is such a worker:
+``python -P -m gradestack_plugins.engines.dask_local ADDRESS DIRECTORY MEMORY``.
 """
 
 from __future__ import annotations
@@ -34,7 +38,15 @@ class LocalWorkers:
         self._directory, self._log = directory, directory / "log"
         module = "gradestack_plugins.engines.dask_local"
         # -P: Python would import from the working directory first, even its own library
-        self._command = [sys.executable, "-P", "-m", module, address, str(self._directory), str(memory or 0)]
+        self._command = [
+            sys.executable,
+            "-P",
+            "-m",
+            module,
+            address,
+            str(self._directory),
+            str(memory or 0),
+        ]
         self._at_exit = Finalize(None, self.close, exitpriority=10)
 
     def tend(self) -> None:
@@ -46,7 +58,8 @@ class LocalWorkers:
             if self._stillborn >= _STILLBORN:
                 lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 raise PluginError(
-                    f"dask workers end before they are ready (exit code {process.returncode})", *lines[-1:]
+                    f"dask workers end before they are ready (exit code {process.returncode})",
+                    *lines[-1:],
                 )
         while len(self.processes) < self.count:
             self.processes.append(self._start())
@@ -83,7 +96,12 @@ async def _serve(address: str, directory: Path, memory: int) -> None:
 
     dask.config.set({"distributed.worker.http.routes": [], "distributed.worker.daemon": False})
     worker = Worker(
-        address, nthreads=1, local_directory=str(directory), memory_limit=0, host="127.0.0.1", dashboard=False
+        address,
+        nthreads=1,
+        local_directory=str(directory),
+        memory_limit=0,
+        host="127.0.0.1",
+        dashboard=False,
     )
     async with worker:
         if memory:
@@ -97,7 +115,10 @@ def main(address: str, directory: str, memory: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     be_expendable()
     parent = os.getppid()
-    with contextlib.suppress(OSError), following(lambda: os.getppid() != parent):  # without scheduler there is no run
+    with (
+        contextlib.suppress(OSError),
+        following(lambda: os.getppid() != parent),
+    ):  # without scheduler there is no run
         asyncio.run(_serve(address, Path(directory), int(memory)))
 
 

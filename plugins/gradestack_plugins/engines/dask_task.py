@@ -1,4 +1,7 @@
-"""What runs on a dask worker: the work comes once to each, as what tasks depend on; shards come one by one."""
+"""What runs on a dask worker: the work comes once to each, as what tasks depend on.
+
+Shards come one by one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,15 @@ from typing import Any
 
 import cloudpickle
 
-from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
+from gradestack import (
+    ConfigError,
+    DataError,
+    GradestackError,
+    PluginError,
+    Shard,
+    __version__,
+    error_text,
+)
 from gradestack_plugins.engines.local import apply
 from gradestack_plugins.engines.processes import Raised, caught
 from gradestack_plugins.engines.time_limit import folder_of, limits_of, process_limit
@@ -25,15 +36,21 @@ _loaded: tuple[bytes, Any] = (b"", None)
 
 
 def written(work: Any) -> bytes:
-    """Return work as it is sent; unlike pickle, this takes classes of the script that was started."""
+    """Return work as it is sent.
+
+    Unlike pickle, this takes classes of the script that was started.
+    """
     return cloudpickle.dumps(work)  # type: ignore[no-any-return]
 
 
 def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
-    """Return what the work says to the shard, or what it raised; its input had ``size`` bytes where the run is.
+    """Return what the work says to the shard, or what it raised.
 
-    Errors of ours and of the file system come back as a value, as they are: what dask itself raises where the value is
-    waited for is then never taken for one of them. Other errors are told in words.
+    Its input had ``size`` bytes where the run is.
+
+    Errors of ours and of the file system come back as a value, as they are: what dask itself raises
+    where the value is waited for is then never taken for one of them. Other errors are told in
+    words.
     """
     work = _work(content, version)
     _check(shard.input.path, size)
@@ -43,7 +60,10 @@ def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
     except (GradestackError, OSError, KeyboardInterrupt) as error:
         return caught(error, shard)
     except BaseException as error:  # noqa: BLE001 - one that is no Exception would leave dask waiting for ever
-        return Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS), traceback.format_exc())
+        return Raised(
+            PluginError(f"a dask worker raised {error_text(error)}", VERSIONS),
+            traceback.format_exc(),
+        )
 
 
 def _work(content: bytes, version: str) -> Any:
@@ -67,7 +87,10 @@ def _check(file: Path, size: int) -> None:
     if size and not file.is_file():
         raise DataError(f"{file}: the dask worker on {_here()} cannot see it", _HINT)
     if found < size:  # it may have grown meanwhile
-        raise DataError(f"{file}: the dask worker on {_here()} sees {found} bytes of it, there were {size}", _HINT)
+        raise DataError(
+            f"{file}: the dask worker on {_here()} sees {found} bytes of it, there were {size}",
+            _HINT,
+        )
 
 
 def _here() -> str:

@@ -9,7 +9,12 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
-from gradestack_plugins.engines.machine import same_directory, usable_cores, valid_memory, valid_workers
+from gradestack_plugins.engines.machine import (
+    same_directory,
+    usable_cores,
+    valid_memory,
+    valid_workers,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +33,9 @@ def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
         with same_directory():
             return work(shard)
     except MemoryError as error:
-        raise PluginError(f"{shard.input.shown}: not enough memory for the range from byte {shard.start}") from error
+        raise PluginError(
+            f"{shard.input.shown}: not enough memory for the range from byte {shard.start}"
+        ) from error
 
 
 LARGE = 64 * 1024 * 1024
@@ -39,13 +46,17 @@ WORTHWHILE = 0.5
 
 @attrs.frozen(kw_only=True)
 class Auto(Engine):
-    """Processes where there is enough to do and there are several cores, this process otherwise; same results.
+    """Processes where there is enough to do and there are several cores, this process otherwise.
 
-    An input of 64 MiB or more is spread over processes from the start. A smaller one is begun in this process; when
-    the time it has taken so far says that the rest takes half a second or more, processes are started for the rest.
+    Same results.
+
+    An input of 64 MiB or more is spread over processes from the start. A smaller one is begun in
+    this process; when the time it has taken so far says that the rest takes half a second or more,
+    processes are started for the rest.
 
     Attributes:
-        workers: The most processes; default: the cores this process may use. With 1 none is started.
+        workers: The most processes; default: the cores this process may use. With 1 none is
+            started.
         memory: As for ``processes``.
     """
 
@@ -59,10 +70,16 @@ class Auto(Engine):
         left, done, spent = sum(weights), 0, 0.0
         for place, shard in enumerate(shards):
             rest = len(shards) - place
-            if most > 1 and rest > 1 and (left + done >= LARGE or (done and spent * left >= WORTHWHILE * done)):
+            if (
+                most > 1
+                and rest > 1
+                and (left + done >= LARGE or (done and spent * left >= WORTHWHILE * done))
+            ):
                 from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415 - small inputs need none
 
-                yield from Processes(workers=min(most, rest), memory=self.memory).map(work, shards[place:])
+                yield from Processes(workers=min(most, rest), memory=self.memory).map(
+                    work, shards[place:]
+                )
                 return
             begun = time.perf_counter()
             result = apply(work, shard)

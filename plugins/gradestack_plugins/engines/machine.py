@@ -17,12 +17,20 @@ from gradestack import free_memory, looked_at
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
 _SHARE = 0.8
-"""Of the free memory, what workers may take together: the rest is for the process that merges their results."""
+"""Of the free memory, what workers may take together.
+
+The rest is for the process that merges their results.
+"""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
 _LEAST = 64 * 2**20
-"""Bytes a worker needs for threads, connections and its reader; with less it is up and gets nowhere."""
+"""Bytes a worker needs for threads, connections and its reader.
+
+With less it is up and gets nowhere.
+"""
 _EXPENDABLE = 500
-"""Added to a worker's badness (0 to 1000), so that the kernel short of memory ends a worker and not the run."""
+"""Added to a worker's badness (0 to 1000), so that the kernel short of memory ends a worker and not
+the run.
+"""
 _PR_SET_PDEATHSIG = 1
 _OWN_THREADS = "gradestack-"
 _SECONDS_TO_FADE = 0.3
@@ -32,7 +40,9 @@ _lasting: set[int] = set()
 
 @contextlib.contextmanager
 def same_directory() -> Iterator[None]:
-    """Be in the same working directory afterwards: graders may change it, and relative paths still mean what they did.
+    """Be in the same working directory afterwards.
+
+    Graders may change it, and relative paths still mean what they did.
 
     Only what they write meanwhile goes elsewhere.
     """
@@ -49,7 +59,10 @@ def same_directory() -> Iterator[None]:
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use: by its affinity and by the limit of its container."""
+    """Return the number of cores this process may use.
+
+    By its affinity and by the limit of its container.
+    """
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -70,7 +83,9 @@ def valid_workers(_engine: object, _field: object, workers: int | None) -> None:
 def valid_memory(_engine: object, _field: object, memory: str | None) -> None:
     """Refuse a text that is no size, and one too small for a worker."""
     if memory is not None and (parse_size(memory) or _LEAST) < _LEAST:
-        raise ValueError(f"memory must be at least 64MiB, what a worker itself takes while at work, got {memory}")
+        raise ValueError(
+            f"memory must be at least 64MiB, what a worker itself takes while at work, got {memory}"
+        )
 
 
 def parse_size(text: str) -> int | None:
@@ -80,7 +95,9 @@ def parse_size(text: str) -> int | None:
     match = _SIZE.fullmatch(text.strip())
     if not match or not float(match[1]):
         raise ValueError(f"expected a size such as 2GiB or 500MB, or none; got {text!r}")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " "))
+    return int(
+        float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " ")
+    )
 
 
 def memory_share(given: str | None, workers: int) -> int | None:
@@ -92,9 +109,12 @@ def memory_share(given: str | None, workers: int) -> int | None:
 
 
 def limit_memory(size: int) -> None:
-    """Let this process allocate ``size`` bytes beyond what it has; then it meets MemoryError. Linux only.
+    """Let this process allocate ``size`` bytes beyond what it has; then it meets MemoryError.
 
-    What counts is private writable memory (``RLIMIT_DATA``): mapped files and reserved address space do not.
+    Linux only.
+
+    What counts is private writable memory (``RLIMIT_DATA``): mapped files and reserved address
+    space do not.
     """
     if sys.platform != "linux":
         return
@@ -110,21 +130,27 @@ def limit_memory(size: int) -> None:
 def allocated() -> int:
     """Return the bytes that count against ``limit_memory``; 0 where the system does not say."""
     try:  # the sixth figure, in pages
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     except OSError:
         return 0
 
 
 def be_expendable() -> None:
-    """Be ended before the process that waits for the results, when the kernel is short of memory."""
+    """Be ended before the process that waits for the results, when the kernel is short
+    of memory.
+    """
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_EXPENDABLE), encoding="ascii")
 
 
 def die_with_forker(parent: int) -> None:
-    """Have the system kill this process when the one that forked it is gone, whatever it is at by then. Linux only.
+    """Have the system kill this process when the one that forked it is gone, whatever it is at by
+    then. Linux only.
 
-    A thread of our own would not do: native code that keeps the interpreter's lock keeps that thread waiting, too.
+    A thread of our own would not do: native code that keeps the interpreter's lock keeps that
+    thread waiting, too.
     """
     if sys.platform != "linux":
         return
@@ -142,10 +168,11 @@ def following(gone: Callable[[], bool]) -> contextlib.AbstractContextManager[Non
 
 
 def threads() -> int:
-    """Return the number of threads of this process, those of libraries included, gradestack's own left out.
+    """Return the number of threads of this process, those of libraries included, gradestack's own
+    left out.
 
-    Those write to files and synchronise them by calls of the system, and take no lock that a process forked meanwhile
-    could wait for: it lacks the thread, and misses nothing.
+    Those write to files and synchronise them by calls of the system, and take no lock that a
+    process forked meanwhile could wait for: it lacks the thread, and misses nothing.
     """
     try:
         found = _threads()

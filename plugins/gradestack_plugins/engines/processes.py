@@ -1,9 +1,10 @@
 """Shards on several processes of this machine; a process that dies costs only what it was at.
 
-A worker knows the work and all shards from its start, so only places cross the line on the way there, and only
-finished results on the way back. Which shard a dying worker was at is known: it takes them in the order given. A range
-lost with a dying worker is done again; one lost ``TRIES`` times is done alone by a worker that notes how far it
-gets, the record it dies of is reported as a failed sample, and the rest of the range is graded as usual.
+A worker knows the work and all shards from its start, so only places cross the line on the way
+there, and only finished results on the way back. Which shard a dying worker was at is known: it
+takes them in the order given. A range lost with a dying worker is done again; one lost ``TRIES``
+times is done alone by a worker that notes how far it gets, the record it dies of is reported as a
+failed sample, and the rest of the range is graded as usual.
 """
 
 from __future__ import annotations
@@ -43,7 +44,13 @@ from gradestack_plugins.engines.machine import (
     valid_memory,
     valid_workers,
 )
-from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME, GRACE, limits_of, overdue, process_limit
+from gradestack_plugins.engines.time_limit import (
+    ENDED_FOR_TIME,
+    GRACE,
+    limits_of,
+    overdue,
+    process_limit,
+)
 
 TRIES = 2
 """How often a range may be lost before it is done alone."""
@@ -53,7 +60,8 @@ _PATIENCE = 8
 _KILLER = Fault(
     category="grading",
     code="worker_died",
-    message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
+    message="grading this record ended the worker process (out of memory, killed, or a crash in "
+    "native code)",
 )
 _EARLY = 2.0
 """Seconds by which clocks, and looks at them, may differ."""
@@ -61,12 +69,14 @@ _EARLY = 2.0
 Attempt = Callable[[Any, Shard], tuple[bool, Any]]
 """Applies work to a shard on a worker of its own.
 
-(True, result), or (False, why) when that worker died: the error to end the run with where no record is to blame, None
-when nothing is known.
+(True, result), or (False, why) when that worker died: the error to end the run with where no record
+is to blame, None when nothing is known.
 """
 
 
-def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None) -> Any:
+def alone(
+    work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None
+) -> Any:
     """Return the result of a range lost too often, the records that end a worker left ungraded."""
     if not hasattr(work, "watched"):
         raise why or _ends_every(shard, None, "")
@@ -86,8 +96,15 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
             if getattr(work, "strict", False):
                 if why is not None:
                     raise why
-                msg = f"{shard.input.shown}: grading record {shard.first_row + at} ends its worker process"
-                cause = "out of memory, killed, or a crash in native code" if fault is _KILLER else fault.message
+                msg = (
+                    f"{shard.input.shown}: grading record {shard.first_row + at} ends its "
+                    "worker process"
+                )
+                cause = (
+                    "out of memory, killed, or a crash in native code"
+                    if fault is _KILLER
+                    else fault.message
+                )
                 raise PluginError(msg, cause)
             watched = watched.isolated(shard.ordinal, at, fault)
             deaths.clear()
@@ -95,13 +112,16 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
             if why is not None:
                 raise why
             raise PluginError(
-                f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever different records",
+                f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever "
+                "different records",
                 "is the machine out of memory? fewer workers need less",
             )
 
 
 def _reached(watched: Any, shard: Shard) -> tuple[int | None, float, str]:
-    """Return the record a worker died at, None when it died while noting it, how long it was at it, and the step."""
+    """Return the record a worker died at, None when it died while noting it, how long it was at it,
+    and the step.
+    """
     try:
         position, seconds, step = watched.last_note(shard)
         return int(position), float(seconds), str(step)
@@ -110,7 +130,10 @@ def _reached(watched: Any, shard: Shard) -> tuple[int | None, float, str]:
 
 
 def _fault(work: Any, seconds: float) -> Fault:
-    """Return what the record a worker died at is reported with: the worker was ended for its time, or else died."""
+    """Return what the record a worker died at is reported with.
+
+    The worker was ended for its time, or else died.
+    """
     limit = limits_of(work).seconds_per_grade
     return _KILLER if limit is None or seconds < limit + GRACE - _EARLY else overdue(limit)
 
@@ -118,20 +141,31 @@ def _fault(work: Any, seconds: float) -> Fault:
 def full(shard: Shard, memory: int | None) -> PluginError:
     """Return what is said of a range whose figures take more memory than a worker has."""
     room = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
-    msg = f"{shard.input.shown}: the range from byte {shard.start} does not fit into a worker's memory{room}"
+    msg = (
+        f"{shard.input.shown}: the range from byte {shard.start} does not fit into a worker's "
+        f"memory{room}"
+    )
     return PluginError(
         msg,
         "give workers more, `engine.memory`, or have fewer of them",
-        "metrics that keep every sample need most: `gradestack plugins describe NAME` says whether one does",
+        "metrics that keep every sample need most: `gradestack plugins describe NAME` says "
+        "whether one does",
     )
 
 
 def _ends_every(shard: Shard, at: int | None, step: str) -> PluginError:
     where = "" if at is None else f" (record {at} of it)"
-    msg = f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker process{where}"
+    msg = (
+        f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker "
+        f"process{where}"
+    )
     if step:
-        return PluginError(f"{msg}, in {step}", "it crashes them, or takes longer than limits.seconds_per_step")
-    return PluginError(msg, "a path or a reader that takes too long does so under `dask`: `serial` names it")
+        return PluginError(
+            f"{msg}, in {step}", "it crashes them, or takes longer than limits.seconds_per_step"
+        )
+    return PluginError(
+        msg, "a path or a reader that takes too long does so under `dask`: `serial` names it"
+    )
 
 
 OUT_OF_MEMORY = 77
@@ -196,7 +230,10 @@ class InOrder(abc.ABC):
         return [place for place in window if place not in given and place not in self.done]
 
     def alone(self, place: int, **known: Any) -> Any:
-        """Return the result of a shard lost too often; the error of one that has none is told when it is its turn."""
+        """Return the result of a shard lost too often.
+
+        The error of one that has none is told when it is its turn.
+        """
         try:
             return alone(self.work, self.shards[place], self.attempt, **known)
         except PluginError as error:
@@ -204,9 +241,12 @@ class InOrder(abc.ABC):
 
 
 def context() -> Any:
-    """Return how processes are started: by forking where that is safe: while there is one thread, the main one.
+    """Return how processes are started.
 
-    Forking takes a few milliseconds and needs no ``if __name__ == "__main__"`` in the caller's script.
+    By forking where that is safe: while there is one thread, the main one.
+
+    Forking takes a few milliseconds and needs no ``if __name__ == "__main__"`` in the caller's
+    script.
     """
     ways = multiprocessing.get_all_start_methods()
     main = threading.current_thread() is threading.main_thread()
@@ -215,7 +255,9 @@ def context() -> Any:
     return multiprocessing.get_context("forkserver" if "forkserver" in ways else "spawn")
 
 
-_ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+_ENDING = {
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+}
 _BLOCK, _SET = getattr(signal, "SIG_BLOCK", 0), getattr(signal, "SIG_SETMASK", 0)
 
 
@@ -223,8 +265,9 @@ _BLOCK, _SET = getattr(signal, "SIG_BLOCK", 0), getattr(signal, "SIG_SETMASK", 0
 def uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C and its like back while a process starts or is ended.
 
-    Until a new one ignores the signal, it would die of it, and say so; one that is half known would be left behind.
-    Blocked is a signal for this thread only: where there are others the system hands it to one, so it is noted, too.
+    Until a new one ignores the signal, it would die of it, and say so; one that is half known would
+    be left behind. Blocked is a signal for this thread only: where there are others the system
+    hands it to one, so it is noted, too.
     """
     late: list[int] = []
     handlers: dict[int, Any] = {}
@@ -233,7 +276,11 @@ def uninterrupted() -> Iterator[None]:
     try:
         mask(_BLOCK, _ENDING)
         if threading.current_thread() is threading.main_thread():
-            handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+            handlers = {
+                number: handler
+                for number in _ENDING
+                if callable(handler := signal.getsignal(number))
+            }
             for number in handlers:
                 signal.signal(number, lambda number, _: late.append(number))
         yield
@@ -247,7 +294,10 @@ def uninterrupted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _unwarned() -> Iterator[None]:
-    """Hear nothing of other threads while forking: there are none but our own, see ``machine.threads``."""
+    """Hear nothing of other threads while forking.
+
+    There are none but our own, see ``machine.threads``.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
         yield
@@ -257,8 +307,9 @@ def _unwarned() -> Iterator[None]:
 def _safe_path() -> Iterator[None]:
     """Have interpreters that are started meanwhile leave the working directory out of ``sys.path``.
 
-    A server of workers is one, and a worker that is neither forked nor the server's: multiprocessing starts them by
-    ``python -c``, which imports even the standard library from there.
+    A server of workers is one, and a worker that is neither forked nor the server's:
+    multiprocessing starts them by ``python -c``, which imports even the standard library from
+    there.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -278,21 +329,26 @@ def _set_safe_path(value: str | None) -> None:
 def _to_streams(do: Callable[[io.TextIOWrapper], object]) -> None:
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         if isinstance(stream, io.TextIOWrapper):
-            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+            with contextlib.suppress(
+                OSError, ValueError
+            ):  # nobody reads it any more, or it is closed
                 do(stream)
 
 
 def _print_lines(stream: io.TextIOWrapper) -> None:
     """Write whole lines, each at once and in one piece.
 
-    What a worker has not written when it is ended is lost, and between two pieces of a line (which Python writes under
-    PYTHONUNBUFFERED) there may be another worker's.
+    What a worker has not written when it is ended is lost, and between two pieces of a line (which
+    Python writes under PYTHONUNBUFFERED) there may be another worker's.
     """
     stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _gone(forker: int | None) -> Callable[[], bool]:
-    """Return what says whether the run is gone; where it forked this process, that ends with it at once."""
+    """Return what says whether the run is gone.
+
+    Where it forked this process, that ends with it at once.
+    """
     if forker is not None:
         die_with_forker(forker)
         return lambda: os.getppid() != forker
@@ -301,7 +357,12 @@ def _gone(forker: int | None) -> Callable[[], bool]:
 
 
 def _serve(
-    line: Connection, work: Any, shards: Sequence[Shard], memory: int | None, forker: int | None, safe_path: str | None
+    line: Connection,
+    work: Any,
+    shards: Sequence[Shard],
+    memory: int | None,
+    forker: int | None,
+    safe_path: str | None,
 ) -> None:
     _set_safe_path(safe_path)  # what a grader starts finds its modules as under any other engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
@@ -336,7 +397,9 @@ def _answer(work: Any, shard: Shard) -> bytes:
         with same_directory():
             result = work(shard)
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-    except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
+    except (
+        MemoryError
+    ):  # not in a grader, which would have been guarded: what is left of this process is unknown
         os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
@@ -381,13 +444,19 @@ class Member:
         return self._process.exitcode  # type: ignore[no-any-return]
 
     def give(self, place: int) -> None:
-        """Ask for the result of the shard at a place; a dead one takes it too, and is found dead later."""
+        """Ask for the result of the shard at a place.
+
+        A dead one takes it too, and is found dead later.
+        """
         self.places.append(place)
         with contextlib.suppress(OSError):
             self.line.send(place)
 
     def take(self) -> tuple[int, Any] | None:
-        """Return the next (place, result or ``Raised``); None when all it had to say was that it is there."""
+        """Return the next (place, result or ``Raised``).
+
+        None when all it had to say was that it is there.
+        """
         try:
             self._wait()
             answer = self.line.recv_bytes()
@@ -401,7 +470,9 @@ class Member:
         try:
             return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
         except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
-            return place, Raised(PluginError(f"the result of a worker process cannot be read: {error_text(error)}"))
+            return place, Raised(
+                PluginError(f"the result of a worker process cannot be read: {error_text(error)}")
+            )
 
     def _wait(self) -> None:
         """Wait until it has something to say, or is dead.
@@ -434,15 +505,17 @@ _STILLBORN = 3
 class Processes(Engine):
     """Runs shards on several processes and yields their results in shard order.
 
-    When a process dies (killed, out of memory, a crash in native code), the shard it was at is done again, by a new
-    one; a shard that was lost twice is run alone, noting how far it gets, and the record that ends its process is
-    reported as a failed sample. Results are the same as with any other engine.
+    When a process dies (killed, out of memory, a crash in native code), the shard it was at is done
+    again, by a new one; a shard that was lost twice is run alone, noting how far it gets, and the
+    record that ends its process is reported as a failed sample. Results are the same as with any
+    other engine.
 
     Attributes:
-        workers: Number of processes; default: the cores this process may use, and no more than there are shards.
-        memory: What each may allocate beyond what it starts with, such as ``2GiB``, and at least 64 MiB; ``none`` for
-            no limit. Default: an equal share of 80 % of the free memory. A grader that needs more meets MemoryError.
-            Linux only.
+        workers: Number of processes; default: the cores this process may use, and no more than
+            there are shards.
+        memory: What each may allocate beyond what it starts with, such as ``2GiB``, and at least 64
+            MiB; ``none`` for no limit. Default: an equal share of 80 % of the free memory. A grader
+            that needs more meets MemoryError. Linux only.
     """
 
     workers: int | None = attrs.field(default=None, validator=valid_workers)
@@ -471,7 +544,9 @@ class _Run(InOrder):
 
     @override
     def give(self, turn: int) -> None:
-        waiting = self.waiting(turn, self.workers, {place for each in self.members for place in each.places})
+        waiting = self.waiting(
+            turn, self.workers, {place for each in self.members for place in each.places}
+        )
         for _ in range(min(len(waiting), self.workers - len(self.members))):
             with uninterrupted():
                 self.members.append(Member(self.work, self.shards, self.memory))
@@ -495,7 +570,10 @@ class _Run(InOrder):
                 self.done[answer[0]] = answer[1]
 
     def _bury(self, member: Member) -> None:
-        """Count what a dead process was at as lost, and have it done again: alone, if it was lost too often."""
+        """Count what a dead process was at as lost, and have it done again.
+
+        Alone, if it was lost too often.
+        """
         self.members.remove(member)
         places, ready, code = list(member.places), member.ready, member.exit_code
         member.close(at_once=True)
@@ -514,7 +592,9 @@ class _Run(InOrder):
         self.stillborn += 1
         if self.stillborn >= _STILLBORN:
             msg = f"worker processes end before they are ready (exit code {code})"
-            hint = 'a script that uses threads needs `if __name__ == "__main__":` around what it runs'
+            hint = (
+                'a script that uses threads needs `if __name__ == "__main__":` around what it runs'
+            )
             raise PluginError(msg, hint, "or use the engine `serial`")
 
     @override

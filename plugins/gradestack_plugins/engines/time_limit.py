@@ -1,4 +1,6 @@
-"""The end of a process whose grade takes too long and takes no notice of ``gradestack.TimedOut``."""
+"""The end of a process whose grade takes too long and takes no notice of
+``gradestack.TimedOut``.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gradestack import SECONDS_BETWEEN_LOOKS, Fault, Limits, Looks, TimedOut, looked_at, time_limit_text
+from gradestack import (
+    SECONDS_BETWEEN_LOOKS,
+    Fault,
+    Limits,
+    Looks,
+    TimedOut,
+    looked_at,
+    time_limit_text,
+)
 
 GRACE = 10.0
 """Seconds after which a process is ended that a grade still keeps."""
 _OVERDUE = 79
 ENDED_FOR_TIME = (_OVERDUE, 1)
-"""Exit codes of a process that was ended for its time; 1 is that of the timer outside the interpreter."""
+"""Exit codes of a process that was ended for its time.
+
+1 is that of the timer outside the interpreter.
+"""
 
 
 def limits_of(work: Any) -> Limits:
@@ -33,16 +46,21 @@ def folder_of(work: Any) -> Path | None:
 
 def overdue(seconds: float) -> Fault:
     """Return why a sample was left ungraded that kept its process for too long."""
-    return Fault(category="grading", code="timed_out", message=time_limit_text(seconds), type=TimedOut.__name__)
+    return Fault(
+        category="grading",
+        code="timed_out",
+        message=time_limit_text(seconds),
+        type=TimedOut.__name__,
+    )
 
 
 @contextlib.contextmanager
 def process_limit(seconds: float | None) -> Iterator[None]:
     """End this process when a grade is overdue, whatever it is at.
 
-    By a thread that looks. While nothing else in the process can run, neither can that: then a timer outside the
-    interpreter, which is set anew at each look, is not set any more. The first time it is set by who begins, because
-    the thread may never come to it.
+    By a thread that looks. While nothing else in the process can run, neither can that: then a
+    timer outside the interpreter, which is set anew at each look, is not set any more. The first
+    time it is set by who begins, because the thread may never come to it.
     """
     if seconds is None:
         yield
@@ -59,7 +77,8 @@ def process_limit(seconds: float | None) -> Iterator[None]:
         with looked_at(look):
             yield
     finally:
-        faulthandler.cancel_dump_traceback_later()  # where another thread is at a grade, its next look sets it
+        # where another thread is at a grade, its next look sets it
+        faulthandler.cancel_dump_traceback_later()
 
 
 @cache

@@ -1,4 +1,6 @@
-"""Extractors: which text of a recorded conversation is the submission that text graders are given."""
+"""Extractors: which text of a recorded conversation is the submission that text graders
+are given.
+"""
 
 from gradestack import Component, hookimpl
 

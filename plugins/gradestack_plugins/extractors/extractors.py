@@ -17,16 +17,23 @@ from gradestack_plugins.readers.chat import answers, text_of
 
 
 def speech(messages: Iterable[Message]) -> list[str]:
-    """Return what the assistant said, in order: "" of an empty message, nothing of one that only carries calls.
+    """Return what the assistant said, in order.
+
+    "" of an empty message, nothing of one that only carries calls.
 
     Content given as parts is joined with spaces.
     """
-    said = [(text_of(message.content), message) for message in messages if message.role == "assistant"]
+    said = [
+        (text_of(message.content), message) for message in messages if message.role == "assistant"
+    ]
     return [text for text, message in said if text or not message.tool_calls]
 
 
 def assistant_texts(sample: Sample) -> list[str]:
-    """Return what the assistant said; without any recorded message, the sample's answer text alone."""
+    """Return what the assistant said.
+
+    Without any recorded message, the sample's answer text alone.
+    """
     if any(sample.turns):
         return speech(chain(*sample.turns))
     return [] if sample.text is None else [sample.text]
@@ -35,7 +42,8 @@ def assistant_texts(sample: Sample) -> list[str]:
 def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | None:
     """Return the first call of a tool with the messages behind it, None when there is none.
 
-    Calls are those of the messages; where no message carries any, the sample's own list of calls is used.
+    Calls are those of the messages; where no message carries any, the sample's own list of calls is
+    used.
     """
     messages = list(chain(*sample.turns))
     made = [(at, call) for at, message in enumerate(messages, 1) for call in message.tool_calls]
@@ -46,22 +54,29 @@ def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | No
 def output_text(call: ToolCall, later: Iterable[Message]) -> str:
     """Return what a call returned, "" when nothing was recorded.
 
-    A tool message with the call's id; else the result noted with the call; else, for a call without id, the next tool
-    message that has none either and does not name another tool. Values that are no text are written as JSON.
+    A tool message with the call's id; else the result noted with the call; else, for a call without
+    id, the next tool message that has none either and does not name another tool. Values that are
+    no text are written as JSON.
     """
     answer = next((message for message in later if answers(message, call)), None)
     if answer is None or (call.id is None and (call.result is not None or call.error is not None)):
         found = call.error if call.result is None else call.result
     else:
         found = answer.content
-    return "" if found is None else found if isinstance(found, str) else text_of(found) or compact(found)
+    return (
+        ""
+        if found is None
+        else found
+        if isinstance(found, str)
+        else text_of(found) or compact(found)
+    )
 
 
 class LastAssistant(Extractor):
     """Takes the text of the last assistant message, "" when there is none.
 
-    Messages that only carry tool calls are no texts. Content given as parts is joined with spaces. A sample without
-    any recorded message gives its answer text.
+    Messages that only carry tool calls are no texts. Content given as parts is joined with spaces.
+    A sample without any recorded message gives its answer text.
     """
 
     @override
@@ -79,7 +94,9 @@ class FirstAssistant(Extractor):
 
 @attrs.frozen(kw_only=True)
 class AllAssistant(Extractor):
-    """Takes the texts of all assistant messages of all turns, with ``separator`` between two of them."""
+    """Takes the texts of all assistant messages of all turns, with ``separator`` between two of
+    them.
+    """
 
     separator: str = "\n"
 
@@ -90,19 +107,28 @@ class AllAssistant(Extractor):
 
 @attrs.frozen(kw_only=True)
 class LastTurn(Extractor):
-    """Takes the texts of the last turn's assistant messages, with ``separator`` between two; "" when it has none."""
+    """Takes the texts of the last turn's assistant messages, with ``separator`` between two.
+
+    "" when it has none.
+    """
 
     separator: str = "\n"
 
     @override
     def extract(self, sample: Sample) -> str:
-        return self.separator.join(speech(sample.turns[-1])) if any(sample.turns) else sample.text or ""
+        return (
+            self.separator.join(speech(sample.turns[-1]))
+            if any(sample.turns)
+            else sample.text or ""
+        )
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a pattern may come to mean in a later Python is no concern of the run
+        warnings.simplefilter(
+            "ignore"
+        )  # what a pattern may come to mean in a later Python is no concern of the run
         return re.compile(pattern)
 
 
@@ -110,12 +136,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 class Pattern(Extractor):
     """Takes what a regular expression finds, "" when it matches no assistant message.
 
-    The newest message it matches anywhere counts. By default the text of ``group`` of the first match, 0 being the
-    whole match; with ``search_all`` all matches of that message, joined by a space. A pattern with several groups gives
-    one tuple per match there, of which ``group`` is the element, counted from zero; a pattern with one group gives that
-    group, one without groups the whole match. A group that takes no part in the match is "".
+    The newest message it matches anywhere counts. By default the text of ``group`` of the first
+    match, 0 being the whole match; with ``search_all`` all matches of that message, joined by a
+    space. A pattern with several groups gives one tuple per match there, of which ``group`` is the
+    element, counted from zero; a pattern with one group gives that group, one without groups the
+    whole match. A group that takes no part in the match is "".
 
-    A pattern that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
+    A pattern that backtracks without end costs its grade, which takes too long
+    (``limits.seconds_per_grade``).
     """
 
     pattern: str
@@ -126,7 +154,9 @@ class Pattern(Extractor):
         try:
             groups = _compiled(self.pattern).groups
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"pattern {self.pattern!r} is not a regular expression: {error}") from error
+            raise ValueError(
+                f"pattern {self.pattern!r} is not a regular expression: {error}"
+            ) from error
         highest = max(groups - 1, 0) if self.search_all and groups > 1 else groups
         ignored = self.search_all and groups <= 1
         if not ignored and not 0 <= self.group <= highest:
@@ -139,7 +169,10 @@ class Pattern(Extractor):
         for text in reversed(assistant_texts(sample)):
             if self.search_all:
                 if matches := pattern.findall(text):
-                    return " ".join(match[self.group] if isinstance(match, tuple) else match for match in matches)
+                    return " ".join(
+                        match[self.group] if isinstance(match, tuple) else match
+                        for match in matches
+                    )
             elif match := pattern.search(text):
                 return match.group(self.group) or ""
         return ""
@@ -147,9 +180,11 @@ class Pattern(Extractor):
 
 @attrs.frozen(kw_only=True)
 class AfterMarker(Extractor):
-    """Takes what follows the first occurrence of a marker, stripped, "" when no assistant message holds it.
+    """Takes what follows the first occurrence of a marker, stripped, "" when no assistant message
+    holds it.
 
-    The newest message that holds ``marker``, case included, counts; ``include_marker`` keeps the marker itself.
+    The newest message that holds ``marker``, case included, counts; ``include_marker`` keeps the
+    marker itself.
     """
 
     marker: str
@@ -170,7 +205,8 @@ class AfterMarker(Extractor):
 
 @attrs.frozen(kw_only=True)
 class ToolArguments(Extractor):
-    """Takes the argument text of the first call of a tool in the whole conversation, "{}" when it was never called.
+    """Takes the argument text of the first call of a tool in the whole conversation, "{}" when it
+    was never called.
 
     The text is the recorded one; where an object was recorded, its JSON in its own key order.
     """
@@ -190,10 +226,11 @@ class ToolArguments(Extractor):
 
 @attrs.frozen(kw_only=True)
 class ToolOutput(Extractor):
-    """Takes what the first call of a tool returned, "" when it was never called or nothing came back.
+    """Takes what the first call of a tool returned, "" when it was never called or nothing came
+    back.
 
-    Call and return belong together by the call's id; without ids, the next return is taken. Values that are no text are
-    written as JSON.
+    Call and return belong together by the call's id; without ids, the next return is taken. Values
+    that are no text are written as JSON.
     """
 
     tool_name: str
@@ -209,16 +246,21 @@ PLACES: tuple[tuple[str, ...], ...] = (
     ("agent_state", "memory", "blocks"),
     ("agent_state", "blocks"),
 )
-"""Where ``Sample.recorded`` may hold memory: a list of ``{label, value}`` or an object, label -> value."""
+"""Where ``Sample.recorded`` may hold memory.
+
+A list of ``{label, value}`` or an object, label -> value.
+"""
 
 
 @attrs.frozen(kw_only=True)
 class MemoryBlock(Extractor):
-    """Takes a memory block of the agent's final state, "" when the agent has no block of that label.
+    """Takes a memory block of the agent's final state, "" when the agent has no block of that
+    label.
 
-    The state is not part of a recorded result as letta-evals writes it: it was read from the live agent. So extraction
-    fails, sample by sample, unless the recording carries the memory: ``memory_blocks`` or ``agent_state`` in its
-    ``recorded`` values, as a list of ``{"label": ..., "value": ...}`` or as an object label -> value.
+    The state is not part of a recorded result as letta-evals writes it: it was read from the live
+    agent. So extraction fails, sample by sample, unless the recording carries the memory:
+    ``memory_blocks`` or ``agent_state`` in its ``recorded`` values, as a list of
+    ``{"label": ..., "value": ...}`` or as an object label -> value.
     """
 
     block_label: str
@@ -231,10 +273,15 @@ class MemoryBlock(Extractor):
                 blocks = as_map(blocks).get(step)
             if isinstance(blocks, list | tuple):
                 labelled = map(as_map, blocks)
-                return as_text(next((b.get("value") for b in labelled if b.get("label") == self.block_label), ""))
+                return as_text(
+                    next(
+                        (b.get("value") for b in labelled if b.get("label") == self.block_label), ""
+                    )
+                )
             if isinstance(blocks, Mapping):
                 return as_text(blocks.get(self.block_label))
         raise LookupError(
-            f"memory block {self.block_label!r} needs the agent's state, which this recording does not hold; "
+            f"memory block {self.block_label!r} needs the agent's state, which this recording "
+            "does not hold; "
             "record it as memory_blocks or extract from messages instead"
         )

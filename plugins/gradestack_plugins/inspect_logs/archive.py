@@ -1,4 +1,6 @@
-"""Zip archives whose members are stored, deflated or, as inspect_ai writes them, compressed with Zstandard."""
+"""Zip archives whose members are stored, deflated or, as inspect_ai writes them, compressed with
+Zstandard.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,26 @@ from typing import Any, Final, Self
 from gradestack import DataError, reading
 from gradestack.jsonio import JsonProblem, TooLong, exceeds_limit, loads, open_regular
 
-_zip: Final = importlib.import_module("zipfile" if sys.version_info >= (3, 14) else "backports.zstd.zipfile")
-_zstd: Final = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-_METHODS: Final = (_zip.ZIP_STORED, _zip.ZIP_DEFLATED, _zip.ZIP_ZSTANDARD)  # which unpack no more than is asked for
-_DAMAGED: Final = (_zip.BadZipFile, _zstd.ZstdError, zlib.error, struct.error, NotImplementedError, EOFError, OSError)
+_zip: Final = importlib.import_module(
+    "zipfile" if sys.version_info >= (3, 14) else "backports.zstd.zipfile"
+)
+_zstd: Final = importlib.import_module(
+    "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+)
+_METHODS: Final = (
+    _zip.ZIP_STORED,
+    _zip.ZIP_DEFLATED,
+    _zip.ZIP_ZSTANDARD,
+)  # which unpack no more than is asked for
+_DAMAGED: Final = (
+    _zip.BadZipFile,
+    _zstd.ZstdError,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    EOFError,
+    OSError,
+)
 
 
 class Archive:
@@ -42,25 +60,37 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._file.close()
 
     def json(self, name: str) -> Any:
         """Return what a member holds.
 
         Raises:
-            ValueError: It is missing, damaged, above ``limits.record_bytes``, or no JSON; the message names it.
+            ValueError: It is missing, damaged, above ``limits.record_bytes``, or no JSON; the
+                message names it.
         """
         member = self.members.get(name)
         if member is None:
             raise ValueError(f"{name}: missing in the archive")
         if member.compress_type not in _METHODS:
-            raise ValueError(f"{name}: is compressed by method {member.compress_type}, which is not supported")
+            raise ValueError(
+                f"{name}: is compressed by method {member.compress_type}, which is not supported"
+            )
         size = member.file_size
         try:
             if exceeds_limit(size):
                 return loads(TooLong(b"", size))
             with self._archive.open(member) as opened:
                 return loads(opened.read(size + 1))  # no more than it says that it holds
-        except (*_DAMAGED, JsonProblem, RuntimeError) as error:  # the last for one that is encrypted
+        except (
+            *_DAMAGED,
+            JsonProblem,
+            RuntimeError,
+        ) as error:  # the last for one that is encrypted
             raise ValueError(f"{name}: {error}") from error

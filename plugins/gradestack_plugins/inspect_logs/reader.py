@@ -15,7 +15,18 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, reading
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    reading,
+)
 from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
@@ -39,7 +50,10 @@ _PART: Final = re.compile(
 _ZIP: Final = b"PK\x03\x04"
 _OPENING: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:version|status|eval)"\s*:')
 _OF_EVAL: Final = (b'"eval"', b'"task"', b'"model"')
-_EMPTY: Final = "the log holds no samples: it was written without them (log_samples=False), or before one had ended"
+_EMPTY: Final = (
+    "the log holds no samples: it was written without them (log_samples=False), or "
+    "before one had ended"
+)
 
 
 class _Place(NamedTuple):
@@ -55,7 +69,9 @@ def _places(archive: Archive) -> list[_Place]:
     found = []
     for name, member in archive.members.items():
         if match := _MEMBER.fullmatch(name):
-            found.append(_Place(member.header_offset, match["name"], bool(match["shell"]), member.file_size))
+            found.append(
+                _Place(member.header_offset, match["name"], bool(match["shell"]), member.file_size)
+            )
     return sorted(found)
 
 
@@ -70,15 +86,29 @@ def _is_archive(head: bytes) -> bool:
 class InspectLogs(RecordReader):
     """Reads logs of inspect_ai: ``.eval`` archives, also with samples in pieces, and JSON.
 
-    One sample per sample and epoch: ``id`` its id, ``run`` its epoch, ``model`` the task's. ``recorded`` holds the
-    score of each scorer by its name, C as 1, P as 0.5, I and N as 0, of scorers of several values by
-    ``SCORER.NAME``, and ``explanations`` what they say of it. ``expected.text`` is the target where there is one;
-    ``state`` the store; ``usage`` that of all models together, input with what a cache has. Tools are those of the
-    first request. A sample that ended in an error is a failed one, one that a limit ended says so in ``ended``.
+    One sample per sample and epoch: ``id`` its id, ``run`` its epoch, ``model`` the task's.
+    ``recorded`` holds the score of each scorer by its name, C as 1, P as 0.5, I and N as 0, of
+    scorers of several values by ``SCORER.NAME``, and ``explanations`` what they say of it.
+    ``expected.text`` is the target where there is one; ``state`` the store; ``usage`` that of all
+    models together, input with what a cache has. Tools are those of the first request. A sample
+    that ended in an error is a failed one, one that a limit ended says so in ``ended``.
     """
 
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+            "error",
+            "ended",
+        }
         | {"state", "usage", "agent_usage", "facets", "remarks", "source"}
     )
     stack: ClassVar[str | None] = "scores"
@@ -122,14 +152,19 @@ class InspectLogs(RecordReader):
                 try:
                     of_task = loads(member.read(given.path))
                 except JsonProblem as problem:
-                    raise DataError(f"{given.shown}:{member.line}: {member.key}: {problem}") from problem
+                    raise DataError(
+                        f"{given.shown}:{member.line}: {member.key}: {problem}"
+                    ) from problem
         return of_task, ranges
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield which logs are unfinished."""
         for given, header in zip(inputs.data, self.index(inputs).values(), strict=True):
             if not header.finished:
-                yield f"{given.shown}: the log has no header: the task had not ended when it was written"
+                yield (
+                    f"{given.shown}: the log has no header: the task had not ended when it was "
+                    "written"
+                )
 
     @override
     def files(self, inputs: Inputs, index: Mapping[str, Header]) -> Iterator[RecordFile]:
@@ -137,11 +172,15 @@ class InspectLogs(RecordReader):
             opened = self._archive(given)
             if opened is None:
                 ranges = self._members(given)[1]
-                yield RecordFile(input=given, ranges=ranges or (Range(),), extra="json" if ranges else "empty")
+                yield RecordFile(
+                    input=given, ranges=ranges or (Range(),), extra="json" if ranges else "empty"
+                )
                 continue
             with opened as archive:
                 places = _places(archive)
-            yield RecordFile(input=given, ranges=_cut(places) or (Range(),), extra="eval" if places else "empty")
+            yield RecordFile(
+                input=given, ranges=_cut(places) or (Range(),), extra="eval" if places else "empty"
+            )
 
     @override
     def read(self, shard: Shard, index: Mapping[str, Header]) -> Iterator[Sample | BadRecord]:
@@ -161,7 +200,9 @@ class InspectLogs(RecordReader):
 
 
 def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
-    inside = (each for each in _places(archive) if shard.start <= each.offset < (shard.end or sys.maxsize))
+    inside = (
+        each for each in _places(archive) if shard.start <= each.offset < (shard.end or sys.maxsize)
+    )
     for row, place in enumerate(inside, shard.first_row):
         try:
             yield Element(row, None, _record(archive, place))
@@ -170,7 +211,9 @@ def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
 
 
 def _cut(places: list[_Place]) -> tuple[Range, ...]:
-    """Return ranges of an archive's bytes whose samples take about a shard's when they are unpacked."""
+    """Return ranges of an archive's bytes whose samples take about a shard's when they are
+    unpacked.
+    """
     found: list[Range] = []
     held = 0
     for row, place in enumerate(places):
@@ -191,20 +234,39 @@ def _record(archive: Archive, place: _Place) -> Any:
     if "metadata" not in record and f"samples/{place.name}/metadata.json" in archive.members:
         record["metadata"] = archive.json(f"samples/{place.name}/metadata.json")
     pieces = _Pieces(archive, place.name)
-    pool = [each for start in pieces.starts["messages"] for each in as_list(pieces.piece("messages", start))]
+    pool = [
+        each
+        for start in pieces.starts["messages"]
+        for each in as_list(pieces.piece("messages", start))
+    ]
     references = record.pop("message_refs", None)
     if references is None:
         record.setdefault("messages", pool)
     else:
-        spans = [each for each in as_list(references) if isinstance(each, list) and list(map(type, each)) == [int, int]]
+        spans = [
+            each
+            for each in as_list(references)
+            if isinstance(each, list) and list(map(type, each)) == [int, int]
+        ]
         if any(last > len(pool) for _, last in spans):
-            raise ValueError(f"samples/{place.name}/messages: members are missing: {len(pool)} messages are there")
-        record["messages"] = [message for first, last in spans for message in pool[max(first, 0) : max(last, 0)]]
-    record["events"] = next(([each] for each in pieces.events() if as_map(each).get("event") == "model"), [])
+            raise ValueError(
+                f"samples/{place.name}/messages: members are missing: {len(pool)} messages are "
+                "there"
+            )
+        record["messages"] = [
+            message for first, last in spans for message in pool[max(first, 0) : max(last, 0)]
+        ]
+    record["events"] = next(
+        ([each] for each in pieces.events() if as_map(each).get("event") == "model"), []
+    )
     record["attachments"] = pieces
     if f"samples/{place.name}/events/stats.json" in archive.members:
-        chunks = as_list(as_map(archive.json(f"samples/{place.name}/events/stats.json")).get("chunks"))
-        record["events"] *= sum(as_count(as_map(as_map(each).get("type_counts")).get("model")) for each in chunks)
+        chunks = as_list(
+            as_map(archive.json(f"samples/{place.name}/events/stats.json")).get("chunks")
+        )
+        record["events"] *= sum(
+            as_count(as_map(as_map(each).get("type_counts")).get("model")) for each in chunks
+        )
     return record
 
 

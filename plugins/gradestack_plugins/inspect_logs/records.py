@@ -47,9 +47,14 @@ class _Talk(Conversation):
         if not isinstance(problem, dict):
             super()._result_message(role, entry)
             return
-        said, identifier = text_or_none(problem.get("message")) or compact(problem), entry.get("tool_call_id")
+        said, identifier = (
+            text_or_none(problem.get("message")) or compact(problem),
+            entry.get("tool_call_id"),
+        )
         result = entry.get("content") or said
-        self.answered(identifier, entry.get("name"), result, said, text_or_none(problem.get("type")))
+        self.answered(
+            identifier, entry.get("name"), result, said, text_or_none(problem.get("type"))
+        )
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
@@ -80,9 +85,15 @@ def sample_of(record: Any, header: Header, source: Source) -> Sample:
             return value
         if isinstance(value, list):
             return [resolved(each) for each in value]
-        return {key: resolved(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return (
+            {key: resolved(each) for key, each in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
 
-    models = [each for each in map(as_map, as_list(record.get("events"))) if each.get("event") == "model"]
+    models = [
+        each for each in map(as_map, as_list(record.get("events"))) if each.get("event") == "model"
+    ]
     talk = _Talk()
     talk.read(map(_message, resolved(record["messages"])))
     recorded = _recorded(as_map(record.get("scores")), resolved)
@@ -110,10 +121,14 @@ def sample_of(record: Any, header: Header, source: Source) -> Sample:
     if not talk.asked:
         asked = resolved(record.get("input"))
         talk.asked = (
-            [asked] if isinstance(asked, str) else [text_of(as_map(each).get("content")) for each in as_list(asked)]
+            [asked]
+            if isinstance(asked, str)
+            else [text_of(as_map(each).get("content")) for each in as_list(asked)]
         )
     run = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) else None
-    known = Identity(str(identifier), run, None, {}, {**facets, **as_map(record.get("metadata"))}, lost)
+    known = Identity(
+        str(identifier), run, None, {}, {**facets, **as_map(record.get("metadata"))}, lost
+    )
     place = source if isinstance(identifier, str) else replace(source, id=identifier)
     return log_sample(known, talk, place, **more)
 
@@ -143,7 +158,10 @@ def _call(call: Any) -> Any:
 
 
 def _blocks(block: Any) -> Iterable[Any]:
-    """Yield a block of a message; one that holds the call of a server's tool and its result as two."""
+    """Yield a block of a message.
+
+    One that holds the call of a server's tool and its result as two.
+    """
     if not isinstance(block, dict) or block.get("type") != "tool_use" or "tool_type" not in block:
         yield block
         return
@@ -151,7 +169,11 @@ def _blocks(block: Any) -> Iterable[Any]:
     yield {**block, "type": kind, "server_name": block.get("context")}
     problem = block.get("error")
     if block.get("result") is not None or problem:
-        found = {"type": "tool_result", "tool_use_id": block.get("id"), "content": block.get("result")}
+        found = {
+            "type": "tool_result",
+            "tool_use_id": block.get("id"),
+            "content": block.get("result"),
+        }
         yield {**found, **({"is_error": True, "content": problem} if problem else {})}
 
 
@@ -162,16 +184,34 @@ def _tools(raws: Any) -> tuple[ToolSpec, ...] | None:
 
 
 def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> dict[str, JSON]:
-    """Return scores by the names of their scorers, of several values by ``SCORER.NAME``, and what scorers say."""
+    """Return scores by the names of their scorers, of several values by ``SCORER.NAME``, and what
+    scorers say.
+    """
     found: dict[str, JSON] = {}
     explained: dict[str, JSON] = {}
     for name, score in scores.items():
         value = as_map(score).get("value")
-        several = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else None
-        values = {name: value} if several is None else {f"{name}.{key}": each for key, each in several.items()}
+        several = (
+            value
+            if isinstance(value, dict)
+            else dict(enumerate(value))
+            if isinstance(value, list)
+            else None
+        )
+        values = (
+            {name: value}
+            if several is None
+            else {f"{name}.{key}": each for key, each in several.items()}
+        )
         said = text_or_none(resolved(as_map(score).get("explanation")))
         for key, each in values.items():
-            number = VALUES.get(each) if isinstance(each, str) else float(each) if isinstance(each, bool) else each
+            number = (
+                VALUES.get(each)
+                if isinstance(each, str)
+                else float(each)
+                if isinstance(each, bool)
+                else each
+            )
             if isinstance(number, float) and not math.isfinite(number):
                 continue  # not scored
             found[key] = each if number is None else number
@@ -181,8 +221,13 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
 
 
 def _usage(record: Mapping[str, Any], asked: int) -> Usage | None:
-    by_model = [each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)]
+    by_model = [
+        each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)
+    ]
     costs = [cost for each in by_model if (cost := as_number(each.get("total_cost"))) is not None]
-    more = {"cost_usd": sum(costs) if costs else None, "seconds": as_number(record.get("total_time"))}
+    more = {
+        "cost_usd": sum(costs) if costs else None,
+        "seconds": as_number(record.get("total_time")),
+    }
     found = replace(added(map(usage_of, by_model)) or Usage(), requests=asked or None, **more)
     return found if found != Usage() else None

@@ -1,4 +1,7 @@
-"""Asking a model over HTTP: nothing else here has a network. Any address that speaks as OpenAI's does."""
+"""Asking a model over HTTP: nothing else here has a network.
+
+Any address that speaks as OpenAI's does.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,11 @@ from gradestack import (
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
 
-MODES = ("json_schema", "json_object", "plain")  # forms of reply, each for servers that do not know the one before
+MODES = (
+    "json_schema",
+    "json_object",
+    "plain",
+)  # forms of reply, each for servers that do not know the one before
 REPAIRED = ("malformed", "wrong_check")
 _RETRIED = (408, 409, 425, 429)
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
@@ -40,7 +47,11 @@ _LARGEST = 1 << 24  # bytes of a reply
 _GIVEN_UP = 3  # before any was answered: no more are sent
 _SHOWN_EVERY = 10.0
 _FORM = re.compile("response_format|json_schema|json_object")
-_REFUSED = {401: "the key is refused", 403: "the key may not do this", 404: "no such address or model"}
+_REFUSED = {
+    401: "the key is refused",
+    403: "the key may not do this",
+    404: "no such address or model",
+}
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -57,20 +68,27 @@ def connection_to(
 ) -> Connection:
     """Return where to send a grader's requests, as the command line says.
 
-    What only the rubric names does not count: it is a file from somebody, who might have keys sent to himself.
+    What only the rubric names does not count: it is a file from somebody, who might have keys sent
+    to himself.
     """
-    variables = {header: variable for header, _, variable in (each.partition("=") for each in headers)}
+    variables = {
+        header: variable for header, _, variable in (each.partition("=") for each in headers)
+    }
     if not all([*variables, *variables.values()]):
         raise ConfigError("--header-env: expected HEADER=NAME, the name of a variable")
     try:
         Endpoint(api_key_env=api_key_env, headers_env=variables)
     except ValueError as error:
-        raise ConfigError(str(error).replace("api_key_env and headers_env", "--api-key-env and --header-env")) from None
+        raise ConfigError(
+            str(error).replace("api_key_env and headers_env", "--api-key-env and --header-env")
+        ) from None
     named = [("the address", "--base-url", endpoint.base_url, base_url)]
     named.append(("the variable", "--api-key-env", endpoint.api_key_env, api_key_env))
     for header, name in endpoint.headers_env.items():
         of = variables.get(header)
-        named.append((f"the header {header} from the variable", "--header-env", f"{header}={name}", of))
+        named.append(
+            (f"the header {header} from the variable", "--header-env", f"{header}={name}", of)
+        )
     for what, option, written, given in named:
         if written is not None and given is None:
             trust = f"if you trust it, pass {option} {written[:200]}"
@@ -79,11 +97,18 @@ def connection_to(
         raise ConfigError("no address to ask at: name it with --base-url URL")
     local = _is_local(base_url)
     values = dict[str, str]()
-    for header, name in {**variables, **({} if api_key_env is None else {"Authorization": api_key_env})}.items():
+    for header, name in {
+        **variables,
+        **({} if api_key_env is None else {"Authorization": api_key_env}),
+    }.items():
         values[header] = value = os.environ.get(name, "")
         if not value:
             raise ConfigError(f"the variable {name} is not set; it is to hold the key")
-        if not value.isascii() or not value.isprintable() or not re.fullmatch(r"[A-Za-z0-9-]+", header):
+        if (
+            not value.isascii()
+            or not value.isprintable()
+            or not re.fullmatch(r"[A-Za-z0-9-]+", header)
+        ):
             raise ConfigError(f"the variable {name} holds characters that no header may have")
     longest_first = sorted(values.values(), key=len, reverse=True)
     secrets = re.compile("|".join(map(_in_any_form, longest_first)) or "(?!)")
@@ -101,16 +126,22 @@ def _is_local(base: str) -> bool:
         raise ConfigError("--base-url: not an address") from error
     local = re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host) is not None
     if parts.username is not None or parts.password is not None:
-        raise ConfigError("--base-url holds a name or password; name a variable with --api-key-env instead")
+        raise ConfigError(
+            "--base-url holds a name or password; name a variable with --api-key-env instead"
+        )
     if parts.query or parts.fragment or not host or parts.scheme not in ("http", "https"):
         raise ConfigError("--base-url: expected an address such as https://api.openai.com/v1")
     if parts.scheme == "http" and not local:
-        raise ConfigError(f"--base-url: {host} is not this machine; keys and data are sent over https only")
+        raise ConfigError(
+            f"--base-url: {host} is not this machine; keys and data are sent over https only"
+        )
     return local
 
 
 def _in_any_form(secret: str) -> str:
-    """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than once."""
+    """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than
+    once.
+    """
     return "".join(rf"\\*(?:{re.escape(each)}|(?i:u{ord(each):04x}))" for each in secret)
 
 
@@ -120,10 +151,11 @@ class _GivenUp(Exception):
 
 @attrs.define(kw_only=True, slots=False)
 class Asker:
-    """Sends requests, so many at a time, and gives every reply to ``record`` as soon as it is there.
+    """Sends requests, so many at a time, and gives every reply to ``record`` as soon as it is
+    there.
 
-    Options are those of `gradestack judge`. ``counts`` are requests, what was judged or given up, and codes of replies;
-    ``full`` is the budget that is used up.
+    Options are those of `gradestack judge`. ``counts`` are requests, what was judged or given up,
+    and codes of replies; ``full`` is the budget that is used up.
     """
 
     connect: Callable[[Endpoint], Connection]
@@ -150,11 +182,16 @@ class Asker:
         """What was spent, as far as prices are known."""
         return f", cost {self._spent:.4f} USD" if self._endpoint.price else ""
 
-    def __call__(self, judged: Judged, todo: Iterator[tuple[Request, int]], record: Recorder) -> str:
+    def __call__(
+        self, judged: Judged, todo: Iterator[tuple[Request, int]], record: Recorder
+    ) -> str:
         """Ask for a judge's requests; return why some have no reply."""
         self._judged, self._record, self._endpoint = judged, record, judged.endpoint
         if self.max_cost is not None and not self._endpoint.price:
-            raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
+            raise ConfigError(
+                "--max-cost needs the rubric's judge.price: {input: …, output: …} per million "
+                "tokens"
+            )
         self._connection = self.connect(self._endpoint)
         self._httpx = library("httpx", extra="judge")
         before = self.counts.copy()
@@ -162,9 +199,13 @@ class Asker:
         if self._stop is not None:
             raise self._stop
         done = self.counts - before  # those before are another judge's
-        codes = ", ".join(f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES)
+        codes = ", ".join(
+            f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES
+        )
         found = f" ({codes})" if codes else ""
-        self.say(f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}")
+        self.say(
+            f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}"
+        )
         last = f", the last for {self.last}" if self.last else ""
         return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
 
@@ -216,7 +257,10 @@ class Asker:
             self.say(f"{self.counts['judged']:,} judged{self.spent_text}")
 
     async def _reply(self, request: Request, vote: int, mode: int) -> tuple[Reply, int]:
-        """Return a reply and the form it was asked for in: a lower one where the server does not know it."""
+        """Return a reply and the form it was asked for in.
+
+        A lower one where the server does not know it.
+        """
         tried, why = 0, ""
         while tried <= self.retries:
             worst = await self._room_for(request)
@@ -225,9 +269,17 @@ class Asker:
                 status, body, wait = await self._send(request.body(vote, MODES[mode]))
                 fine = 200 <= status < 300
                 reply = self._read(body) if fine else None
-                tokens = reply.usage if reply is not None else Tokens() if fine or not status else Tokens(0, 0)
+                tokens = (
+                    reply.usage
+                    if reply is not None
+                    else Tokens()
+                    if fine or not status
+                    else Tokens(0, 0)
+                )
                 known = tokens.input is not None and tokens.output is not None
-                spent = self._endpoint.cost(tokens.input or 0, tokens.output or 0) if known else worst
+                spent = (
+                    self._endpoint.cost(tokens.input or 0, tokens.output or 0) if known else worst
+                )
             finally:
                 self._held, self._spent = self._held - worst, self._spent + spent
             if reply is not None:
@@ -239,9 +291,21 @@ class Asker:
                 self._mode = max(self._mode, mode)
                 continue
             if 300 <= status < 500 and status not in _RETRIED:
-                refusal = "it redirects, which is not followed" if status < 400 else "it refuses the request"
-                raise ConfigError(f"the judge's server says HTTP {status}: {_REFUSED.get(status, refusal)}{said}")
-            why = f"a reply that is no chat completion{said}" if fine else f"HTTP {status}{said}" if status else text
+                refusal = (
+                    "it redirects, which is not followed"
+                    if status < 400
+                    else "it refuses the request"
+                )
+                raise ConfigError(
+                    f"the judge's server says HTTP {status}: {_REFUSED.get(status, refusal)}{said}"
+                )
+            why = (
+                f"a reply that is no chat completion{said}"
+                if fine
+                else f"HTTP {status}{said}"
+                if status
+                else text
+            )
             pause = min(_LONGEST_BACKOFF, self.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
             if (asked := _seconds(wait or "")) is not None and asked <= _LONGEST_WAIT:
                 pause = asked
@@ -253,10 +317,16 @@ class Asker:
         raise _GivenUp(why)
 
     async def _room_for(self, request: Request) -> float:
-        """Return what a request may cost at most, when the budget has room for that; what was not said counts as it."""
+        """Return what a request may cost at most, when the budget has room for that.
+
+        What was not said counts as it.
+        """
         worst = self._endpoint.cost(*request.most_tokens)
         if self.max_cost is not None and not request.most_tokens[1]:
-            raise ConfigError("--max-cost needs the rubric's judge.max_tokens: without it a reply may cost anything")
+            raise ConfigError(
+                "--max-cost needs the rubric's judge.max_tokens: without it a reply may cost "
+                "anything"
+            )
         while self.max_cost is not None and self._spent + self._held + worst > self.max_cost:
             if self._held < worst / 1e6:  # nothing is in flight
                 self.full = f"--max-cost {self.max_cost:g}"
@@ -280,11 +350,19 @@ class Asker:
         self.counts["requests"] += 1
         found, latest = bytearray(), time.monotonic() + self.timeout
         try:
-            async with self._client.stream("POST", self._connection.url, content=dumps(body).encode()) as answer:
-                async for piece in answer.aiter_bytes():  # each within the time-out; cancelling would lose connections
+            async with self._client.stream(
+                "POST", self._connection.url, content=dumps(body).encode()
+            ) as answer:
+                async for piece in (
+                    answer.aiter_bytes()
+                ):  # each within the time-out; cancelling would lose connections
                     found += piece
                     if time.monotonic() > latest or len(found) > _LARGEST:
-                        return 0, b"a reply too large" if len(found) > _LARGEST else b"no reply in time", None
+                        return (
+                            0,
+                            b"a reply too large" if len(found) > _LARGEST else b"no reply in time",
+                            None,
+                        )
                 return answer.status_code, bytes(found), answer.headers.get("retry-after")
         except httpx.TimeoutException:
             return 0, b"no reply in time", None
@@ -304,26 +382,37 @@ class Asker:
         content, refusal = message.get("content"), as_text(message.get("refusal"))
         if isinstance(content, list):
             parts = [*map(as_map, content)]
-            content, more = ("".join(as_text(part.get(name)) for part in parts) for name in ("text", "refusal"))
+            content, more = (
+                "".join(as_text(part.get(name)) for part in parts) for name in ("text", "refusal")
+            )
             refusal += more
         tokens = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
         finish = self._clean(as_text(choice.get("finish_reason"))) or "stop"
-        calls = message.get("tool_calls") or message.get("function_call") or finish == "function_call"
+        calls = (
+            message.get("tool_calls") or message.get("function_call") or finish == "function_call"
+        )
         return Reply(
             content=self._clean(content) if isinstance(content, str) else None,
             finish="tool_calls" if calls else finish,
             refusal=self._clean(refusal) or None,
             model=self._clean(as_text(data.get("model"))) or None,
-            usage=Tokens(*(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)),
+            usage=Tokens(
+                *(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)
+            ),
         )
 
     def _clean(self, text: str) -> str:
-        """Return a text of the server's without the secrets it may repeat, nor halves of characters."""
+        """Return a text of the server's without the secrets it may repeat, nor halves of
+        characters.
+        """
         return self._connection.secrets.sub("***", text.encode(errors="replace").decode())
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return how long a server asks to wait, in seconds or until a date; None where it does not say."""
+    """Return how long a server asks to wait, in seconds or until a date.
+
+    None where it does not say.
+    """
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", retry_after):
         return float(retry_after)
     with suppress(TypeError, ValueError, OverflowError):  # no date, or one without a zone

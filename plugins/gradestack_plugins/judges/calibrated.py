@@ -1,4 +1,7 @@
-"""Aggregator ``calibrated``: the share a judge passes, corrected by labels of people, and what the judge is worth."""
+"""Aggregator ``calibrated``.
+
+The share a judge passes, corrected by labels of people, and what the judge is worth.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,12 @@ from gradestack_plugins.statistics.mean import IntervalAggregator
 Labels = Mapping[tuple[Any, ...], str]
 """By id, model, run and criterion; None is any model and run, and the whole sample."""
 
-CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")  # of the table of judge and people: who passes
+CELLS = (
+    "both_pass",
+    "judge_alone",
+    "people_alone",
+    "both_fail",
+)  # of the table of judge and people: who passes
 _EMPTY = "people labelled no sample that the judge passes, or none that it fails"
 _ONE_VOTE = "one vote a sample"
 _RATE = "p n11 / (n11 + n10) + (1 - p) n01 / (n01 + n00)"
@@ -41,29 +49,43 @@ _ONE_CLASS = "people passed no labelled sample, or failed none"
 
 
 def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) -> Labels:
-    """Return the labels of a file, none of none; refused is any other word, and a criterion that is not known."""
+    """Return the labels of a file, none of none.
+
+    Refused is any other word, and a criterion that is not known.
+    """
     found = {}
-    for at, place, label in label_rows(path, "model", "run", "criterion") if path is not None else ():
+    for at, place, label in (
+        label_rows(path, "model", "run", "criterion") if path is not None else ()
+    ):
         if label not in ("pass", "fail"):
             raise ConfigError(f"{at}: a label is pass or fail, found {label[:60]!r}")
         if criteria is not None and (of := place[-1]) is not None and of not in criteria:
-            raise ConfigError(f"{at}: the rubric has no criterion {of[:60]!r}; it has {', '.join(criteria)}")
+            raise ConfigError(
+                f"{at}: the rubric has no criterion {of[:60]!r}; it has {', '.join(criteria)}"
+            )
         found[place] = label
     return found
 
 
 def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = None) -> str | None:
-    """Return the label of a sample, or of a criterion of it; the one that names model and run before any other."""
+    """Return the label of a sample, or of a criterion of it.
+
+    The one that names model and run before any other.
+    """
     if not labels:
         return None
     run = None if sample.run is None else str(sample.run)
     places = product((sample.model, None), (run, None))
-    return next((found for place in places if (found := labels.get((sample.id, *place, criterion)))), None)
+    return next(
+        (found for place in places if (found := labels.get((sample.id, *place, criterion)))), None
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Floor:
-    """What must be labelled, passed and failed each, and the least lower end of ``youden``, to be calibrated."""
+    """What must be labelled, passed and failed each, and the least lower end of ``youden``, to be
+    calibrated.
+    """
 
     labels: int = 50
     each: int = 10
@@ -72,13 +94,20 @@ class Floor:
 
 def table_figures(both: float, judge: float, people: float, none: float) -> dict[str, float | None]:
     """Return sensitivity, specificity, youden, agreement, kappa and AC1 of a table."""
-    pairs = {("pass", "pass"): both, ("pass", "fail"): judge, ("fail", "pass"): people, ("fail", "fail"): none}
+    pairs = {
+        ("pass", "pass"): both,
+        ("pass", "fail"): judge,
+        ("fail", "pass"): people,
+        ("fail", "fail"): none,
+    }
     table: Any = {pair: number for pair, number in pairs.items() if number}
     sensitivity, specificity = ratio(both, both + people), ratio(none, none + judge)
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
-        "youden": None if sensitivity is None or specificity is None else sensitivity + specificity - 1,
+        "youden": None
+        if sensitivity is None or specificity is None
+        else sensitivity + specificity - 1,
         "percent_agreement": percent_agreement(table),
         "kappa": kappa(table),
         "ac1": ac1(table),
@@ -86,39 +115,92 @@ def table_figures(both: float, judge: float, people: float, none: float) -> dict
 
 
 def _score(name: str, label: str, about: str, undefined: str) -> Figure:
-    return Figure(name, label, "higher", "score", about, "labelled", least=-1.0, most=1.0, undefined=undefined)
+    return Figure(
+        name, label, "higher", "score", about, "labelled", least=-1.0, most=1.0, undefined=undefined
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Calibrated(IntervalAggregator):
-    """The share of samples a judge passes, corrected by the labels of people, and how far the judge can be trusted.
+    """The share of samples a judge passes, corrected by the labels of people, and how far the judge
+    can be trusted.
 
-    Of the labelled samples n11 are passed by judge and people, n10 by the judge alone, n01 by people alone, n00 by
-    neither; p is the judge's share of passes over all it graded.
+    Of the labelled samples n11 are passed by judge and people, n10 by the judge alone, n01 by
+    people alone, n00 by neither; p is the judge's share of passes over all it graded.
 
     - ``rate`` corrects p by labels of this run; for a judge that says pass or fail this is
-      prediction-powered inference with the best weight. Right also where samples were picked for labelling by verdict
-    - ``rogan_gladen`` by Se and Sp, cut to [0, 1], also from another run (``calibration``); null where Se + Sp <= 1;
-      interval of Lang and Reiczigel
-    - ``raw`` = p, which nothing corrects; Se = n11 / (n11 + n01), Sp = n00 / (n00 + n10), agreement with people
-    - of k votes on a sample, of which c pass it, ``self_consistency`` is the mean share of pairs that agree, ``noise``
-      the standard deviation that the share of passes has at one vote a sample
+      prediction-powered inference with the best weight. Right also where samples were picked for
+      labelling by verdict
+    - ``rogan_gladen`` by Se and Sp, cut to [0, 1], also from another run (``calibration``); null
+      where Se + Sp <= 1; interval of Lang and Reiczigel
+    - ``raw`` = p, which nothing corrects; Se = n11 / (n11 + n01), Sp = n00 / (n00 + n10), agreement
+      with people
+    - of k votes on a sample, of which c pass it, ``self_consistency`` is the mean share of pairs
+      that agree, ``noise`` the standard deviation that the share of passes has at one vote a sample
 
-    ``uncalibrated`` says why figures do not count, where labels are below the floor: gates on them then fail.
+    ``uncalibrated`` says why figures do not count, where labels are below the floor: gates on them
+    then fail.
     """
 
     figures: ClassVar = (
         Figure("rate", "Pass rate, corrected", about=_RATE, divisor="judged", undefined=_EMPTY),
-        Figure("rogan_gladen", "Pass rate, Rogan–Gladen", about="(p + Sp - 1) / (Se + Sp - 1)", divisor="judged"),
-        Figure("raw", "Pass rate by the judge, not corrected", about="passed by the judge / graded", divisor="judged"),
-        Figure("sensitivity", "Sensitivity", about="n11 / (n11 + n01)", divisor="people_pass", undefined=_ONE_CLASS),
-        Figure("specificity", "Specificity", about="n00 / (n00 + n10)", divisor="people_fail", undefined=_ONE_CLASS),
-        Figure("percent_agreement", "Agreement with people", about="equal verdicts / labelled", divisor="labelled"),
+        Figure(
+            "rogan_gladen",
+            "Pass rate, Rogan–Gladen",
+            about="(p + Sp - 1) / (Se + Sp - 1)",
+            divisor="judged",
+        ),
+        Figure(
+            "raw",
+            "Pass rate by the judge, not corrected",
+            about="passed by the judge / graded",
+            divisor="judged",
+        ),
+        Figure(
+            "sensitivity",
+            "Sensitivity",
+            about="n11 / (n11 + n01)",
+            divisor="people_pass",
+            undefined=_ONE_CLASS,
+        ),
+        Figure(
+            "specificity",
+            "Specificity",
+            about="n00 / (n00 + n10)",
+            divisor="people_fail",
+            undefined=_ONE_CLASS,
+        ),
+        Figure(
+            "percent_agreement",
+            "Agreement with people",
+            about="equal verdicts / labelled",
+            divisor="labelled",
+        ),
         _score("youden", "Youden's J", "Se + Sp - 1", _ONE_CLASS),
-        _score("kappa", "Cohen's kappa", "(p_o - p_e) / (1 - p_e)", "undefined where both know one class only"),
+        _score(
+            "kappa",
+            "Cohen's kappa",
+            "(p_o - p_e) / (1 - p_e)",
+            "undefined where both know one class only",
+        ),
         _score("ac1", "Gwet's AC1", "(p_o - p_e) / (1 - p_e)", "no label of people"),
-        Figure("self_consistency", "Votes that agree", about="of all pairs", divisor="repeated", undefined=_ONE_VOTE),
-        Figure("noise", "Noise of the pass rate", "lower", "score", _NOISE, "repeated", least=0.0, undefined=_ONE_VOTE),
+        Figure(
+            "self_consistency",
+            "Votes that agree",
+            about="of all pairs",
+            divisor="repeated",
+            undefined=_ONE_VOTE,
+        ),
+        Figure(
+            "noise",
+            "Noise of the pass rate",
+            "lower",
+            "score",
+            _NOISE,
+            "repeated",
+            least=0.0,
+            undefined=_ONE_VOTE,
+        ),
     )
 
     labels: Path | None = None
@@ -161,7 +243,9 @@ class Calibrated(IntervalAggregator):
         above, below = ratio(both, both + judge), ratio(people, people + none)
         repeated, unlike = sums.get("repeated", 0), max(0.0, sums.get("unlike", 0))
         return {
-            "rate": None if p is None or above is None or below is None else p * above + (1 - p) * below,
+            "rate": None
+            if p is None or above is None or below is None
+            else p * above + (1 - p) * below,
             "raw": p,
             **table_figures(*cells),
             "self_consistency": ratio(sums.get("agreeing", 0), repeated),
@@ -171,25 +255,45 @@ class Calibrated(IntervalAggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = grades.sums("judged", "passed", *CELLS)[0]  # of a task -> how many tasks
-        n, passed, *cells = (sum(int(cell[at]) * times for cell, times in sums.items()) for at in range(2 + len(CELLS)))
+        n, passed, *cells = (
+            sum(int(cell[at]) * times for cell, times in sums.items())
+            for at in range(2 + len(CELLS))
+        )
         labelled = Counter[tuple[float, ...]]()
         for cell, times in sums.items():
             labelled[cell[2:]] += times * any(cell[2:])
         youden, other = self._youden(+labelled), dict[str, Any]()
         if self.other and not any(cells):
-            cells, youden = [self.other["table"][name] for name in CELLS], as_map(self.other.get("youden_interval"))
+            cells, youden = (
+                [self.other["table"][name] for name in CELLS],
+                as_map(self.other.get("youden_interval")),
+            )
             other = {"labels_of": "another run", **table_figures(*cells)}
         table: dict[str, JSON] = dict(zip(CELLS, cells, strict=True))
-        found: dict[str, JSON] = {"labels": sum(cells), "table": table, "youden_interval": {**youden}, **other}
+        found: dict[str, JSON] = {
+            "labels": sum(cells),
+            "table": table,
+            "youden_interval": {**youden},
+            **other,
+        }
         tasks = sum(times for cell, times in sums.items() if cell[0])
-        found["rogan_gladen"], found["rogan_gladen_interval"] = rogan_gladen(passed, n, tasks, cells, self.confidence)
+        found["rogan_gladen"], found["rogan_gladen_interval"] = rogan_gladen(
+            passed, n, tasks, cells, self.confidence
+        )
         warnings = list[str]()
         if why := self._below_the_floor(cells, youden):
             found["uncalibrated"] = why
             warnings.append(f"uncalibrated: {why}")
-        unknown = sorted({place[0] for place in self.people} - {key.id for key, _ in grades}) if self.people else []
+        unknown = (
+            sorted({place[0] for place in self.people} - {key.id for key, _ in grades})
+            if self.people
+            else []
+        )
         if unknown and self.labels is not None:
-            what = f"{len(unknown)} labelled {'ids are' if len(unknown) > 1 else 'id is'} that of no sample"
+            what = (
+                f"{len(unknown)} labelled {'ids are' if len(unknown) > 1 else 'id is'} that of "
+                "no sample"
+            )
             warnings.append(f"{self.labels.name}: {what}, the first: {unknown[0][:80]!r}")
         return {**found, "warnings": warnings} if warnings else found
 
@@ -201,10 +305,16 @@ class Calibrated(IntervalAggregator):
             return {"share": None if youden is None else (youden + 1) / 2}
 
         n = sum(int(sum(cell)) * times for cell, times in tasks.items())
-        share = interval(jackknife(scaled, tasks, len(CELLS))["share"], n, confidence=self.confidence)
+        share = interval(
+            jackknife(scaled, tasks, len(CELLS))["share"], n, confidence=self.confidence
+        )
         if "reason" in share:
             return {"reason": _ONE_CLASS if share["reason"] == "undefined" else share["reason"]}
-        return {**share, **{end: 2 * share[end] - 1 for end in ("low", "high")}, "method": f"scaled_{share['method']}"}
+        return {
+            **share,
+            **{end: 2 * share[end] - 1 for end in ("low", "high")},
+            "method": f"scaled_{share['method']}",
+        }
 
     def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
         """Return what is below the floor, None for nothing."""
@@ -222,23 +332,39 @@ class Calibrated(IntervalAggregator):
 def rogan_gladen(
     passed: int, n: int, tasks: int, cells: Sequence[int], confidence: float
 ) -> tuple[float | None, dict[str, JSON]]:
-    """Return the rate by Se and Sp, cut to [0, 1], with Lang and Reiczigel's interval (2014) or why there is none."""
+    """Return the rate by Se and Sp, cut to [0, 1], with Lang and Reiczigel's interval (2014) or why
+    there is none.
+    """
     (both, judge, people, none), of = cells, table_figures(*cells)
     if not n or (of["youden"] or 0) <= 0:
         return None, {
-            "reason": "nothing was graded" if not n else _ONE_CLASS if of["youden"] is None else "Se + Sp <= 1"
+            "reason": "nothing was graded"
+            if not n
+            else _ONE_CLASS
+            if of["youden"] is None
+            else "Se + Sp <= 1"
         }
     p, specificity, youden = passed / n, of["specificity"] or 0.0, of["youden"] or 0.0
     ends, z = (0.0, 1.0), NormalDist().inv_cdf((1 + confidence) / 2)
     a, b = both + people + 2, judge + none + 2
     rate, se, sp = (passed + z * z / 2) / (n + z * z), (both + 1) / a, (none + 1) / b
     if (over := se + sp - 1) > 0:
-        of_rate, of_se, of_sp = rate * (1 - rate) / (n + z * z), se * (1 - se) / a, sp * (1 - sp) / b
+        of_rate, of_se, of_sp = (
+            rate * (1 - rate) / (n + z * z),
+            se * (1 - se) / a,
+            sp * (1 - sp) / b,
+        )
         rate = (rate + sp - 1) / over
         shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
         spread = math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
         ends = (_share(rate + shift - z * spread), _share(rate + shift + z * spread))
-    interval: dict[str, JSON] = {"low": ends[0], "high": ends[1], "confidence": confidence, "n": n, "clusters": tasks}
+    interval: dict[str, JSON] = {
+        "low": ends[0],
+        "high": ends[1],
+        "confidence": confidence,
+        "n": n,
+        "clusters": tasks,
+    }
     return _share((p + specificity - 1) / youden), {**interval, "method": "lang_reiczigel"}
 
 
@@ -258,6 +384,10 @@ def read_calibration(path: Path | None) -> Mapping[str, Any]:
     for of in as_map(as_map(summary.get("metrics")).get("aggregates")).values():
         found = as_map(as_map(of).get("calibrated"))
         table = as_map(found.get("table"))
-        if all(type(table.get(name)) is int for name in CELLS) and any(table.values()) and "labels_of" not in found:
+        if (
+            all(type(table.get(name)) is int for name in CELLS)
+            and any(table.values())
+            and "labels_of" not in found
+        ):
             return found
     raise ConfigError(f"{path.name}: no summary.json of a run of this judge with labels")

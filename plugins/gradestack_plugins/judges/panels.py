@@ -19,14 +19,19 @@ _LONGEST = 400  # characters of a reason
 
 
 class Judges(blocks.Panel):
-    """Rates, table of judge and people, agreement and disagreements of every judge; None without one."""
+    """Rates, table of judge and people, agreement and disagreements of every judge.
+
+    None without one.
+    """
 
     place = "overview"
     title = "Judges and people"
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        found = {key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()}
+        found = {
+            key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()
+        }
         parts = {key: [*_judge(about, key, held)] for key, held in found.items() if held}
         if len(parts) < 2:
             return next(iter(parts.values()), None)
@@ -41,25 +46,38 @@ def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.
     what = f"uncalibrated: {why}. {gates}." if why else "the judge is calibrated."
     more = "" if held["labels"] else " To draw samples to label: gradestack judge --sample 100."
     yield blocks.Words(labels + what + more)
-    figures = {each.name: blocks.figure_of(each.label, held, each.name) for each in Calibrated.figures}
-    yield blocks.Interval([figures.pop(name) for name in ("rate", "rogan_gladen", "raw")], "Pass rate")
+    figures = {
+        each.name: blocks.figure_of(each.label, held, each.name) for each in Calibrated.figures
+    }
+    yield blocks.Interval(
+        [figures.pop(name) for name in ("rate", "rogan_gladen", "raw")], "Pass rate"
+    )
     if not held["labels"]:
         return
     both, judge, people, none = (held["table"][name] for name in CELLS)
     rows = [[both, judge], [people, none]]
-    yield blocks.Matrix(["judge: pass", "judge: fail"], ["people: pass", "people: fail"], rows, "Labelled samples")
+    yield blocks.Matrix(
+        ["judge: pass", "judge: fail"], ["people: pass", "people: fail"], rows, "Labelled samples"
+    )
     worth = [figure for name, figure in figures.items() if as_number(held.get(name)) is not None]
     yield blocks.Figures(worth, "Judge against labels")
     apart = 0 if "labels_of" in held else judge + people
     if apart and about.has_rows:
-        listed = {f"{n}. {name}": cells for n, (name, cells) in enumerate(islice(_disagreements(about, key), _MOST), 1)}
+        listed = {
+            f"{n}. {name}": cells
+            for n, (name, cells) in enumerate(islice(_disagreements(about, key), _MOST), 1)
+        }
         title = f"Where they disagree{f', the first {_MOST} of {apart:,}' if apart > _MOST else ''}"
         yield blocks.Table(["Judge / people", "Judge's reason"], listed, title, "Sample")
 
 
 def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.Cell]]]:
     for position, (number, _, line) in enumerate(about.lines()):
-        row = as_map(as_map(about.row(number, line).get("grades")).get(key)) if b'"gold"' in line else {}
+        row = (
+            as_map(as_map(about.row(number, line).get("grades")).get(key))
+            if b'"gold"' in line
+            else {}
+        )
         if row.get("state") != "graded" or "gold" not in row:
             continue
         passed = row.get("passed", (as_number(row.get("score")) or 0) >= 1)

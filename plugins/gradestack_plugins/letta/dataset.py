@@ -24,14 +24,45 @@ from gradestack import (
     reading,
     replace,
 )
-from gradestack.jsonio import CsvProblem, JsonProblem, Layout, Range, compact, csv_rows, loads, whole_line
+from gradestack.jsonio import (
+    CsvProblem,
+    JsonProblem,
+    Layout,
+    Range,
+    compact,
+    csv_rows,
+    loads,
+    whole_line,
+)
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
 
 KEYS = frozenset(
-    {"input", "prompt", "ground_truth", "id", "sample_id", "rubric", "rubric_path", "metadata", "tags", *VARIABLES}
+    {
+        "input",
+        "prompt",
+        "ground_truth",
+        "id",
+        "sample_id",
+        "rubric",
+        "rubric_path",
+        "metadata",
+        "tags",
+        *VARIABLES,
+    }
 )
 RESULT_KEYS = frozenset(
-    {"expected", "predicted", "messages", "turns", "trajectory", "sample", "grade", "grades", "submission", "uuid"}
+    {
+        "expected",
+        "predicted",
+        "messages",
+        "turns",
+        "trajectory",
+        "sample",
+        "grade",
+        "grades",
+        "submission",
+        "uuid",
+    }
 )
 """Keys of recorded results in other forms: a row with one of them is no dataset row."""
 _OBJECTS = (*VARIABLES, "metadata")
@@ -81,9 +112,13 @@ def _truth(value: JSON, given: JSON, profile: Profile) -> str | tuple[str, ...] 
     turns = isinstance(given, list)
     if profile == "upstream":
         if value is not None and not isinstance(value, str) and not _texts(value):
-            raise ValueError(f"ground_truth must be a text or a list of texts, got {compact(value)[:60]}")
+            raise ValueError(
+                f"ground_truth must be a text or a list of texts, got {compact(value)[:60]}"
+            )
         if isinstance(value, list) and not turns:
-            raise ValueError("ground_truth is a list but input is not; give one text, or a list of user turns")
+            raise ValueError(
+                "ground_truth is a list but input is not; give one text, or a list of user turns"
+            )
     if isinstance(value, list) and turns and len(value) != len(given):
         raise ValueError(f"ground_truth has {len(value)} text(s) for {len(given)} user turn(s)")
     return truth_of(value, turns=turns)
@@ -93,19 +128,30 @@ def csv_record(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the row a CSV line stands for, cells decoded and empty ones left out."""
     if row.get(None):
         raise ValueError(f"more cells than columns: {compact(row[None])[:60]}")
-    cells = {name: cell for name, cell in row.items() if cell or (name in {"input", "prompt"} and cell is not None)}
+    cells = {
+        name: cell
+        for name, cell in row.items()
+        if cell or (name in {"input", "prompt"} and cell is not None)
+    }
     cells.pop(None, None)
     for name in ("input", "prompt"):
         if name in cells:
             cells[name] = _list_cell(cells[name])
-    if any(isinstance(cells.get(name), list) for name in ("input", "prompt")) and "ground_truth" in cells:
+    if (
+        any(isinstance(cells.get(name), list) for name in ("input", "prompt"))
+        and "ground_truth" in cells
+    ):
         cells["ground_truth"] = _list_cell(cells["ground_truth"])
     for name in _OBJECTS:
         if name in cells:
             cells[name] = _object_cell(name, cells[name])
     if isinstance(cells.get("tags"), str):
         tags = _list_cell(cells["tags"])
-        cells["tags"] = tags if isinstance(tags, list) else [tag.strip() for tag in tags.split(",") if tag.strip()]
+        cells["tags"] = (
+            tags
+            if isinstance(tags, list)
+            else [tag.strip() for tag in tags.split(",") if tag.strip()]
+        )
     return cells
 
 
@@ -143,18 +189,20 @@ _LINES = 20
 class LettaDataset(RecordReader):
     """Reads letta-evals datasets: ``.csv``, or JSON Lines whatever the ending.
 
-    ``input`` (or ``prompt``) is required: a text, or a list of texts, one per user turn. ``ground_truth`` is a text or
-    a list of texts, one per turn; ``documented`` also takes any other JSON value as its JSON text, ``upstream`` refuses
-    it, and refuses a list for an input that is none. ``agent_args``, ``rubric_vars`` and ``extra_vars`` must be
-    objects. ``metadata``, ``tags`` and ``rubric_vars``, which only a model judge's prompt takes, become facets.
+    ``input`` (or ``prompt``) is required: a text, or a list of texts, one per user turn.
+    ``ground_truth`` is a text or a list of texts, one per turn; ``documented`` also takes any other
+    JSON value as its JSON text, ``upstream`` refuses it, and refuses a list for an input that is
+    none. ``agent_args``, ``rubric_vars`` and ``extra_vars`` must be objects. ``metadata``, ``tags``
+    and ``rubric_vars``, which only a model judge's prompt takes, become facets.
 
-    The id is the row's number, counted from 0; ``documented`` prefers ``sample_id`` or ``id`` where a row has one
-    (letta-evals does from 0.17 on).
+    The id is the row's number, counted from 0; ``documented`` prefers ``sample_id`` or ``id`` where
+    a row has one (letta-evals does from 0.17 on).
 
-    JSON Lines: one object per line, a blank line is an error. CSV: column ``input`` is required; a cell of it that is a
-    JSON list of texts is a list of turns, and then ``ground_truth`` may be one too; cells of the other columns hold
-    JSON objects; an empty cell is no value. Quotes that do not match end the file in ``documented``; ``upstream``
-    guesses, as letta-evals does. A file without any row is refused.
+    JSON Lines: one object per line, a blank line is an error. CSV: column ``input`` is required; a
+    cell of it that is a JSON list of texts is a list of turns, and then ``ground_truth`` may be one
+    too; cells of the other columns hold JSON objects; an empty cell is no value. Quotes that do not
+    match end the file in ``documented``; ``upstream`` guesses, as letta-evals does. A file without
+    any row is refused.
     """
 
     version: ClassVar[str] = "2"
@@ -195,7 +243,11 @@ class LettaDataset(RecordReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         path, shown = shard.input.path, shard.input.shown
         lines: dict[str, int] = {}
-        rows = _csv_rows(path, strict=self.profile == "documented") if _is_csv(path) else _json_rows(path)
+        rows = (
+            _csv_rows(path, strict=self.profile == "documented")
+            if _is_csv(path)
+            else _json_rows(path)
+        )
         try:
             for ordinal, (line, record) in enumerate(rows):
                 yield self._row(record, Source(file=shown, ordinal=ordinal, line=line), lines)
@@ -209,7 +261,9 @@ class LettaDataset(RecordReader):
             (sample,) = self.identified((row_sample(record, source, self.profile),), record)
         except ValueError as problem:
             return BadRecord(source=source, reason=str(problem), native=record)
-        if isinstance(sample, BadRecord) or self.ids is not None:  # rows of one id are then runs of one task
+        if (
+            isinstance(sample, BadRecord) or self.ids is not None
+        ):  # rows of one id are then runs of one task
             return sample
         if sample.id in lines:
             reason = f"id {sample.id!r} stands on line {lines[sample.id]} already"
@@ -273,11 +327,15 @@ def _check_columns(path: Path) -> None:
     except (UnicodeDecodeError, CsvProblem) as error:
         raise DataError(f"{path}: cannot be read as CSV: {error}") from error
     if not set(_INPUTS) & set(names):
-        raise DataError(f"{path}: a column 'input' is needed; there are: {', '.join(names) or 'none'}")
+        raise DataError(
+            f"{path}: a column 'input' is needed; there are: {', '.join(names) or 'none'}"
+        )
 
 
 def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
-    """Yield every row with the line it begins on; ``csv.DictReader``, which reads alike, does not tell that.
+    """Yield every row with the line it begins on.
+
+    ``csv.DictReader``, which reads alike, does not tell that.
 
     Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
     """
@@ -292,7 +350,10 @@ def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
                 if cells:
                     yield line, _read(row)
         except CsvProblem as error:
-            yield error.line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
+            yield (
+                error.line,
+                ValueError(f"not CSV: {error}; the rest of the file could not be read"),
+            )
 
 
 def _header(lines: Iterable[str]) -> list[str]:

@@ -30,7 +30,13 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact
-from gradestack_plugins.letta.reader import REWARD, Letta, metrics_of, names_graders, recorded_scores
+from gradestack_plugins.letta.reader import (
+    REWARD,
+    Letta,
+    metrics_of,
+    names_graders,
+    recorded_scores,
+)
 from gradestack_plugins.letta.records import error_fault, grade_fault
 
 _SHOWN = 20
@@ -39,27 +45,30 @@ _SHOWN = 20
 
 @attrs.frozen(kw_only=True)
 class Recorded(Grader):
-    """Takes the grade found in the recording, with its rationale and metadata, so that nothing need be graded again.
+    """Takes the grade found in the recording, with its rationale and metadata, so that nothing need
+    be graded again.
 
-    With ``metric`` the grade of that key counts, or a score recorded under that name. Without it that is decided once,
-    before grading: the metric of the grader's own key if the recording has it, else the only one there is; where there
-    are several, one must be named. Of recordings whose grades have no names it is ``grade``, the gate's. Metrics are
-    those of a letta-evals summary, else those of the first 1,000 records of each input. A sample whose recording lacks
-    the metric is skipped.
+    With ``metric`` the grade of that key counts, or a score recorded under that name. Without it
+    that is decided once, before grading: the metric of the grader's own key if the recording has
+    it, else the only one there is; where there are several, one must be named. Of recordings whose
+    grades have no names it is ``grade``, the gate's. Metrics are those of a letta-evals summary,
+    else those of the first 1,000 records of each input. A sample whose recording lacks the metric
+    is skipped.
 
-    A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts in the averages
-    (letta-evals takes every grade there is), the run not among the attempted. What stands beside a run that broke off,
-    ``grade`` without ``grades``, is no such grade.
+    A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts
+    in the averages (letta-evals takes every grade there is), the run not among the attempted. What
+    stands beside a run that broke off, ``grade`` without ``grades``, is no such grade.
 
-    A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in ``documented``, 0.0 as
-    it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
-    a failed grade.
+    A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in
+    ``documented``, 0.0 as it stands (and so attempted) in ``upstream``; so it is with an ``error``
+    record. A score that is no finite number is a failed grade.
 
-    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons, those of failed runs
-    too.
+    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons,
+    those of failed runs too.
 
     Attributes:
-        metric: Key of a grader of the recorded suite; default the grader's own key, else the only one.
+        metric: Key of a grader of the recorded suite; default the grader's own key, else the only
+            one.
     """
 
     version: ClassVar[str] = "2"
@@ -71,7 +80,9 @@ class Recorded(Grader):
     metric: str | None = None
     profile: Profile = "documented"
 
-    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> Recorded:
+    def for_recording(
+        self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
+    ) -> Recorded:
         """Return the grader with the metric decided."""
         if self.metric is not None:
             return self
@@ -81,7 +92,8 @@ class Recorded(Grader):
         if key not in metrics and len(composed) > 1:
             several = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
             raise ConfigError(
-                f"the recording has no metric {key!r} but several others; name one with `metric`: {several}"
+                f"the recording has no metric {key!r} but several others; name one with `metric`: "
+                f"{several}"
             )
         found = key if key in metrics else next(iter(composed), None)
         if by_name and len(metrics) == 1 and not names_graders(inputs):
@@ -96,8 +108,12 @@ class Recorded(Grader):
             found = grades.get(self.metric, recorded.get(self.metric))
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
-        if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
-            fault = sample.error or Fault(category="target", code="target_error", message="the run failed")
+        if sample.status is Status.FAILED and (
+            found is None or not self._regraded(recorded, grades)
+        ):
+            fault = sample.error or Fault(
+                category="target", code="target_error", message="the run failed"
+            )
             return _failed(fault, found if found is not None or grades else recorded.get("grade"))
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(error_fault(recorded["error"]))
@@ -105,21 +121,38 @@ class Recorded(Grader):
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
             known = ", ".join(map(str, grades)) or "none"
             return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
-        if self.metric is not None and isinstance(explained := recorded.get("explanations"), Mapping):
-            found = {"score": found, "rationale": explained.get(self.metric)} if _sound(found) else found
+        if self.metric is not None and isinstance(
+            explained := recorded.get("explanations"), Mapping
+        ):
+            found = (
+                {"score": found, "rationale": explained.get(self.metric)}
+                if _sound(found)
+                else found
+            )
         return self._grade(found)
 
     def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
-        """Return whether a failed run has a grade that counts: letta-evals averages every one there is."""
+        """Return whether a failed run has a grade that counts.
+
+        Letta-evals averages every one there is.
+        """
         if self.profile != "upstream" or recorded.get("error") is not None:
             return False
-        return any(key == self.metric or self.metric is None for key, grade in grades.items() if grade is not None)
+        return any(
+            key == self.metric or self.metric is None
+            for key, grade in grades.items()
+            if grade is not None
+        )
 
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
         rationale, metadata = _words(found)
-        if metadata.get("error") and self.profile == "documented" and (fault := grade_fault(found)) is not None:
+        if (
+            metadata.get("error")
+            and self.profile == "documented"
+            and (fault := grade_fault(found)) is not None
+        ):
             return _failed(replace(fault, category="grading", code="recorded_error"), found)
         score = found.get("score")
         if not _sound(score):
@@ -135,7 +168,9 @@ def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
 def _failed(fault: Fault, found: JSON) -> Grade:
     rationale, metadata = _words(as_map(found))
     grade = replace(failed(fault), metadata=metadata)
-    return replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
+    return (
+        replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
+    )
 
 
 def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
@@ -173,8 +208,14 @@ def _turns(raw: JSON) -> tuple[Item, ...]:
     items = []
     for number, entry in enumerate(as_list(raw), 1):
         if isinstance(entry, Mapping):
-            about = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
+            about = {
+                name: entry[name]
+                for name in ("submission", "ground_truth", "rationale")
+                if name in entry
+            }
             score = entry.get("score")
-            graded: dict[str, Any] = {"score": float(score)} if _sound(score) else {"outcome": Outcome.FAILED}
+            graded: dict[str, Any] = (
+                {"score": float(score)} if _sound(score) else {"outcome": Outcome.FAILED}
+            )
             items.append(Item(id=f"turn {number}", metadata=about, **graded))
     return tuple(items)

@@ -1,4 +1,7 @@
-"""Reader ``letta``: recorded letta-evals results, and gradestack's own; their files, metrics, gate and stack."""
+"""Reader ``letta``: recorded letta-evals results, and gradestack's own.
+
+Their files, metrics, gate and stack.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,24 @@ from gradestack import (
     load_report,
     read_records,
 )
-from gradestack.jsonio import JsonProblem, Layout, as_list, as_map, loads, open_regular, read_regular
-from gradestack_plugins.letta.records import KEPT, Context, identity, is_own, model_of, run_of, sample_of
+from gradestack.jsonio import (
+    JsonProblem,
+    Layout,
+    as_list,
+    as_map,
+    loads,
+    open_regular,
+    read_regular,
+)
+from gradestack_plugins.letta.records import (
+    KEPT,
+    Context,
+    identity,
+    is_own,
+    model_of,
+    run_of,
+    sample_of,
+)
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})")
@@ -60,13 +79,17 @@ def run_number(path: Path) -> int | None:
 
 
 def result_files(path: Path) -> list[ResultFile]:
-    """Return the files of result lines of an output directory (or the file itself), runs in numeric order."""
+    """Return the files of result lines of an output directory (or the file itself), runs in numeric
+    order.
+    """
     if not path.is_dir():
         parent = path.absolute().parent
         by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
         beside = path.name != RESULTS and (parent / SUITE).is_file()
         model = parent.name if by_model else path.stem if beside else None
-        return [ResultFile(path=path, run=run_number(path), model=None if model == "default" else model)]
+        return [
+            ResultFile(path=path, run=run_number(path), model=None if model == "default" else model)
+        ]
     if (path / SUITE).is_file():
         return _by_model(path)
     there = (path / RESULTS).is_file()
@@ -81,7 +104,10 @@ def result_files(path: Path) -> list[ResultFile]:
 
 
 def has_slim_rows(path: Path) -> bool:
-    """Return whether it is a run of ours with slim rows, or a file of one; refuse one that lost rows, or got some."""
+    """Return whether it is a run of ours with slim rows, or a file of one.
+
+    Refuse one that lost rows, or got some.
+    """
     run = path if path.is_dir() else path.parent
     try:
         report = load_report(run) if is_run(run) else None
@@ -99,19 +125,33 @@ def _by_run(file: ResultFile) -> tuple[int, str]:
 
 
 def _by_model(path: Path) -> list[ResultFile]:
-    named = [ResultFile(path=each, relative=each.name, model=each.stem) for each in sorted(path.glob("*.jsonl"))]
+    named = [
+        ResultFile(path=each, relative=each.name, model=each.stem)
+        for each in sorted(path.glob("*.jsonl"))
+    ]
     for folder in sorted(each for each in path.iterdir() if each.is_dir()):
         runs = [
-            ResultFile(path=each, relative=f"{folder.name}/{each.name}", run=run_number(each), model=folder.name)
+            ResultFile(
+                path=each,
+                relative=f"{folder.name}/{each.name}",
+                run=run_number(each),
+                model=folder.name,
+            )
             for each in folder.glob("run_*.jsonl")
             if _RUN.fullmatch(each.stem)
         ]
         named += sorted(runs, key=_by_run)
-    return [msgspec.structs.replace(each, model=None) if each.model == "default" else each for each in named]
+    return [
+        msgspec.structs.replace(each, model=None) if each.model == "default" else each
+        for each in named
+    ]
 
 
 def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the samples of a ``suite.json`` by id, for results that only name theirs; {} where there is none."""
+    """Return the samples of a ``suite.json`` by id, for results that only name theirs.
+
+    {} where there is none.
+    """
     folder = path if path.is_dir() else path.absolute().parent
     places = [folder] if path.is_dir() else [folder, folder.parent]
     file = next((place / SUITE for place in places if (place / SUITE).is_file()), None)
@@ -131,7 +171,10 @@ def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def unwrapped(record: Any) -> Any:
-    """Return the result of a line: ``result`` of ``{"type": "result", "result": ...}``, else the line itself."""
+    """Return the result of a line.
+
+    ``result`` of ``{"type": "result", "result": ...}``, else the line itself.
+    """
     if isinstance(record, Mapping) and isinstance(record.get("type"), str):
         return record.get("result") if record["type"] == "result" else ABSENT
     return record
@@ -144,7 +187,10 @@ _OPERATORS = ("gt", "gte", "lt", "lte", "eq")
 
 
 def _content(file: Path) -> Mapping[str, Any]:
-    """Return a JSON object's content; {} where the file holds none: results can be read without it."""
+    """Return a JSON object's content.
+
+    {} where the file holds none: results can be read without it.
+    """
     try:
         return as_map(loads(read_regular(file)))
     except (OSError, JsonProblem):
@@ -180,11 +226,16 @@ def _order(folder: Path) -> list[str]:
     own = [each for each in as_list(header.get("components")) if isinstance(each, Mapping)]
     if own:  # gradestack's, whose objects are sorted by key
         return [str(each.get("key")) for each in own if each.get("kind") == "grader"]
-    return list(_map(_content(folder / "summary.json"), "config", "graders") or _map(header, "config", "graders"))
+    return list(
+        _map(_content(folder / "summary.json"), "config", "graders")
+        or _map(header, "config", "graders")
+    )
 
 
 def _results(given: Input, files: Iterable[ResultFile]) -> Iterator[Mapping[str, Any]]:
-    records = chain.from_iterable(read_records(given.below(file.relative), layout="lines") for file in files)
+    records = chain.from_iterable(
+        read_records(given.below(file.relative), layout="lines") for file in files
+    )
     found = (unwrapped(each.value) for each in islice(records, _FIRST))
     return (result for result in found if isinstance(result, Mapping))
 
@@ -205,12 +256,17 @@ def _graded(recorded: Mapping[str, Any]) -> list[str]:
 
 def names_graders(inputs: Inputs) -> bool:
     """Return whether any of the first results has grades under the names of graders."""
-    results = chain.from_iterable(_results(given, result_files(given.path)) for given in inputs.data)
+    results = chain.from_iterable(
+        _results(given, result_files(given.path)) for given in inputs.data
+    )
     return any(map(_graded, results))
 
 
 def recorded_scores(samples: Iterable[Sample]) -> list[str]:
-    """Return the metrics of samples of any format: what stands under ``grades``, else every score by its name."""
+    """Return the metrics of samples of any format.
+
+    What stands under ``grades``, else every score by its name.
+    """
     graded: dict[str, None] = {}
     scores: dict[str, None] = {}
     for sample in samples:
@@ -225,21 +281,32 @@ _NO_SCORES = frozenset({"grade", "grades", *KEPT})
 
 
 def gates_of(inputs: Inputs, metrics: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the gates the recordings went by, as a suite's entries, and what is wrong with them."""
+    """Return the gates the recordings went by, as a suite's entries, and what is wrong
+    with them.
+    """
     folders = [folder for given in inputs.data for folder in _folders(result_files(given.path))]
     found = [gates for folder in folders if (gates := _gates(folder))]
     if any(gates != found[0] for gates in found):
         return {}, ["the recordings went by different gates; none of them is applied"]
     known = frozenset(metrics)
     entries = found[0] if found else {}
-    listed = chain.from_iterable(each if name == "gates" else [each] for name, each in entries.items())
+    listed = chain.from_iterable(
+        each if name == "gates" else [each] for name, each in entries.items()
+    )
     if all(_usable(gate, known) for gate in listed):
         return entries, []
-    return {}, ["the recorded gate is not understood, or about a metric the recording lacks; it is not applied"]
+    return {}, [
+        (
+            "the recorded gate is not understood, or about a metric the recording lacks; it is not "
+            "applied"
+        )
+    ]
 
 
 def _gates(folder: Path) -> dict[str, Any]:
-    configured = (_map(_content(folder / name), "config") for name in ("summary.json", "header.json"))
+    configured = (
+        _map(_content(folder / name), "config") for name in ("summary.json", "header.json")
+    )
     for config in configured:
         gates = {
             name: config[name]
@@ -248,7 +315,11 @@ def _gates(folder: Path) -> dict[str, Any]:
         }
         if gates:
             text = json.dumps(gates)
-            return dict(json.loads(text, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if v is not None}))
+            return dict(
+                json.loads(
+                    text, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if v is not None}
+                )
+            )
     return {}
 
 
@@ -260,19 +331,34 @@ def _usable(gate: Any, metrics: frozenset[str]) -> bool:
         return bool(conditions) and all(_usable(each, metrics) for each in conditions)
     value, weights, key = gate.get("value"), gate.get("weights"), gate.get("metric_key")
     about = metrics.issuperset(weights) if isinstance(weights, Mapping) else key in (None, *metrics)
-    return about and gate.get("op") in _OPERATORS and isinstance(value, int | float) and not isinstance(value, bool)
+    return (
+        about
+        and gate.get("op") in _OPERATORS
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+    )
 
 
 def stack(inputs: Inputs | None = None) -> dict[str, Any]:
-    """Return the stack: a grader for each recorded metric, by its name, and the gate the recording went by."""
+    """Return the stack.
+
+    A grader for each recorded metric, by its name, and the gate the recording went by.
+    """
     try:
         metrics = metrics_of(inputs) if inputs is not None else []
     except DataError:  # the reader will say so
         metrics = []
     if inputs is None or not metrics:
-        return {"graders": {"recorded": {"kind": "recorded"}}, "outcome": "recorded", "headline": {"letta": True}}
+        return {
+            "graders": {"recorded": {"kind": "recorded"}},
+            "outcome": "recorded",
+            "headline": {"letta": True},
+        }
     gates, warnings = gates_of(inputs, metrics)
-    graders = {name: {"kind": "recorded", **({"metric": name} if len(metrics) > 1 else {})} for name in metrics}
+    graders = {
+        name: {"kind": "recorded", **({"metric": name} if len(metrics) > 1 else {})}
+        for name in metrics
+    }
     return {"graders": graders, **gates, "headline": {"letta": True}, "warnings": warnings}
 
 
@@ -291,7 +377,10 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _model(record: Any) -> str | None:
-    """Return the model a line names, "" for none; None for a line that is no result, or one of gradestack's own."""
+    """Return the model a line names, "" for none.
+
+    None for a line that is no result, or one of gradestack's own.
+    """
     result = unwrapped(record)
     if identity(result) is None or is_own(result):
         return None
@@ -299,7 +388,10 @@ def _model(record: Any) -> str | None:
 
 
 def only_model(given: Input) -> str | None:
-    """Return the model of a recording's results that name none: the only one the others name; None where none does."""
+    """Return the model of a recording's results that name none: the only one the others name.
+
+    None where none does.
+    """
     found = models_of(given)
     if not found.unnamed or not found.named:
         return None
@@ -313,7 +405,10 @@ def only_model(given: Input) -> str | None:
 
 
 def models_of(given: Input) -> Models:
-    """Return what a recording says of its models; none of a layout whose files are named by model."""
+    """Return what a recording says of its models.
+
+    None of a layout whose files are named by model.
+    """
     if given.path.is_dir() and (given.path / SUITE).is_file():
         return Models()
     files = tuple(file for file in result_files(given.path) if file.model is None)
@@ -329,8 +424,15 @@ def _stamp(file: ResultFile) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _models_in(given: Input, files: tuple[ResultFile, ...], stamps: tuple[tuple[int, ...], ...]) -> Models:  # noqa: ARG001
-    """Return what files say; asked for before grading and again by the reader, they are read once."""
+def _models_in(
+    given: Input,
+    files: tuple[ResultFile, ...],
+    stamps: tuple[tuple[int, ...], ...],  # noqa: ARG001
+) -> Models:
+    """Return what files say.
+
+    Asked for before grading and again by the reader, they are read once.
+    """
     named: dict[str, None] = {}
     unnamed, first = 0, ""
     for file in files:
@@ -377,7 +479,10 @@ def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | 
 
 
 def looks_like(record: Any) -> float | None:
-    """Return how much a line looks like a result; None for one of another type, and for what holds nothing."""
+    """Return how much a line looks like a result.
+
+    None for one of another type, and for what holds nothing.
+    """
     result = unwrapped(record)
     if not result or not isinstance(result, Mapping):
         return None
@@ -389,7 +494,9 @@ def looks_like(record: Any) -> float | None:
     if len(_SIGNS & set(result)) > 1:
         return 0.9
     # Null fields are dropped: of a run that failed, little but the error may be left.
-    return 0.8 if isinstance(error, Mapping) and {"category", "exception_type"} & set(error) else 0.0
+    return (
+        0.8 if isinstance(error, Mapping) and {"category", "exception_type"} & set(error) else 0.0
+    )
 
 
 def complaint(record: dict[str, Any]) -> str | None:
@@ -397,7 +504,11 @@ def complaint(record: dict[str, Any]) -> str | None:
     result = unwrapped(record)
     sample = result.get("sample") if isinstance(result, Mapping) else None
     named = isinstance(sample, Mapping) and "id" in sample
-    return "none of trajectory, grade, grades and submission is there" if named and not looks_like(record) else None
+    return (
+        "none of trajectory, grade, grades and submission is there"
+        if named and not looks_like(record)
+        else None
+    )
 
 
 def begins_like(text: bytes) -> float | None:
@@ -423,27 +534,32 @@ class LettaIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 @attrs.frozen(kw_only=True)
 class Letta(RecordReader):
-    """Reads letta-evals output directories (or their ``results.jsonl``), one sample per result line.
+    """Reads letta-evals output directories (or their ``results.jsonl``), one sample per result
+    line.
 
-    Directories: ``results.jsonl``; ``run_N/results.jsonl`` (runs in numeric order); and, of later versions,
-    ``suite.json`` with ``MODEL.jsonl`` or ``MODEL/run_N.jsonl``. Header and summary are not needed. A line is a bare
-    result or ``{"type": "result", "result": ...}``; lines of other types are passed over.
+    Directories: ``results.jsonl``; ``run_N/results.jsonl`` (runs in numeric order); and, of later
+    versions, ``suite.json`` with ``MODEL.jsonl`` or ``MODEL/run_N.jsonl``. Header and summary are
+    not needed. A line is a bare result or ``{"type": "result", "result": ...}``; lines of other
+    types are passed over.
 
-    ``id`` is the sample's id as text, ``model`` the recorded model name (None when none is named), ``run`` the number
-    of the run's folder, else 1. Results that name no model beside others that do are those of the only one named; where
-    several are, ``model`` must say whose they are. When several inputs are given and repeat each other's runs, the
-    input's name is put before it. ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat
-    messages; calls are paired with their returns. ``ground_truth`` becomes ``expected.text``, and ``expected.label``
-    where it is one text.
+    ``id`` is the sample's id as text, ``model`` the recorded model name (None when none is named),
+    ``run`` the number of the run's folder, else 1. Results that name no model beside others that do
+    are those of the only one named; where several are, ``model`` must say whose they are. When
+    several inputs are given and repeat each other's runs, the input's name is put before it.
+    ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat messages;
+    calls are paired with their returns. ``ground_truth`` becomes ``expected.text``, and
+    ``expected.label`` where it is one text.
 
-    A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty trajectory. In
-    ``documented`` a judge's or extractor's error does not fail the run, whose conversation is whole, and neither does
-    an empty trajectory beside a submission; ``upstream`` takes any of them as failed, and a result that leaves
-    ``agent_id`` out, but not a trajectory that holds an empty turn. Recorded grades, submissions, costs and times are
-    kept in ``recorded``, also of failed runs.
+    A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty
+    trajectory. In ``documented`` a judge's or extractor's error does not fail the run, whose
+    conversation is whole, and neither does an empty trajectory beside a submission; ``upstream``
+    takes any of them as failed, and a result that leaves ``agent_id`` out, but not a trajectory
+    that holds an empty turn. Recorded grades, submissions, costs and times are kept in
+    ``recorded``, also of failed runs.
 
-    gradestack's own run directories are read without loss of what rows hold: predictions, references, runs, facets,
-    states. Tools come back by name only. A row that was changed into another form is a bad record.
+    gradestack's own run directories are read without loss of what rows hold: predictions,
+    references, runs, facets, states. Tools come back by name only. A row that was changed into
+    another form is a bad record.
 
     Attributes:
         model: Model of results that name none.
@@ -451,7 +567,20 @@ class Letta(RecordReader):
 
     version: ClassVar[str] = "3"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "run", "input", "turns", "calls", "label", "text", "plan", "tools", "expected", "recorded", "status"}
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "label",
+            "text",
+            "plan",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+        }
         | {"error", "agent_id", "agent_usage", "facets", "source"}
     )
     stack: ClassVar[str | None] = "letta"
@@ -469,7 +598,11 @@ class Letta(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        return directory_certainty(path, cls.recognised) if path.is_dir() else super().sniff(path, head)
+        return (
+            directory_certainty(path, cls.recognised)
+            if path.is_dir()
+            else super().sniff(path, head)
+        )
 
     @override
     def index(self, inputs: Inputs) -> LettaIndex:
@@ -479,15 +612,27 @@ class Letta(RecordReader):
         return LettaIndex(samples=samples, models=models, apart=apart)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield a warning for each input whose results lack conversations, or name no model: the only one's, then."""
-        why = "a run with slim rows, which hold no conversation: graders and extractors that read it find none"
+        """Yield a warning for each input whose results lack conversations, or name no model.
+
+        The only one's, then.
+        """
+        why = (
+            "a run with slim rows, which hold no conversation: graders and extractors that read "
+            "it find none"
+        )
         for given in inputs.data:
             if has_slim_rows(given.path):
                 yield f"{given.shown}: {why}; grade the input of that run instead"
         for given in inputs.data if self.model is None else ():
             if (model := only_model(given)) is not None:
-                whose = f"{models_of(given).unnamed} result(s) name no model, the first at {models_of(given).first}"
-                yield f"{given.shown}: {whose}; they are taken as those of {model!r}, the only one named"
+                whose = (
+                    f"{models_of(given).unnamed} result(s) name no model, the first at "
+                    f"{models_of(given).first}"
+                )
+                yield (
+                    f"{given.shown}: {whose}; they are taken as those of {model!r}, the only "
+                    "one named"
+                )
 
     def _repeats(self, inputs: Inputs, models: Mapping[str, str | None]) -> bool:
         seen: set[int] = set()
@@ -498,7 +643,15 @@ class Letta(RecordReader):
                 for found in read_records(given.below(file.relative), layout=self.layout):
                     result = unwrapped(found.value)
                     if identity(result) is not None:
-                        own.add(hash((str(identity(result)), model_of(result, context), run_of(result, context))))
+                        own.add(
+                            hash(
+                                (
+                                    str(identity(result)),
+                                    model_of(result, context),
+                                    run_of(result, context),
+                                )
+                            )
+                        )
             if seen & own:
                 return True
             seen |= own

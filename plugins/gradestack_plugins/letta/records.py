@@ -1,4 +1,7 @@
-"""Results as samples: trajectories with their calls, references, facets, and why a recorded run or grade is none."""
+"""Results as samples.
+
+Trajectories with their calls, references, facets, and why a recorded run or grade is none.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_trajectory(raw: JSON) -> Trajectory:
-    """Return a recorded trajectory; a flat list of messages is one turn, entries that are no objects are left out."""
+    """Return a recorded trajectory.
+
+    A flat list of messages is one turn, entries that are no objects are left out.
+    """
     if not isinstance(raw, list):
         return Trajectory()
     if raw and not any(isinstance(turn, list) for turn in raw):
@@ -61,10 +67,16 @@ def read_trajectory(raw: JSON) -> Trajectory:
                 messages.append(message)
                 unanswered += range(len(calls), len(calls) + len(message.tool_calls))
                 calls += message.tool_calls
-                place = next((each for each in unanswered if chat.answers(message, calls[each])), None)
+                place = next(
+                    (each for each in unanswered if chat.answers(message, calls[each])), None
+                )
                 if place is not None:
                     unanswered.remove(place)
-                    error = chat.text_of(message.content) or compact(message.content) if failed else None
+                    error = (
+                        chat.text_of(message.content) or compact(message.content)
+                        if failed
+                        else None
+                    )
                     calls[place] = replace(calls[place], result=message.content, error=error)
         turns.append(tuple(messages))
     return Trajectory(turns=tuple(turns), calls=tuple(calls))
@@ -78,12 +90,19 @@ def _read(raw: Any) -> Iterator[tuple[Message, bool]]:
     if not isinstance(kind, str):
         message = chat.message(raw)
         if message is not None:
-            silent = message.role == "assistant" and not message.tool_calls and not chat.text_of(message.content)
+            silent = (
+                message.role == "assistant"
+                and not message.tool_calls
+                and not chat.text_of(message.content)
+            )
             if silent and raw.get("tool_calls"):
                 message = replace(message, role="tool_call", content=raw["tool_calls"])
             yield message, raw.get("status") == "error"
     elif kind in _SPOKEN:
-        yield Message(role=_SPOKEN[kind], content=raw.get("content"), name=_text(raw.get("name"))), False
+        yield (
+            Message(role=_SPOKEN[kind], content=raw.get("content"), name=_text(raw.get("name"))),
+            False,
+        )
     elif kind in _THOUGHTS:
         role = _THOUGHTS[kind]
         yield Message(role=role, content=raw.get(role, raw.get("content"))), False
@@ -93,7 +112,8 @@ def _read(raw: Any) -> Iterator[tuple[Message, bool]]:
         entries = raw.get("tool_returns")
         yield from map(_returned, entries if isinstance(entries, list) and entries else [raw])
     else:
-        # With them messages of calls none of which can be read: as the assistant's they would be its last, empty, word.
+        # With them messages of calls none of which can be read: as the assistant's they would be
+        # its last, empty, word.
         rest = {name: value for name, value in raw.items() if name not in _ENVELOPE}
         role = kind.removesuffix("_message")
         role = f"unknown_{role}" if role in _TAKEN else role
@@ -109,25 +129,36 @@ def _text(value: Any) -> str | None:
 
 def _calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     several, one = raw.get("tool_calls"), raw.get("tool_call")
-    entries = several if isinstance(several, list) and several else [several if isinstance(several, dict) else one]
+    entries = (
+        several
+        if isinstance(several, list) and several
+        else [several if isinstance(several, dict) else one]
+    )
     return tuple(_call(entry) for entry in entries if isinstance(entry, dict))
 
 
 def _call(raw: Mapping[str, Any]) -> ToolCall:
     arguments, text = chat.parse_arguments(raw.get("arguments"))
     identifier = _text(raw.get("tool_call_id")) or _text(raw.get("id"))
-    return ToolCall(name=_text(raw.get("name")) or "", arguments=arguments, raw_arguments=text, id=identifier)
+    return ToolCall(
+        name=_text(raw.get("name")) or "", arguments=arguments, raw_arguments=text, id=identifier
+    )
 
 
 def _returned(raw: Any) -> tuple[Message, bool]:
     entry = raw if isinstance(raw, dict) else {"tool_return": raw}
     identifier, name = _text(entry.get("tool_call_id")), _text(entry.get("name"))
-    message = Message(role="tool", content=entry.get("tool_return"), tool_call_id=identifier, name=name)
+    message = Message(
+        role="tool", content=entry.get("tool_return"), tool_call_id=identifier, name=name
+    )
     return message, entry.get("status") == "error"
 
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
-"""Objects of variables, which may also stand under ``metadata``; a prompt's are kept as one facet, others are none."""
+"""Objects of variables, which may also stand under ``metadata``.
+
+A prompt's are kept as one facet, others are none.
+"""
 
 
 def as_text(value: JSON) -> str:
@@ -143,7 +174,10 @@ def input_of(value: JSON) -> str | tuple[str, ...] | None:
 
 
 def truth_of(value: JSON, *, turns: bool) -> str | tuple[str, ...] | None:
-    """Return a reference: text as it is, a list of texts (with ``turns``, of anything) as one each, else JSON text."""
+    """Return a reference.
+
+    Text as it is, a list of texts (with ``turns``, of anything) as one each, else JSON text.
+    """
     if value is None or value == []:
         return None
     if isinstance(value, list) and (turns or all(isinstance(item, str) for item in value)):
@@ -157,7 +191,10 @@ def expectation(truth: str | tuple[str, ...] | None) -> Expectation:
 
 
 def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``."""
+    """Return what samples may be grouped and chosen by.
+
+    The entries of ``metadata``, and ``tags``.
+    """
     found = dict(as_map(record.get("metadata")))
     variables = record.get("rubric_vars") or found.get("rubric_vars")
     for name in VARIABLES:
@@ -174,15 +211,23 @@ _RUN, _GRADING = "Error: ", "Error during grading: "
 
 
 def error_fault(error: JSON) -> Fault:
-    """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
+    """Return the fault of an ``error`` record.
+
+    ``category``, ``exception_type`` and ``message``, or a text.
+    """
     if not isinstance(error, Mapping):
         return Fault(category="target", code="recorded_error", message=as_text(error))
-    category, kind, message = (text_or_empty(error.get(name)) for name in ("category", "exception_type", "message"))
+    category, kind, message = (
+        text_or_empty(error.get(name)) for name in ("category", "exception_type", "message")
+    )
     return Fault(category=category or "target", code="recorded_error", message=message, type=kind)
 
 
 def grade_fault(grade: JSON) -> Fault | None:
-    """Return why a recorded grade is no judgement, from its rationale and ``metadata``; None when nothing says so."""
+    """Return why a recorded grade is no judgement, from its rationale and ``metadata``.
+
+    None when nothing says so.
+    """
     if not isinstance(grade, Mapping):
         return None
     rationale, metadata = text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
@@ -194,7 +239,12 @@ def grade_fault(grade: JSON) -> Fault | None:
     if error not in message:
         message = f"{message} ({error})"
     category, code = ("target", "target_error") if prefix == _RUN else ("grading", "recorded_error")
-    return Fault(category=category, code=code, message=message, type=text_or_empty(metadata.get("error_type")))
+    return Fault(
+        category=category,
+        code=code,
+        message=message,
+        type=text_or_empty(metadata.get("error_type")),
+    )
 
 
 KEPT = (
@@ -223,7 +273,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity(result: Any) -> str | int | None:
-    """Return a result's sample id as recorded, ``sample.id`` or else ``sample_id``; None when it has none."""
+    """Return a result's sample id as recorded, ``sample.id`` or else ``sample_id``.
+
+    None when it has none.
+    """
     if not isinstance(result, dict):
         return None
     sample = result.get("sample")
@@ -234,7 +287,10 @@ def identity(result: Any) -> str | int | None:
 
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
-    """Return the model a result names, else its file's; gradestack's own rows without one have none."""
+    """Return the model a result names, else its file's.
+
+    Gradestack's own rows without one have none.
+    """
     own = is_own(result)
     if own and isinstance(result.get("model_name"), str):
         return str(result["model_name"])
@@ -244,7 +300,10 @@ def model_of(result: Mapping[str, Any], context: Context) -> str | None:
 
 
 def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
-    """Return a result's run: its own, else its file's number, else 1 (none for gradestack's own rows)."""
+    """Return a result's run.
+
+    Its own, else its file's number, else 1 (none for gradestack's own rows).
+    """
     found = result.get("run")
     if isinstance(found, bool) or not isinstance(found, int | str):
         found = context.run
@@ -254,11 +313,17 @@ def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
 
 
 def sample_of(result: Any, source: Source, context: Context) -> Sample | BadRecord:
-    """Return the sample of one result, or a bad record when it is no object or has no usable sample id."""
+    """Return the sample of one result, or a bad record when it is no object or has no usable sample
+    id.
+    """
     named = identity(result)
     if named is None:
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
-        reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
+        reason = (
+            what
+            if isinstance(result, dict)
+            else f"expected a result (an object), found {compact(result)[:60]}"
+        )
         return BadRecord(source=source, reason=reason, native=result)
     identifier, asked = str(named), result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
@@ -272,11 +337,16 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
             id=identifier,
             calls=trajectory.calls if trajectory.said else None,
             text=_answer(result, trajectory, context.profile),
-            expected=expectation(truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))),
+            expected=expectation(
+                truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
+            ),
             status=status,
             error=error,
             agent_id=_text(result.get("agent_id")),
-            agent_usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
+            agent_usage=next(
+                (result[name] for name in ("agent_usage", "usage") if result.get(name) is not None),
+                None,
+            ),
             facets=facets_of(asked),
         )
     return replace(
@@ -293,7 +363,8 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
 def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> str | None:
     """Return the final answer: what the assistant said last, else the recorded submission.
 
-    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it grades one again.
+    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it
+    grades one again.
     """
     submitted = _text(result.get("submission")) or None
     if not trajectory.said:
@@ -318,7 +389,9 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     return found
 
 
-def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> tuple[Status, Fault | None]:
+def _status(
+    result: Mapping[str, Any], trajectory: Trajectory, profile: Profile
+) -> tuple[Status, Fault | None]:
     """Return whether the recorded run ended in an error, and in which."""
     error = result.get("error")
     if error is not None:
@@ -327,10 +400,15 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
         return (Status.OK, None) if whole else (Status.FAILED, fault)
     upstream = profile == "upstream"
     something = bool(trajectory.turns) if upstream else trajectory.said
-    nameless = result.get("agent_id") is None and ("agent_id" in result or (upstream and "sample" in result))
+    nameless = result.get("agent_id") is None and (
+        "agent_id" in result or (upstream and "sample" in result)
+    )
     if something and not nameless:
         return Status.OK, None
-    grades = [result.get("grade"), *as_map(result.get("grades")).values()]  # the gate's before the others
+    grades = [
+        result.get("grade"),
+        *as_map(result.get("grades")).values(),
+    ]  # the gate's before the others
     reason = next(filter(None, map(grade_fault, grades)), None)
     broken = upstream or (reason is not None and reason.category == "target")
     something = something or (bool(_text(result.get("submission"))) and not broken)
@@ -340,7 +418,18 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 
-_AS_WRITTEN = {"cluster", "expected", "status", "error", "ended", "trace", "children", "facets", "remarks", "native"}
+_AS_WRITTEN = {
+    "cluster",
+    "expected",
+    "status",
+    "error",
+    "ended",
+    "trace",
+    "children",
+    "facets",
+    "remarks",
+    "native",
+}
 _AS_WRITTEN |= {"agent_id", "agent_usage", "usage"}
 """Fields that stand in a row in the form of a sample's."""
 _PREDICTED = ("calls", "label", "text", "plan", "state")
@@ -351,8 +440,13 @@ def is_own(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
 
 
-def _own(row: Mapping[str, Any], identifier: str, trajectory: Trajectory, answer: str | None) -> Sample:
-    """Return the sample of a row of gradestack's; tools stand there with their schemas, or by name."""
+def _own(
+    row: Mapping[str, Any], identifier: str, trajectory: Trajectory, answer: str | None
+) -> Sample:
+    """Return the sample of a row of gradestack's.
+
+    Tools stand there with their schemas, or by name.
+    """
     predicted, tools = row["predicted"], row.get("tools")
     found = {name: row[name] for name in _AS_WRITTEN if row.get(name) is not None}
     found |= {"text": answer} | {name: predicted[name] for name in _PREDICTED if name in predicted}

@@ -1,4 +1,7 @@
-"""Logs of OpenAI's APIs: chat completions, fine-tuning lines, batches, Responses and their items."""
+"""Logs of OpenAI's APIs.
+
+Chat completions, fine-tuning lines, batches, Responses and their items.
+"""
 
 from gradestack import Component, hookimpl
 

@@ -1,4 +1,7 @@
-"""OrchestrationBench: call/rejection decisions, function calls and workflow plans of orchestrating agents."""
+"""OrchestrationBench.
+
+Call/rejection decisions, function calls and workflow plans of orchestrating agents.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,17 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:
-    """Return the graders of the family; the first gives the score of a trial, the others show single steps."""
+    """Return the graders of the family.
+
+    The first gives the score of a trial, the others show single steps.
+    """
     steps = {name: {"kind": f"orchestration_{name}"} for name in ("decision", "call", "plan")}
     keys = ("average", "call_rejection_accuracy", "fc", "plan")
     labels = ("Average", "Call Rejection Classification Accuracy", "FC", "Plan")
-    figures = {label: f"orchestrationbench.orchestrationbench.{key}" for label, key in zip(labels, keys, strict=True)}
+    figures = {
+        label: f"orchestrationbench.orchestrationbench.{key}"
+        for label, key in zip(labels, keys, strict=True)
+    }
     return {
         "graders": {"orchestrationbench": {"kind": "orchestrationbench"}, **steps},
         "outcome": "none",

@@ -1,7 +1,7 @@
 """To call or to reject: gold and predicted decision of every predicted sub-agent turn.
 
-``documented`` raises nothing: a broken step is a failed step. ``upstream`` reads as the original does, and raises
-where it does: the original then gives up the whole file.
+``documented`` raises nothing: a broken step is a failed step. ``upstream`` reads as the original
+does, and raises where it does: the original then gives up the whole file.
 """
 
 from __future__ import annotations
@@ -15,11 +15,32 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gradestack import JSON, DataError, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall, native_of
-from gradestack.jsonio import JsonProblem, as_list, as_map, compact, loads, read_regular, standard_loads
+from gradestack import (
+    JSON,
+    DataError,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Profile,
+    Sample,
+    Status,
+    ToolCall,
+    native_of,
+)
+from gradestack.jsonio import (
+    JsonProblem,
+    as_list,
+    as_map,
+    compact,
+    loads,
+    read_regular,
+    standard_loads,
+)
 from gradestack_plugins.readers.chat import text_of, tool_calls
 
-Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
+Decision = Literal[
+    "FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"
+]
 
 CALL: Decision = "FC"
 AWAITING: Decision = "AWAITING_USER_INPUT"
@@ -39,7 +60,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | None
 
 
 class Verdict(msgspec.Struct, frozen=True, rename=lambda name: f"{name}_count"):
-    """A judge's counts for the leftover values of one argument; without any of them the argument stays undecided."""
+    """A judge's counts for the leftover values of one argument.
+
+    Without any of them the argument stays undecided.
+    """
 
     tp: Count = None
     fp: Count = None
@@ -77,7 +101,10 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_verdicts(path: Path) -> Verdicts:
-    """Return the verdicts of a JSON file: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, ...}}}}}``."""
+    """Return the verdicts of a JSON file.
+
+    ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, ...}}}}}``.
+    """
     try:
         return msgspec.convert(loads(read_regular(path)), Verdicts)
     except (OSError, JsonProblem) as error:
@@ -87,14 +114,23 @@ def read_verdicts(path: Path) -> Verdicts:
         raise DataError(f"verdicts {path}: {expected}", str(error)) from error
 
 
-def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> Mapping[str, Mapping[str, Verdict]]:
-    """Return what was recorded for one trial, by relative path or bare file name, by run name or number."""
+def verdicts_for(
+    verdicts: Verdicts, relative: str, trial: str
+) -> Mapping[str, Mapping[str, Verdict]]:
+    """Return what was recorded for one trial, by relative path or bare file name, by run name or
+    number.
+    """
     trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
     return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
 
 
 MATRIX = (
-    *("true_positive_reject", "true_negative_reject", "false_positive_reject", "false_negative_reject"),
+    *(
+        "true_positive_reject",
+        "true_negative_reject",
+        "false_positive_reject",
+        "false_negative_reject",
+    ),
     *("true_positive_fc", "false_positive_fc", "false_negative_fc", "true_negative_fc"),
 )
 _COUNTED = {
@@ -118,7 +154,10 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
 
     names: tuple[JSON, ...] = ()
     arguments: Mapping[str, JSON] = msgspec.field(default_factory=dict)
-    """Argument -> list with one value per call that has it. ``error`` may hold a text instead (upstream)."""
+    """Argument -> list with one value per call that has it.
+
+    ``error`` may hold a text instead (upstream).
+    """
 
     def shown(self) -> dict[str, JSON]:
         """Return the bag for people."""
@@ -153,7 +192,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def right(self) -> bool:
         """True when call was met with call, or rejection with rejection of whatever type."""
-        return self.fault is None and self.predicted != FAILED and (self.gold == CALL) == (self.predicted == CALL)
+        return (
+            self.fault is None
+            and self.predicted != FAILED
+            and (self.gold == CALL) == (self.predicted == CALL)
+        )
 
     @property
     def cell(self) -> str:
@@ -168,16 +211,29 @@ def marked(text: Any) -> Decision | None:
 
 
 def gold_steps(label: Any) -> list[str]:
-    """Return the steps the label expects of sub-agents: keys without a dash whose entry has an ``agent_id``."""
+    """Return the steps the label expects of sub-agents.
+
+    Keys without a dash whose entry has an ``agent_id``.
+    """
     turns = as_map(label).items()
-    return [key for key, turn in turns if isinstance(key, str) and "-" not in key and "agent_id" in as_map(turn)]
+    return [
+        key
+        for key, turn in turns
+        if isinstance(key, str) and "-" not in key and "agent_id" in as_map(turn)
+    ]
 
 
 def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
-    """Return every entry of ``sub_agent_history`` with its gold; in ``documented`` ids may be numbers or texts."""
+    """Return every entry of ``sub_agent_history`` with its gold.
+
+    In ``documented`` ids may be numbers or texts.
+    """
     if profile == "upstream":
         return [_upstream_step(label, entry) for entry in history]
-    return [_documented_step(as_map(label), number, entry) for number, entry in enumerate(as_list(history))]
+    return [
+        _documented_step(as_map(label), number, entry)
+        for number, entry in enumerate(as_list(history))
+    ]
 
 
 def _upstream_step(label: Any, entry: Any) -> Step:
@@ -187,7 +243,10 @@ def _upstream_step(label: Any, entry: Any) -> Step:
     turn = label.get(key, {})
     if "tool_calls" in turn:
         functions = (call.get("function", {}) for call in turn["tool_calls"])
-        gold, gold_bag = CALL, _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
+        gold, gold_bag = (
+            CALL,
+            _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions),
+        )
     elif key in label:
         gold_text = turn.get("content", "")
         gold = marked(gold_text) or GENERAL
@@ -196,7 +255,10 @@ def _upstream_step(label: Any, entry: Any) -> Step:
         rejected = marked(text)
         predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
     else:
-        bag = _upstream_bag((call["function"]["name"], call["function"]["arguments"]) for call in entry["tool_calls"])
+        bag = _upstream_bag(
+            (call["function"]["name"], call["function"]["arguments"])
+            for call in entry["tool_calls"]
+        )
         predicted = marked(bag.arguments) or CALL
     return Step(
         id=str(step),
@@ -212,7 +274,10 @@ def _upstream_step(label: Any, entry: Any) -> Step:
 
 
 def _upstream_bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
-    """Return calls as a bag. A text that is not JSON becomes a text under the key ``error``, the last one winning."""
+    """Return calls as a bag.
+
+    A text that is not JSON becomes a text under the key ``error``, the last one winning.
+    """
     names: list[JSON] = []
     arguments: dict[str, Any] = {}
     for name, raw in functions:
@@ -232,8 +297,14 @@ def _upstream_bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
 def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     step = entry.get("step_id") if isinstance(entry, dict) else None
     if isinstance(step, bool) or not isinstance(step, int | str):
-        message = f"entry {number} of sub_agent_history: expected an object with a step_id, a text or a whole number"
-        return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
+        message = (
+            f"entry {number} of sub_agent_history: expected an object with a step_id, a "
+            "text or a whole number"
+        )
+        return Step(
+            id=f"entry {number}",
+            fault=Fault(category="data", code="step_unreadable", message=message),
+        )
     name = str(step)
     gold, gold_calls, gold_text, fault = gold_turn(label, name)
     text = text_of(entry.get("content"))
@@ -252,8 +323,13 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     )
 
 
-def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[ToolCall, ...], JSON, Fault | None]:
-    """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
+def gold_turn(
+    label: Mapping[str, Any], step: str
+) -> tuple[Decision, tuple[ToolCall, ...], JSON, Fault | None]:
+    """Return (decision, calls, text, fault) of the gold turn of a step.
+
+    An unknown step is a general rejection.
+    """
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
     if not isinstance(turn, dict):
@@ -261,7 +337,11 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
     elif "tool_calls" in turn:
         raw = turn["tool_calls"]
         calls = tool_calls(raw)
-        if isinstance(raw, list) and len(calls) == len(raw) and all(call.arguments is not None for call in calls):
+        if (
+            isinstance(raw, list)
+            and len(calls) == len(raw)
+            and all(call.arguments is not None for call in calls)
+        ):
             return CALL, calls, None, None
         problem = "tool_calls: expected calls with an object as arguments"
     elif key == step:
@@ -269,7 +349,12 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
         return marked(text) or GENERAL, (), text, None
     else:
         problem = "the gold call could not be read from the scenario: no tool_calls"
-    return GENERAL, (), None, Fault(category="data", code="gold_unreadable", message=f"label {key}: {problem}")
+    return (
+        GENERAL,
+        (),
+        None,
+        Fault(category="data", code="gold_unreadable", message=f"label {key}: {problem}"),
+    )
 
 
 def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
@@ -285,7 +370,10 @@ def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
 
 
 def _predicted(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
-    """Return the decision of one answer and its calls; an argument may have a marker for its name."""
+    """Return the decision of one answer and its calls.
+
+    An argument may have a marker for its name.
+    """
     bag = _bag(calls)
     if bag.names:
         return marked(bag.arguments) or CALL, bag
@@ -293,14 +381,18 @@ def _predicted(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | No
 
 
 def is_plain(expected: Expectation) -> bool:
-    """Return whether a reference is one list of calls, each with a name and arguments to compare."""
+    """Return whether a reference is one list of calls, each with a name and arguments
+    to compare.
+    """
     if expected.alternatives or expected.forbidden:
         return False
     return all(call.plain for call in expected.calls or ())
 
 
 def _sample_step(sample: Sample, profile: Profile) -> Step | None:
-    """Return a whole sample as one step, None when it has no plain reference or no prediction of calls."""
+    """Return a whole sample as one step, None when it has no plain reference or no prediction of
+    calls.
+    """
     calls = sample.expected.calls
     rejections: dict[str, Decision] = {name: name for name in (*MARKERS, GENERAL)}
     gold = rejections.get(sample.expected.label or "")
@@ -337,13 +429,18 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     function_call_cases: int
 
     def counts(self) -> dict[str, int]:
-        """Return the eight matrix counts, the six cells and all else that is counted; faulty steps are left out."""
+        """Return the eight matrix counts, the six cells and all else that is counted.
+
+        Faulty steps are left out.
+        """
         counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
         graded = [step for step in self.steps if step.fault is None]
         for step in graded:
             for name in (step.cell, *_COUNTED[step.cell]):
                 counts[name] += 1
-            counts["rejection_type_mismatch"] += step.cell == "reject_reject" and step.gold != step.predicted
+            counts["rejection_type_mismatch"] += (
+                step.cell == "reject_reject" and step.gold != step.predicted
+            )
         return {
             **counts,
             "rejection_cases": self.rejection_cases,
@@ -355,21 +452,31 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(sample: Sample) -> Fault | None:
-    """Return why a sample cannot be graded at all; of a trial, its graders find out themselves what is of use."""
+    """Return why a sample cannot be graded at all.
+
+    Of a trial, its graders find out themselves what is of use.
+    """
     if native_of(sample, Trial) is not None or sample.status is Status.OK:
         return None
-    return sample.error or Fault(category="target", code=str(sample.status), message="the recorded run failed")
+    return sample.error or Fault(
+        category="target", code=str(sample.status), message="the recorded run failed"
+    )
 
 
 def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
-    """Return the argument part of a sample: a fault when it is broken, None when the sample has none."""
+    """Return the argument part of a sample.
+
+    A fault when it is broken, None when the sample has none.
+    """
     trial = native_of(sample, Trial)
     if trial is None:
         step = _sample_step(sample, profile)
         if step is None:
             return None
         called = step.gold == CALL
-        return Arguments(steps=(step,), rejection_cases=int(not called), function_call_cases=int(called))
+        return Arguments(
+            steps=(step,), rejection_cases=int(not called), function_call_cases=int(called)
+        )
     if profile == "documented":
         return _documented(trial)
     try:
@@ -381,7 +488,11 @@ def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
 def _documented(trial: Trial) -> Arguments | Fault:
     label = trial.part("label")
     if not isinstance(label, Mapping):
-        what = "the run is not an object" if not isinstance(trial.run, Mapping) else "the run has no label object"
+        what = (
+            "the run is not an object"
+            if not isinstance(trial.run, Mapping)
+            else "the run has no label object"
+        )
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
     golds = {step: gold_turn(label, step) for step in gold_steps(label)}
     steps = steps_of(label, trial.part("sub_agent_history"), "documented")
@@ -396,7 +507,9 @@ def _documented(trial: Trial) -> Arguments | Fault:
 
 def _upstream(trial: Trial) -> Arguments:
     history, label = trial.run["sub_agent_history"], trial.run["label"]
-    label["1"]["content"] if label["1"]["role"] == "system" else ""  # raises what the original raises
+    label["1"]["content"] if label["1"][
+        "role"
+    ] == "system" else ""  # raises what the original raises
     steps = steps_of(label, history, "upstream")
     for entry, step in zip(history, steps, strict=True):
         _check_history(label, entry["step_id"])
@@ -420,12 +533,17 @@ def _check_history(label: Any, step: Any) -> None:
             return
         if "-1" in key and (calls := label[key].get("tool_calls")):
             decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
-            " ".join([arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments])
+            " ".join(
+                [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
+            )
 
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
     """Return the F1 of two collections as sets; lists in them are taken as tuples."""
-    ours, theirs = ({tuple(item) if isinstance(item, list) else item for item in side} for side in (predicted, gold))
+    ours, theirs = (
+        {tuple(item) if isinstance(item, list) else item for item in side}
+        for side in (predicted, gold)
+    )
     if not ours or not theirs:
         return 1.0 if not ours and not theirs else 0.0
     both = len(ours & theirs)

@@ -1,15 +1,17 @@
 """Directed graphs, and the edit distance between two of them, with a bound on the work.
 
-Insertion and deletion of a node or an edge cost 1, substitution of an edge nothing, substitution of a node 0 in
-unlabelled graphs and ``Weights.substitution`` in labelled ones. Self-loops are edges like any other. The result is
-exact unless the search had to stop after its budget of expanded nodes; then it carries a lower and an upper bound.
+Insertion and deletion of a node or an edge cost 1, substitution of an edge nothing, substitution of
+a node 0 in unlabelled graphs and ``Weights.substitution`` in labelled ones. Self-loops are edges
+like any other. The result is exact unless the search had to stop after its budget of expanded
+nodes; then it carries a lower and an upper bound.
 
-The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation: mapping a node on
-a dummy (or a dummy on a node) is its deletion (insertion). With substitution never dearer than deletion plus
-insertion some optimal path maps as many nodes as it can, so nothing is lost. The distance of a permutation p is the
-sum of node costs plus one for every ordered pair (i, k) where an edge i -> k exists on one side only. Costs are
-integers: weights are taken as the decimal numbers they are written as and scaled by their common denominator, then
-doubled, because lower bounds charge each unmatched edge in halves to its two ends.
+The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation:
+mapping a node on a dummy (or a dummy on a node) is its deletion (insertion). With substitution
+never dearer than deletion plus insertion some optimal path maps as many nodes as it can, so nothing
+is lost. The distance of a permutation p is the sum of node costs plus one for every ordered pair
+(i, k) where an edge i -> k exists on one side only. Costs are integers: weights are taken as the
+decimal numbers they are written as and scaled by their common denominator, then doubled, because
+lower bounds charge each unmatched edge in halves to its two ends.
 """
 
 from __future__ import annotations
@@ -30,14 +32,18 @@ Label = tuple[Hashable, Hashable]
 class Graph(msgspec.Struct, frozen=True):
     """A directed graph without parallel edges; nodes are numbered in the order they were added.
 
-    The order of nodes and edges is kept because networkx's approximation of self-loops depends on it.
+    The order of nodes and edges is kept because networkx's approximation of self-loops depends on
+    it.
     """
 
     nodes: int
     labels: tuple[Label, ...] | None
     """One label per node; None when every node may stand for any other at no cost."""
     edges: tuple[tuple[int, int], ...]
-    """(tail, head) pairs of node numbers, in the order they were added; a self-loop has tail == head."""
+    """(tail, head) pairs of node numbers, in the order they were added.
+
+    A self-loop has tail == head.
+    """
 
     @property
     def size(self) -> int:
@@ -93,14 +99,16 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 Matrix = list[list[int]]
-"""A number for each pair of an unmapped node of the left graph (row) and of the right one (column)."""
+"""A number for each pair of an unmapped node of the left graph (row) and of the right
+one (column).
+"""
 
 
 class _Search:
     """Branch and bound over partial mappings of two graphs of ``n`` nodes each (dummies included).
 
-    The most constrained node comes first, and of several nodes that can be exchanged for one another only one is tried.
-    All prices are scaled and doubled; ``edge`` is that of one edge.
+    The most constrained node comes first, and of several nodes that can be exchanged for one
+    another only one is tried. All prices are scaled and doubled; ``edge`` is that of one edge.
     """
 
     def __init__(self, left: Graph, right: Graph, weights: Weights, budget: int) -> None:
@@ -117,13 +125,23 @@ class _Search:
         def price(i: int, j: int) -> int:
             if i >= left.nodes or j >= right.nodes:
                 return self.edge
-            return scaled[weights.substitution(left.labels[i], right.labels[j])] if left.labels and right.labels else 0
+            return (
+                scaled[weights.substitution(left.labels[i], right.labels[j])]
+                if left.labels and right.labels
+                else 0
+            )
 
-        self.costs = [[price(i, j) + self.edge * ((loops1 >> i ^ loops2 >> j) & 1) for j in range(n)] for i in range(n)]
+        self.costs = [
+            [price(i, j) + self.edge * ((loops1 >> i ^ loops2 >> j) & 1) for j in range(n)]
+            for i in range(n)
+        ]
         self.rows = _twins(self.out1, self.in1, self.costs)
-        self.columns = _twins(self.out2, self.in2, [list(column) for column in zip(*self.costs, strict=True)])
-        # Distances differ by multiples of this, so a bound this close below the best cannot be met. Unlabelled, every
-        # path costs n differences + edges on both sides - 2 * edges kept, so parity is fixed.
+        self.columns = _twins(
+            self.out2, self.in2, [list(column) for column in zip(*self.costs, strict=True)]
+        )
+        # Distances differ by multiples of this, so a bound this close below the best cannot be met.
+        # Unlabelled, every path costs n differences + edges on both sides - 2 * edges kept, so
+        # parity is fixed.
         self.step = 4 if left.labels is None else math.gcd(*scaled.values())
         self.best = 1 << 200
         """Cheapest complete mapping found."""
@@ -142,8 +160,8 @@ class _Search:
     def _expand(self, rows: list[int], cols: list[int], costs: Matrix, paid: int) -> bool:
         """Return whether all was searched that may follow a partial mapping.
 
-        ``costs`` are the prices of mapping a node of ``rows`` on one of ``cols``, with those of its edges to mapped
-        nodes that the other side lacks.
+        ``costs`` are the prices of mapping a node of ``rows`` on one of ``cols``, with those of its
+        edges to mapped nodes that the other side lacks.
         """
         if not rows:
             self.best = min(self.best, paid)
@@ -160,7 +178,9 @@ class _Search:
                 break
             if complete:
                 below = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
-                complete = self._expand(*below, self._below(rows, cols, costs, r, c), paid + costs[r][c])
+                complete = self._expand(
+                    *below, self._below(rows, cols, costs, r, c), paid + costs[r][c]
+                )
             if not complete:
                 self.floor = min(self.floor, bound + raised)
         return complete
@@ -175,27 +195,40 @@ class _Search:
         theirs = [(self.out2[j] >> k & 1, self.in2[j] >> k & 1) for k in cols[:c] + cols[c + 1 :]]
         return _plus_differences(kept, ours, theirs, self.edge)
 
-    def _bounds(self, rows: list[int], cols: list[int], costs: Matrix, paid: int) -> tuple[int, Matrix]:
-        """Return a lower bound of what follows, and by how much each pair raises it; no pairs where it is too high.
+    def _bounds(
+        self, rows: list[int], cols: list[int], costs: Matrix, paid: int
+    ) -> tuple[int, Matrix]:
+        """Return a lower bound of what follows, and by how much each pair raises it.
 
-        A pair of unmapped nodes costs at least its own price and half the difference of its in-degrees and of its
-        out-degrees among the unmapped. Subtracting the minimum of every row, then of every column, bounds the cheapest
-        assignment from below.
+        No pairs where it is too high.
+
+        A pair of unmapped nodes costs at least its own price and half the difference of its
+        in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of every row,
+        then of every column, bounds the cheapest assignment from below.
         """
         ours, theirs = _degrees(self.out1, self.in1, rows), _degrees(self.out2, self.in2, cols)
         raises = _plus_differences(costs, ours, theirs, self.edge // 2)
         leasts = list(map(min, raises))
         bound = paid + sum(leasts)
         if bound < self.limit:
-            raises = [[value - least for value in row] for row, least in zip(raises, leasts, strict=True)]
+            raises = [
+                [value - least for value in row] for row, least in zip(raises, leasts, strict=True)
+            ]
             leasts = list(map(min, zip(*raises, strict=True)))
             if any(leasts):
                 bound += sum(leasts)
-                raises = [[value - least for value, least in zip(row, leasts, strict=True)] for row in raises]
+                raises = [
+                    [value - least for value, least in zip(row, leasts, strict=True)]
+                    for row in raises
+                ]
         return bound, raises
 
-    def _children(self, rows: list[int], cols: list[int], raises: Matrix, slack: int) -> list[tuple[int, int, int]]:
-        """Return (raise of the bound, row, column) of the row's or column's choices where there are fewest."""
+    def _children(
+        self, rows: list[int], cols: list[int], raises: Matrix, slack: int
+    ) -> list[tuple[int, int, int]]:
+        """Return (raise of the bound, row, column) of the row's or column's choices where there are
+        fewest.
+        """
         lines = [*raises, *zip(*raises, strict=True)]
         fewest, place = len(rows) + 1, 0
         for number, line in enumerate(lines):
@@ -216,7 +249,9 @@ class _Search:
 
 
 def _neighbours(graph: Graph, n: int) -> tuple[list[int], list[int], int]:
-    """Return the bit sets of successors and of predecessors of each node, and that of nodes with a self-loop."""
+    """Return the bit sets of successors and of predecessors of each node, and that of nodes with a
+    self-loop.
+    """
     out, into, loops = [0] * n, [0] * n, 0
     for tail, head in graph.edges:
         if tail == head:
@@ -227,8 +262,12 @@ def _neighbours(graph: Graph, n: int) -> tuple[list[int], list[int], int]:
     return out, into, loops
 
 
-def _plus_differences(costs: Matrix, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], price: int) -> Matrix:
-    """Return costs with a price added for each by which the numbers of a row differ from those of a column."""
+def _plus_differences(
+    costs: Matrix, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], price: int
+) -> Matrix:
+    """Return costs with a price added for each by which the numbers of a row differ from those of a
+    column.
+    """
     added = {(a, b): [price * (abs(a - x) + abs(b - y)) for x, y in theirs] for a, b in {*ours}}
     return [list(map(add, row, added[each])) for row, each in zip(costs, ours, strict=True)]
 
@@ -239,7 +278,9 @@ def _degrees(out: list[int], into: list[int], nodes: list[int]) -> list[tuple[in
 
 
 def _twins(out: list[int], into: list[int], costs: Matrix) -> list[int]:
-    """Return for each node the smallest node it can be exchanged with without changing anything else."""
+    """Return for each node the smallest node it can be exchanged with without changing anything
+    else.
+    """
 
     def alike(a: int, b: int) -> bool:
         others = ~(1 << a | 1 << b)
@@ -254,13 +295,18 @@ def _twins(out: list[int], into: list[int], costs: Matrix) -> list[int]:
 
 
 BUDGET = 40_000
-"""Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no
-more edges than nodes was found to need as many."""
+"""Default number of partial mappings expanded per pair of more than 8 nodes a side.
+
+No pair of up to 12 nodes with no more edges than nodes was found to need as many.
+"""
 
 _ALWAYS = 8
 """Nodes a side up to which the search always runs to its end: it has no more than 8! leaves."""
 _SMALL = 12
-"""Nodes a side up to which the whole budget is granted; beyond, it shrinks as the work per expanded node grows."""
+"""Nodes a side up to which the whole budget is granted.
+
+Beyond, it shrinks as the work per expanded node grows.
+"""
 _LARGEST = 48
 """Nodes a side beyond which only the cheap bounds are computed."""
 
@@ -276,7 +322,9 @@ class Distance(msgspec.Struct, frozen=True):
 
 
 def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUDGET) -> Distance:
-    """Return the cheapest total cost of edits that turn ``left`` into ``right``, or bounds of it."""
+    """Return the cheapest total cost of edits that turn ``left`` into ``right``, or
+    bounds of it.
+    """
     n = max(left.nodes, right.nodes)
     if left == right:
         return Distance(0.0, 0.0, exact=True)
@@ -285,12 +333,16 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
         return Distance(whole, whole, exact=True)
     if n > _LARGEST:
         return _coarse(left, right, weights)
-    granted = 1 << 60 if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
+    granted = (
+        1 << 60 if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
+    )
     search = _Search(left, right, weights, granted)
     complete = search.run()
     upper = search.best
     lower = upper if complete else min(search.floor, upper)
-    return Distance(lower / search.edge, upper / search.edge, exact=lower == upper, expanded=search.expanded)
+    return Distance(
+        lower / search.edge, upper / search.edge, exact=lower == upper, expanded=search.expanded
+    )
 
 
 def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
@@ -300,7 +352,11 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
     images = {i: numbers[label] for i, label in enumerate(labels) if label in numbers}
     least = min(weights.agent, weights.status, 1.0) if labels else 0.0
     few = min(left.nodes, right.nodes)
-    lower = abs(left.nodes - right.nodes) + (few - len(images)) * least + abs(len(left.edges) - len(right.edges))
+    lower = (
+        abs(left.nodes - right.nodes)
+        + (few - len(images)) * least
+        + abs(len(left.edges) - len(right.edges))
+    )
     free = sorted({*range(right.nodes)} - {*images.values()})
     pairs = list(zip([i for i in range(left.nodes) if i not in images], free, strict=False))
     images.update(pairs)
@@ -312,7 +368,10 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
 
 
 MAPPINGS = math.perm(7, 7)
-"""Most node mappings a pair may have: two graphs of seven nodes, or a smaller one against a larger one."""
+"""Most node mappings a pair may have.
+
+Two graphs of seven nodes, or a smaller one against a larger one.
+"""
 NODES = 24
 """Most nodes a pair may have on both sides together."""
 
@@ -320,7 +379,9 @@ NODES = 24
 @lru_cache(maxsize=1)
 def available() -> bool:
     """Return whether networkx is installed, with the numpy and scipy its search calls."""
-    return all(importlib.util.find_spec(name) is not None for name in ("networkx", "numpy", "scipy"))
+    return all(
+        importlib.util.find_spec(name) is not None for name in ("networkx", "numpy", "scipy")
+    )
 
 
 def feasible(left: Graph, right: Graph) -> bool:
@@ -332,8 +393,8 @@ def feasible(left: Graph, right: Graph) -> bool:
 def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     """Return what networkx takes for the edit distance, with the costs of ``edit_distance``.
 
-    The search is bounded by the price of deleting one graph and inserting the other, which is also the answer when it
-    finds nothing.
+    The search is bounded by the price of deleting one graph and inserting the other, which is also
+    the answer when it finds nothing.
     """
     import networkx as nx  # noqa: PLC0415 - optional and slow to import
 
@@ -345,7 +406,9 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     most = left.size + right.size
     found = nx.graph_edit_distance(
         *sides,
-        node_subst_cost=lambda a, b: 0.0 if a["label"] is None else weights.substitution(a["label"], b["label"]),
+        node_subst_cost=lambda a, b: (
+            0.0 if a["label"] is None else weights.substitution(a["label"], b["label"])
+        ),
         node_del_cost=lambda _: 1.0,
         node_ins_cost=lambda _: 1.0,
         edge_subst_cost=lambda _, __: 0.0,

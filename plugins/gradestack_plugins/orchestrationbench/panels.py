@@ -26,7 +26,9 @@ class Decisions(blocks.Panel):
             matrix = as_map(as_map(held.get("orchestration_decisions")).get("decision_matrix"))
             if matrix:
                 columns = list(
-                    dict.fromkeys([*matrix, *(str(name) for row in matrix.values() for name in as_map(row))])
+                    dict.fromkeys(
+                        [*matrix, *(str(name) for row in matrix.values() for name in as_map(row))]
+                    )
                 )
                 values = [[as_map(row).get(name) for name in columns] for row in matrix.values()]
                 return [blocks.Matrix(list(matrix), columns, values, corner="right \\ decided")]
@@ -52,12 +54,18 @@ class Plans(blocks.Panel):
 
 
 def _nodes(value: Any) -> list[blocks.Node] | None:
-    """Return an object of nodes, each with a list of names it depends on and further lists; None for anything else."""
+    """Return an object of nodes, each with a list of names it depends on and further lists.
+
+    None for anything else.
+    """
     held = as_map(value)
-    if not held or not all(isinstance(as_map(node).get("depends_on"), list) for node in held.values()):
+    if not held or not all(
+        isinstance(as_map(node).get("depends_on"), list) for node in held.values()
+    ):
         return None
     return [
-        blocks.Node(str(name), tuple(map(str, node["depends_on"])), tuple(_lines(node))) for name, node in held.items()
+        blocks.Node(str(name), tuple(map(str, node["depends_on"])), tuple(_lines(node)))
+        for name, node in held.items()
     ]
 
 

@@ -1,8 +1,9 @@
 """Workflow plans: read from a text, made into graphs, compared with gold.
 
-A text is a plan by the first of seven forms that yields an object with some key starting ``workflow_``, looked for
-behind the last ``</think>``. Patterns are searched by hand where a regular expression would need quadratic time on
-hostile text. The forms, the two graphs and the score are described in docs/orchestrationbench.md.
+A text is a plan by the first of seven forms that yields an object with some key starting
+``workflow_``, looked for behind the last ``</think>``. Patterns are searched by hand where a
+regular expression would need quadratic time on hostile text. The forms, the two graphs and the
+score are described in docs/orchestrationbench.md.
 
 ``upstream`` differs by what is marked so, and raises where the original raises.
 """
@@ -45,7 +46,9 @@ _NAMED_WORKFLOW = re.compile(r'"workflow_\d+":\s*\{')
 _BRACE = re.compile(r"[{}]")
 _BRACKET = re.compile(r"[\[\]{}]")
 _DEEPEST = 400
-"""Open brackets beyond which the YAML parser would run out of stack, but only after quadratic time."""
+"""Open brackets beyond which the YAML parser would run out of stack, but only after
+quadratic time.
+"""
 _FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
 
 
@@ -54,16 +57,21 @@ class Plan(msgspec.Struct, frozen=True):
 
     content: Any
     workflows: Workflows = msgspec.field(default_factory=dict)
-    """Everything the content's object holds; empty when it is no plan. Shared, never to be changed."""
+    """Everything the content's object holds; empty when it is no plan.
+
+    Shared, never to be changed.
+    """
     problem: str = ""
 
 
-@lru_cache(maxsize=512)  # two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
+@lru_cache(
+    maxsize=512
+)  # two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
 def parse_plan(text: str, profile: Profile) -> Plan:
     """Return the plan of a text, empty with a reason when it holds none.
 
-    ``documented`` goes on to the next form whatever goes wrong in one, ``upstream`` only where the text is not the
-    form's language.
+    ``documented`` goes on to the next form whatever goes wrong in one, ``upstream`` only where the
+    text is not the form's language.
     """
     said = text.rsplit("</think>", maxsplit=1)[-1]
     for form, load in _FORMS:
@@ -89,12 +97,16 @@ def _load_yaml(text: str) -> Any:
         depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
         if depth > _DEEPEST:
             raise RecursionError("nested too deeply")
-    # Only what has aliases can be small to write and huge to hold; all else is read as the original reads it.
+    # Only what has aliases can be small to write and huge to hold; all else is read as the original
+    # reads it.
     return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
 
 
 def _has_workflow(value: Mapping[Any, Any], profile: Profile) -> bool:
-    return any((profile == "upstream" or isinstance(key, str)) and key.startswith(PLAN_MARK) for key in value)
+    return any(
+        (profile == "upstream" or isinstance(key, str)) and key.startswith(PLAN_MARK)
+        for key in value
+    )
 
 
 def _fenced_json(text: str) -> str | None:
@@ -108,7 +120,8 @@ def _flat_object(text: str) -> str | None:
     begin = text.find("{")
     while begin >= 0 and (end := text.find("}", begin)) >= 0:
         if '"workflow_' in text[begin:end]:
-            # Further such objects after a comma belong to the match, which then is no single JSON value.
+            # Further such objects after a comma belong to the match, which then is no single JSON
+            # value.
             start = _FLAT_FOLLOWS.match(text, end + 1)
             last = text.find("}", start.end()) if start else -1
             follows = start is not None and last >= 0 and '"workflow_' in text[start.end() : last]
@@ -166,10 +179,13 @@ UNKNOWN = "UNK"
 
 
 def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
-    """Return (structural, component) graph of a plan; keys that do not contain ``workflow`` are left out.
+    """Return (structural, component) graph of a plan.
 
-    ``documented`` never fails: what is not an object where one belongs counts as empty. ``upstream`` raises where a key
-    is no text, a workflow or step no object, a name or status not hashable.
+    Keys that do not contain ``workflow`` are left out.
+
+    ``documented`` never fails: what is not an object where one belongs counts as empty.
+    ``upstream`` raises where a key is no text, a workflow or step no object, a name or status not
+    hashable.
     """
     strict = profile == "upstream"
     known: dict[Any, Any] = {}
@@ -197,7 +213,10 @@ def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
 
 
 def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
-    """Return a plan in short, for people: per workflow its steps as ``agent|status`` and what it depends on."""
+    """Return a plan in short, for people.
+
+    Per workflow its steps as ``agent|status`` and what it depends on.
+    """
     return {
         key: {
             "steps": [f"{agent}|{status}" for agent, status in _steps(as_map(value))],
@@ -214,14 +233,20 @@ def _dependencies(fields: Mapping[Any, Any], *, strict: bool = False) -> Iterabl
         return ()
     if strict:  # a text of depends_on is taken character by character, one of depend_on is a name
         return [value] if isinstance(value, str) and not fields.get("depends_on") else value
-    return [_scalar(name) for name in (value if isinstance(value, list | tuple | Mapping) else [value])]
+    return [
+        _scalar(name) for name in (value if isinstance(value, list | tuple | Mapping) else [value])
+    ]
 
 
 def _steps(fields: Mapping[Any, Any], *, strict: bool = False) -> list[Label]:
     steps = fields.get("steps")
     found: list[Label] = []
     for step in steps if isinstance(steps, list | tuple) or (strict and steps) else ():
-        agent = (step.get("agent_id") or step.get("name")) if strict or isinstance(step, Mapping) else None
+        agent = (
+            (step.get("agent_id") or step.get("name"))
+            if strict or isinstance(step, Mapping)
+            else None
+        )
         if agent:
             label = agent, step.get("status", UNKNOWN)
             if strict:
@@ -265,7 +290,9 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     budget: int = BUDGET
 
 
-@lru_cache(maxsize=4096)  # two graders ask: with networkx a run of the default stack takes 1.4 times as long without it
+@lru_cache(
+    maxsize=4096
+)  # two graders ask: with networkx a run of the default stack takes 1.4 times as long without it
 def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
     wanted = rules.solver == "networkx" or (rules.solver == "auto" and rules.profile == "upstream")
     if wanted and available() and feasible(predicted, gold):
@@ -292,7 +319,9 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def figures(self) -> tuple[float, float, float, float]:
-        """Score, structural and component similarity, and the score if every distance were at its lower bound."""
+        """Score, structural and component similarity, and the score if every distance were at its
+        lower bound.
+        """
         if self.structural is None or self.component is None:
             return 0.0, 0.0, 0.0, 0.0
         structural, component = self.structural.similarity, self.component.similarity
@@ -322,7 +351,9 @@ def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
     if rules.profile == "documented":
         return _documented(trial, rules)
     if not trial.planned:
-        return PlanFigures(dropped="the run's name leaves a gap, so the original does not look it up")
+        return PlanFigures(
+            dropped="the run's name leaves a gap, so the original does not look it up"
+        )
     try:
         return _upstream(trial.run, rules)
     except Exception as error:  # noqa: BLE001 - the original drops a run whatever it raises
@@ -362,7 +393,9 @@ def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
                 golds[number] = plan
     failed += sum(number not in predicted for number in golds)
     golds = dict(sorted(golds.items()))
-    return _figures(golds, {**unreadable, **predicted}, rules, "label", _not_asked_for(predicted, golds), failed)
+    return _figures(
+        golds, {**unreadable, **predicted}, rules, "label", _not_asked_for(predicted, golds), failed
+    )
 
 
 def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
@@ -371,13 +404,25 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
     for entry in as_list(trial.part("main_agent_history")):
         number = step_number(as_map(entry).get("step_id"))
         if number is None:
-            notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
+            notes.append(
+                Reason(
+                    code="plan_without_step",
+                    message="an entry of main_agent_history has no step number",
+                )
+            )
             continue
         plan = _plan(entry.get("content"), "documented")
         if plan.workflows or number not in predicted:
             predicted[number] = plan
-    golds = {number: parse_plan(text, "documented") for number, text in gold_plans(trial.part("label")).items()}
-    meant = {number: gold for number, gold in golds.items() if gold.workflows or gold.content.startswith(PLAN_MARK)}
+    golds = {
+        number: parse_plan(text, "documented")
+        for number, text in gold_plans(trial.part("label")).items()
+    }
+    meant = {
+        number: gold
+        for number, gold in golds.items()
+        if gold.workflows or gold.content.startswith(PLAN_MARK)
+    }
     return _figures(meant, predicted, rules, "label", [*notes, *_not_asked_for(predicted, golds)])
 
 
@@ -387,7 +432,9 @@ def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
     A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
     """
     golds = _by_step(sample.expected.plan)
-    predicted = {name: plan for name, plan in _by_step(sample.plan).items() if plan.content is not None}
+    predicted = {
+        name: plan for name, plan in _by_step(sample.plan).items() if plan.content is not None
+    }
     return _figures(golds, predicted, rules, "plan") if golds else None
 
 
@@ -416,13 +463,18 @@ def _figures(
     notes: Iterable[Reason] = (),
     failed: int | None = None,
 ) -> PlanFigures:
-    """Return gold plans beside predicted ones; a gold plan that is none is in no figure, a prediction a failure."""
+    """Return gold plans beside predicted ones.
+
+    A gold plan that is none is in no figure, a prediction a failure.
+    """
     steps = []
     for name, gold in golds.items():
         if gold.workflows:
             steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
         else:
-            fault = Fault(category="data", code="gold_unreadable", message=f"{where} {name}: {gold.problem}")
+            fault = Fault(
+                category="data", code="gold_unreadable", message=f"{where} {name}: {gold.problem}"
+            )
             steps.append(PlanStep(id=str(name), gold=gold.content, fault=fault))
     if failed is None:
         failed = sum(step.fault is None and step.structural is None for step in steps)
@@ -430,7 +482,10 @@ def _figures(
 
 
 def gold_plans(label: Any) -> dict[int, str]:
-    """Return what may be gold plans, by step in order: texts of assistants without agent that mention ``workflow_``."""
+    """Return what may be gold plans, by step in order.
+
+    Texts of assistants without agent that mention ``workflow_``.
+    """
     found = {}
     for key, turn in as_map(label).items():
         content, number = as_map(turn).get("content"), step_number(key)
@@ -443,17 +498,26 @@ def gold_plans(label: Any) -> dict[int, str]:
 def _compare_step(name: str, gold: Workflows, plan: Plan | None, rules: PlanRules) -> PlanStep:
     short = outline(gold)
     if plan is None:
-        return PlanStep(id=name, gold=short, problem=("plan_absent", "no plan was predicted at this step"))
+        return PlanStep(
+            id=name, gold=short, problem=("plan_absent", "no plan was predicted at this step")
+        )
     if not plan.workflows:
-        return PlanStep(id=name, gold=short, predicted=plan.content, problem=("plan_unparsable", plan.problem))
+        return PlanStep(
+            id=name, gold=short, predicted=plan.content, problem=("plan_unparsable", plan.problem)
+        )
     sides = zip(graphs(plan.workflows, rules.profile), graphs(gold, rules.profile), strict=True)
     structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
     predicted = outline(plan.workflows)
-    return PlanStep(id=name, gold=short, predicted=predicted, structural=structural, component=component)
+    return PlanStep(
+        id=name, gold=short, predicted=predicted, structural=structural, component=component
+    )
 
 
 def step_number(step: Any) -> int | None:
-    """Return a step id as a number, None when it is none: a whole number or a text of ASCII digits."""
+    """Return a step id as a number, None when it is none.
+
+    A whole number or a text of ASCII digits.
+    """
     if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 20:
         return int(step)
     return step if isinstance(step, int) and not isinstance(step, bool) else None

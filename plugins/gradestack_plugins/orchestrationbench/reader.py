@@ -1,4 +1,7 @@
-"""Scenario output files of OrchestrationBench: a directory of ``*_out.json``, or single such files."""
+"""Scenario output files of OrchestrationBench.
+
+A directory of ``*_out.json``, or single such files.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,16 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack.jsonio import JsonProblem, Range, as_list, as_map, compact, first_records, loads, read_regular
+from gradestack.jsonio import (
+    JsonProblem,
+    Range,
+    as_list,
+    as_map,
+    compact,
+    first_records,
+    loads,
+    read_regular,
+)
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
     PLAN_MARK,
@@ -56,7 +68,10 @@ from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_
 
 
 def read_cards(path: Path) -> tuple[ToolSpec, ...]:
-    """Return the tools of all agent cards in a directory (or of one card), by file name; a later equal name wins."""
+    """Return the tools of all agent cards in a directory (or of one card), by file name.
+
+    A later equal name wins.
+    """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     tools: dict[str, ToolSpec] = {}
     problems = [] if files else ["no *.json file in it"]
@@ -70,7 +85,9 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
         if not isinstance(listed, list):
             problems.append(f"{file.name}: expected an object with a list of tools")
             continue
-        tools.update({spec.name: spec for entry in listed if (spec := tool_spec(entry)) is not None})
+        tools.update(
+            {spec.name: spec for entry in listed if (spec := tool_spec(entry)) is not None}
+        )
     if problems:
         raise DataError(f"agent cards {path} cannot be used", *problems)
     return tuple(tools.values())
@@ -83,7 +100,9 @@ def read_config(path: Path) -> Setting:
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     if data is not None and not isinstance(data, Mapping):
-        raise ConfigError(f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}")
+        raise ConfigError(
+            f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}"
+        )
     params, judge = as_map(as_map(data).get("evaluation_params")), as_map(as_map(data).get("judge"))
     weights: dict[str, float] = {}
     problems = []
@@ -93,7 +112,10 @@ def read_config(path: Path) -> Setting:
             weights[f"{name}_weight"] = float(value)
         elif value is not None:
             found = compact(value)[:60]
-            problems.append(f"evaluation_params.{name}_change_weight: expected a number from 0 to 2, found {found}")
+            problems.append(
+                f"evaluation_params.{name}_change_weight: expected a number from 0 to 2, found "
+                f"{found}"
+            )
     if problems:
         raise ConfigError(f"evaluation config {path}", *problems)
     return Setting(**weights, judge_section="model" in judge and "generation_params" in judge)
@@ -124,16 +146,26 @@ def _fault(code: str, message: str) -> Fault:
 
 
 def expectation(label: Any) -> Expectation:
-    """Return all gold calls (those that can be read) and gold plans of a label; nothing when it is no object."""
+    """Return all gold calls (those that can be read) and gold plans of a label.
+
+    Nothing when it is no object.
+    """
     if not isinstance(label, dict):
         return Expectation()
-    calls = tuple(call for step in in_order(gold_steps(label)) for call in step_expectation(label, step).calls or ())
+    calls = tuple(
+        call
+        for step in in_order(gold_steps(label))
+        for call in step_expectation(label, step).calls or ()
+    )
     plans = {str(step): text for step, text in gold_plans(label).items()}
     return Expectation(calls=calls, plan=plans or None)
 
 
 def step_expectation(label: Mapping[str, Any], step: str) -> Expectation:
-    """Return the gold calls, decision and text of a sub-agent's step; nothing when its gold turn cannot be read."""
+    """Return the gold calls, decision and text of a sub-agent's step.
+
+    Nothing when its gold turn cannot be read.
+    """
     gold, calls, text, fault = gold_turn(label, step)
     if fault is not None:
         return Expectation()
@@ -142,11 +174,21 @@ def step_expectation(label: Mapping[str, Any], step: str) -> Expectation:
 
 
 def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
-    """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted."""
+    """Yield one sample per step.
+
+    ``scenario/step``, predicted ones first in their order, then those not predicted.
+    """
 
     def sample(step: str, **fields: Any) -> Sample:
         facets = {**common.facets, "step": step}
-        return replace(common, id=f"{common.id}/{step}", cluster=common.id, facets=facets, agent_usage=None, **fields)
+        return replace(
+            common,
+            id=f"{common.id}/{step}",
+            cluster=common.id,
+            facets=facets,
+            agent_usage=None,
+            **fields,
+        )
 
     known, history = as_map(trial.part("label")), trial.part("sub_agent_history")
     steps = steps_of(known, history, "documented")
@@ -191,7 +233,9 @@ def _plans(history: Any) -> dict[str, JSON]:
 
 def whole_file(entry: Input, relative: str) -> RecordFile:
     """Return a file, of a directory or the input itself, as one shard."""
-    return RecordFile(input=entry, file=entry.below(relative), ranges=(Range(),), most=2, extra=relative)
+    return RecordFile(
+        input=entry, file=entry.below(relative), ranges=(Range(),), most=2, extra=relative
+    )
 
 
 _SUFFIX = "_out.json"
@@ -210,11 +254,14 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 @attrs.frozen(kw_only=True)
 class OrchestrationBenchReader(RecordReader):
-    """One sample per trial: id = scenario, run = number of the trial; or one per step, id = ``scenario/step``.
+    """One sample per trial: id = scenario, run = number of the trial.
 
-    A directory holds the output of one model and its name is the model's; files given one by one have none.
-    A file that cannot be read, and one without any run, is one failed sample. Facets: ``file`` (path as shown, which
-    the family's figures are grouped by) and ``trial`` (name of the run), with ``unit: step`` also ``step``.
+    Or one per step, id = ``scenario/step``.
+
+    A directory holds the output of one model and its name is the model's; files given one by one
+    have none. A file that cannot be read, and one without any run, is one failed sample. Facets:
+    ``file`` (path as shown, which the family's figures are grouped by) and ``trial`` (name of the
+    run), with ``unit: step`` also ``step``.
 
     In ``upstream`` a file must be UTF-8 without byte-order mark, as for the original.
     """
@@ -222,7 +269,18 @@ class OrchestrationBenchReader(RecordReader):
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
-            *("model", "run", "input", "turns", "calls", "label", "text", "plan", "tools", "expected"),
+            *(
+                "model",
+                "run",
+                "input",
+                "turns",
+                "calls",
+                "label",
+                "text",
+                "plan",
+                "tools",
+                "expected",
+            ),
             *("agent_id", "agent_usage", "facets", "source", "native"),
         }
     )
@@ -235,7 +293,10 @@ class OrchestrationBenchReader(RecordReader):
     agent_cards: Path | None = None
     """Directory of agent cards (or one card): the tools every run had."""
     config: Path | None = None
-    """The benchmark's evaluation YAML; without it the judge is skipped and weights are 0.8 and 0.5."""
+    """The benchmark's evaluation YAML.
+
+    Without it the judge is skipped and weights are 0.8 and 0.5.
+    """
     verdicts: Path | None = None
     """Recorded judge verdicts, JSON: file -> trial -> step -> argument -> counts."""
     unit: Literal["trial", "step"] = "trial"
@@ -243,7 +304,10 @@ class OrchestrationBenchReader(RecordReader):
 
     def __attrs_post_init__(self) -> None:
         if not self.pattern or "/" in self.pattern or "\\" in self.pattern:
-            msg = f"pattern {self.pattern!r}: expected a file name with wildcards; directories are searched anyway"
+            msg = (
+                f"pattern {self.pattern!r}: expected a file name with wildcards; directories "
+                "are searched anyway"
+            )
             raise ValueError(msg)
 
     @classmethod
@@ -251,7 +315,9 @@ class OrchestrationBenchReader(RecordReader):
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
-        named = b'"history"' in head and any(key in head for key in (b'"sub_agent_history"', b'"main_agent_history"'))
+        named = b'"history"' in head and any(
+            key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')
+        )
         if not named or _is_followed(head):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
@@ -272,9 +338,13 @@ class OrchestrationBenchReader(RecordReader):
                 continue
             # Not Path.rglob: hidden files and directories are left out, as the original does.
             found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
-            names = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
+            names = sorted(
+                name.replace(os.sep, "/") for name in found if (entry.path / name).is_file()
+            )
             if not names:
-                raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory or below")
+                raise DataError(
+                    f"{entry.shown}: no file named {self.pattern} in this directory or below"
+                )
             yield from (whole_file(entry, name) for name in names)
 
     @override
@@ -304,7 +374,9 @@ class OrchestrationBenchReader(RecordReader):
                 run=run,
                 planned=name in expected,
                 setting=index.setting,
-                verdicts=None if index.verdicts is None else verdicts_for(index.verdicts, relative or path.name, name),
+                verdicts=None
+                if index.verdicts is None
+                else verdicts_for(index.verdicts, relative or path.name, name),
             )
             number = _RUN_NUMBER.fullmatch(name)
             common = Sample(
@@ -315,7 +387,11 @@ class OrchestrationBenchReader(RecordReader):
                 agent_usage=data.get("usage"),
                 facets={"file": shown, "trial": name},
             )
-            samples = [trial_sample(common, trial)] if self.unit == "trial" else list(step_samples(common, trial))
+            samples = (
+                [trial_sample(common, trial)]
+                if self.unit == "trial"
+                else list(step_samples(common, trial))
+            )
             for sample in samples if self.ids is None else self._identified(samples, data):
                 yield replace(sample, source=Source(file=shown, ordinal=ordinal))
                 ordinal += 1
@@ -334,14 +410,20 @@ class OrchestrationBenchReader(RecordReader):
             raw = read_regular(path)
             data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)
         except (OSError, JsonProblem, UnicodeDecodeError) as error:
-            return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
+            return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(
+                error
+            )
         return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
 
 
 def _is_followed(head: bytes) -> bool:
-    """Return whether a file begins with a record of its own, such as a line of another format, or with a list."""
+    """Return whether a file begins with a record of its own, such as a line of another format, or
+    with a list.
+    """
     for first, _ in first_records(head, 1):
-        return first.problem is None and not (isinstance(first.value, dict) and "history" in first.value)
+        return first.problem is None and not (
+            isinstance(first.value, dict) and "history" in first.value
+        )
     return False
 
 
@@ -369,9 +451,18 @@ def label_of(steps: Any) -> Label:
     """Return the ``label`` of scenario steps, as scenario output files carry it."""
     label: Label = {}
     for position, step in enumerate(steps if isinstance(steps, list) else [steps], start=1):
-        content, number = as_map(as_map(step).get("data")).get("content"), as_map(step).get("step_id")
-        if not isinstance(content, str) or isinstance(number, bool) or not isinstance(number, int | str):
-            raise ValueError(f"step {position}: expected an object with a step_id and a text in data.content")  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
+        content, number = (
+            as_map(as_map(step).get("data")).get("content"),
+            as_map(step).get("step_id"),
+        )
+        if (
+            not isinstance(content, str)
+            or isinstance(number, bool)
+            or not isinstance(number, int | str)
+        ):
+            raise ValueError(  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
+                f"step {position}: expected an object with a step_id and a text in data.content"
+            )
         label.update(_turns(str(number), step, content))
     return label
 
@@ -399,12 +490,19 @@ def _call_turns(number: str, agent: JSON, content: str) -> Label:
         if not calls:
             arguments = read["arguments"] if "arguments" in read else read.get("parameters", {})
             calls = [(read.get("tool", "tool_name"), arguments or {})]
-        listed = [_call(f"call_{number}_{place}", *call) for place, call in enumerate(calls, start=1)]
+        listed = [
+            _call(f"call_{number}_{place}", *call) for place, call in enumerate(calls, start=1)
+        ]
     except Exception:  # noqa: BLE001 - whatever the text is, the converter then keeps it without calls
         return {f"{number}-1": {"role": "assistant", "agent_id": agent, "content": content}}
     first = listed[0]
     return {
-        f"{number}-1": {"role": "assistant", "agent_id": agent, "content": "", "tool_calls": listed},
+        f"{number}-1": {
+            "role": "assistant",
+            "agent_id": agent,
+            "content": "",
+            "tool_calls": listed,
+        },
         f"{number}-2": {
             "role": "tool",
             "agent_id": agent,
@@ -436,11 +534,13 @@ class ScenarioReader(RecordReader):
     """Gold calls and plans of scenario YAML files, as a dataset for whatever recorded the runs.
 
     One sample per scenario (id = file stem), or with ``unit: step`` one per sub-agent step and plan
-    (``scenario/step``). ``recorded.unreadable_steps`` lists the steps whose gold text does not parse; they carry no
-    expectation.
+    (``scenario/step``). ``recorded.unreadable_steps`` lists the steps whose gold text does not
+    parse; they carry no expectation.
     """
 
-    provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "recorded", "facets", "source"})
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {"input", "expected", "recorded", "facets", "source"}
+    )
 
     pattern: str = "*.yaml"
     """File names looked for in a directory."""
@@ -461,7 +561,11 @@ class ScenarioReader(RecordReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for entry in inputs.data:
-            names = sorted(path.name for path in entry.path.glob(self.pattern)) if entry.path.is_dir() else [""]
+            names = (
+                sorted(path.name for path in entry.path.glob(self.pattern))
+                if entry.path.is_dir()
+                else [""]
+            )
             if not names:
                 raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory")
             yield from (whole_file(entry, name) for name in names)
@@ -474,7 +578,9 @@ class ScenarioReader(RecordReader):
             data = yaml_data(path.read_text(encoding="utf-8"))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)
         except Exception as error:  # noqa: BLE001 - odd YAML raises odd things (dates that do not exist, deep nesting)
-            yield BadRecord(source=source, reason=f"not a scenario: {type(error).__name__}: {error}")
+            yield BadRecord(
+                source=source, reason=f"not a scenario: {type(error).__name__}: {error}"
+            )
             return
         whole = Sample(
             id=path.stem,
@@ -485,7 +591,11 @@ class ScenarioReader(RecordReader):
             source=source,
         )
         for each in self.identified((whole,), data):
-            yield from [each] if self.unit == "scenario" or isinstance(each, BadRecord) else _steps(each, label)
+            yield from (
+                [each]
+                if self.unit == "scenario" or isinstance(each, BadRecord)
+                else _steps(each, label)
+            )
 
 
 def _steps(whole: Sample, label: Label) -> Iterator[Sample]:

@@ -1,4 +1,6 @@
-"""OpenTelemetry: traces of agents in every dialect of attributes, and grades as evaluation events."""
+"""OpenTelemetry: traces of agents in every dialect of attributes, and grades as
+evaluation events.
+"""
 
 from gradestack import Component, hookimpl
 

@@ -1,4 +1,7 @@
-"""What a span says of an agent: an answer of a model, or the execution of a tool, in each dialect of attributes."""
+"""What a span says of an agent.
+
+An answer of a model, or the execution of a tool, in each dialect of attributes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
 _ANSWERS: Final = ("chat", "generate_content", "text_completion")
-_MERGED: Final = "(merged tools)"  # the name of ADK's span over calls made at once, which have spans of their own
+# the name of ADK's span over calls made at once, which have spans of their own
+_MERGED: Final = "(merged tools)"
 _TABLE: Final = """
 input_tokens: gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt
 output_tokens: gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion
@@ -38,9 +42,14 @@ result: gcp.vertex.agent.tool_response gen_ai.tool.call.result output.value
 """
 _NAMES: Final = {
     field: names.split()
-    for field, _, names in (line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n"))
+    for field, _, names in (
+        line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n")
+    )
 }
-"""What is said of a span -> its attributes, the first that is there wins: GenAI's, older ones, other libraries'."""
+"""What is said of a span -> its attributes, the first that is there wins.
+
+GenAI's, older ones, other libraries'.
+"""
 _COUNTS: Final = [name for name in _NAMES if name.endswith("_tokens")]
 _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
 
@@ -52,8 +61,12 @@ class Answer(msgspec.Struct, gc=False):
     said: list[Any]
     model: str | None = None
     usage: Usage | None = None
-    tools: Any = None  # what it was offered, as recorded: most answers repeat what the first one says
-    bare: int = 0  # how many of its calls have no arguments recorded, as where content is not captured
+    tools: Any = (
+        None  # what it was offered, as recorded: most answers repeat what the first one says
+    )
+    bare: int = (
+        0  # how many of its calls have no arguments recorded, as where content is not captured
+    )
 
 
 class Execution(msgspec.Struct, gc=False):
@@ -104,8 +117,16 @@ def first_of(known: Mapping[str, Any], what: str) -> Any:
 
 def _usage(known: Mapping[str, Any]) -> Usage | None:
     found = {name: each for name in _COUNTS if (each := first_of(known, name)) is not None}
-    texts = {name: int(each) for name, each in found.items() if isinstance(each, str) and each.isdecimal()}
-    given = {name: each for name, value in {**found, **texts}.items() if (each := count_of(value)) is not None}
+    texts = {
+        name: int(each)
+        for name, each in found.items()
+        if isinstance(each, str) and each.isdecimal()
+    }
+    given = {
+        name: each
+        for name, value in {**found, **texts}.items()
+        if (each := count_of(value)) is not None
+    }
     cost = as_number(first_of(known, "cost_usd"))
     return Usage(**given, cost_usd=cost, requests=1) if given or cost is not None else None
 
@@ -116,8 +137,14 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     known: Mapping[str, Any] = span.attributes
     for event in events:
         if event.name == "gen_ai.client.inference.operation.details":
-            known = {**as_map(event.body), **event.attributes, **known}  # where lists of mixed values are lost
-    model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(known.get("llm.model_name"))
+            known = {
+                **as_map(event.body),
+                **event.attributes,
+                **known,
+            }  # where lists of mixed values are lost
+    model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(
+        known.get("llm.model_name")
+    )
     made = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
     found = span.answer or made
     for read in (_of_adk, _of_genai, _of_events, _of_numbered) if found is made else ():
@@ -127,7 +154,9 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     if "openinference.span.kind" not in known:  # which leaves out those that are empty
         for entry in map(as_map, found.said):
             calls = map(as_map, as_list(entry.get("tool_calls")))
-            found.bare += sum(as_map(call.get("function", call)).get("arguments") is None for call in calls)
+            found.bare += sum(
+                as_map(call.get("function", call)).get("arguments") is None for call in calls
+            )
     return found
 
 
@@ -150,9 +179,15 @@ def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool
     found.history += as_list(request.get("contents"))
     if isinstance(response.get("content"), dict):
         found.said = [response["content"]]
-    found.model = text_or_none(response.get("model_version")) or text_or_none(request.get("model")) or found.model
+    found.model = (
+        text_or_none(response.get("model_version"))
+        or text_or_none(request.get("model"))
+        or found.model
+    )
     found.usage = usage_of(response.get("usage_metadata")) or found.usage
-    declared = [each for tool in as_list(config.get("tools")) for each in _declarations(as_map(tool))]
+    declared = [
+        each for tool in as_list(config.get("tools")) for each in _declarations(as_map(tool))
+    ]
     if declared:
         found.tools = declared
     return True
@@ -160,12 +195,17 @@ def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool
 
 def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
     for each in as_list(tool.get("function_declarations", tool.get("functionDeclarations"))):
-        schema = as_map(each).get("parameters_json_schema", as_map(each).get("parametersJsonSchema"))
+        schema = as_map(each).get(
+            "parameters_json_schema", as_map(each).get("parametersJsonSchema")
+        )
         yield {**as_map(each), "parameters": schema} if schema is not None else each
 
 
 def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    asked, said = decoded(known.get("gen_ai.input.messages")), decoded(known.get("gen_ai.output.messages"))
+    asked, said = (
+        decoded(known.get("gen_ai.input.messages")),
+        decoded(known.get("gen_ai.output.messages")),
+    )
     if found.tools is None:
         found.tools = known.get("gen_ai.tool.definitions")
     if not isinstance(asked, list) and not isinstance(said, list):
@@ -209,13 +249,23 @@ def _genai_message(message: Any) -> Iterator[Any]:
         else:
             blocks.append(part)
     if blocks or calls or not results:
-        alone = blocks[0]["text"] if len(blocks) == 1 and blocks[0].get("type") == "text" else blocks or None
-        yield {"role": _ROLES.get(role, role), "content": alone, **({"tool_calls": calls} if calls else {})}
+        alone = (
+            blocks[0]["text"]
+            if len(blocks) == 1 and blocks[0].get("type") == "text"
+            else blocks or None
+        )
+        yield {
+            "role": _ROLES.get(role, role),
+            "content": alone,
+            **({"tool_calls": calls} if calls else {}),
+        }
     yield from results
 
 
 def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
-    """Read the messages that stand in events or log records, as up to version 1.36 of the conventions."""
+    """Read the messages that stand in events or log records, as up to version 1.36 of the
+    conventions.
+    """
     for event in events:
         kind = event.name.removeprefix("gen_ai.")
         held = decoded(event.attributes.get("gen_ai.event.content"))
@@ -239,7 +289,10 @@ def _openai_message(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """Return the objects that attributes with numbered keys spell out: ``PREFIX.0.role``, ``PREFIX.1.content``, …."""
+    """Return the objects that attributes with numbered keys spell out.
+
+    ``PREFIX.0.role``, ``PREFIX.1.content``, ….
+    """
     found: dict[int, dict[str, Any]] = {}
     for key, value in known.items():
         if key.startswith(prefix):
@@ -251,21 +304,36 @@ def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def _of_numbered(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    """Read the messages that attributes with numbered keys spell out: OpenInference's and Traceloop's."""
-    asked, said = _listed(known, "llm.input_messages."), _whole(_listed(known, "llm.output_messages."))
-    tools = [as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")]
+    """Read the messages that attributes with numbered keys spell out.
+
+    OpenInference's and Traceloop's.
+    """
+    asked, said = (
+        _listed(known, "llm.input_messages."),
+        _whole(_listed(known, "llm.output_messages.")),
+    )
+    tools = [
+        as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")
+    ]
     functions = _listed(known, "llm.request.functions.")
     tools += [{**each, "parameters": decoded(each.get("parameters"))} for each in functions]
     found.tools = tools or found.tools
-    found.history, found.said = [{"message": each} for each in asked], [{"message": each} for each in said]
+    found.history, found.said = (
+        [{"message": each} for each in asked],
+        [{"message": each} for each in said],
+    )
     if not asked and not said:
         found.history = [*_listed(known, "gen_ai.prompt.")]
-        found.said = [{"role": "assistant", **as_map(each)} for each in _listed(known, "gen_ai.completion.")]
+        found.said = [
+            {"role": "assistant", **as_map(each)} for each in _listed(known, "gen_ai.completion.")
+        ]
     return bool(found.history or found.said)
 
 
 def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the one message that an answer of Responses is, whose items are recorded as messages."""
+    """Return the one message that an answer of Responses is, whose items are recorded
+    as messages.
+    """
     if len(messages) < 2 or any("content" in each for each in messages):  # choices, it may be
         return messages
     calls = [call for each in messages for call in as_list(each.get("tool_calls"))]
@@ -284,7 +352,9 @@ def execution_of(span: Span) -> Execution:
         result = decoded(known.get("traceloop.entity.output"))
     if _RESULT in known:
         result = decoded(result)
-        result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
+        result = (
+            result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
+        )
     kind = text_or_none(known.get("error.type"))
     thrown = next((each.attributes for each in span.events if each.name == "exception"), {})
     error = kind if span.error is None else span.error

@@ -10,7 +10,16 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, __version__
+from gradestack import (
+    BadRecord,
+    Exporter,
+    ExportSummary,
+    Grade,
+    Outcome,
+    Sample,
+    Shard,
+    __version__,
+)
 from gradestack_plugins.otel.trace import EVALUATION
 
 FILE: Final = "otel_evaluation.jsonl"
@@ -20,26 +29,38 @@ _SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 @attrs.frozen(kw_only=True)
 class OtelEvaluation(Exporter):
-    """Writes ``otel_evaluation.jsonl``: OTLP JSON Lines of logs, a line per sample with an event per grade.
+    """Writes ``otel_evaluation.jsonl``.
 
-    An event is ``gen_ai.evaluation.result`` with ``gen_ai.evaluation.name`` (key of the grader), ``.score.value`` of
-    what was graded, ``.score.label`` (the grade's label, else its verdict: ``pass`` or ``fail``), ``.explanation`` (its
-    rationale), and of failed grades ``error.type`` (code of the fault). Skipped and missing grades have none; the first
-    line counts them, as attributes of its resource: ``gradestack.KEY.skipped``. An event belongs to the recorded trace
-    and span, where their ids are those of OpenTelemetry, and names the recorded response and session;
-    ``gradestack.sample.id``, ``.model`` and ``.run`` name its sample. It has no time, so that equal runs give equal
-    bytes.
+    OTLP JSON Lines of logs, a line per sample with an event per grade.
+
+    An event is ``gen_ai.evaluation.result`` with ``gen_ai.evaluation.name`` (key of the grader),
+    ``.score.value`` of what was graded, ``.score.label`` (the grade's label, else its verdict:
+    ``pass`` or ``fail``), ``.explanation`` (its rationale), and of failed grades ``error.type``
+    (code of the fault). Skipped and missing grades have none; the first line counts them, as
+    attributes of its resource: ``gradestack.KEY.skipped``. An event belongs to the recorded trace
+    and span, where their ids are those of OpenTelemetry, and names the recorded response and
+    session; ``gradestack.sample.id``, ``.model`` and ``.run`` name its sample. It has no time, so
+    that equal runs give equal bytes.
     """
 
     version: ClassVar[str] = "1"
 
     @override
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterator[tuple[str, str]]:
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterator[tuple[str, str]]:
         if not isinstance(record, Sample):
             return
         about = _about(record)
-        events = [{**about, "attributes": [*_grade(key, grade), *about["attributes"]]} for key, grade in grades.items()]
-        written = [each for each, grade in zip(events, grades.values(), strict=True) if grade.outcome in _WRITTEN]
+        events = [
+            {**about, "attributes": [*_grade(key, grade), *about["attributes"]]}
+            for key, grade in grades.items()
+        ]
+        written = [
+            each
+            for each, grade in zip(events, grades.values(), strict=True)
+            if grade.outcome in _WRITTEN
+        ]
         if written:
             yield FILE, _line({"service.name": "gradestack"}, written)
 
@@ -51,7 +72,13 @@ class OtelEvaluation(Exporter):
             for key, one in summary.graders.items()
             for each in states
         }
-        return (_line({"service.name": "gradestack", "gradestack.input": summary.input.shown, **counts}, []), "")
+        return (
+            _line(
+                {"service.name": "gradestack", "gradestack.input": summary.input.shown, **counts},
+                [],
+            ),
+            "",
+        )
 
 
 _WRITTEN: Final = frozenset({Outcome.GRADED, Outcome.FAILED})
@@ -70,7 +97,11 @@ def _grade(key: str, grade: Grade) -> Iterable[dict[str, Any]]:
         {
             "gen_ai.evaluation.name": key,
             "gen_ai.evaluation.score.value": None if grade.score is None else float(grade.score),
-            "gen_ai.evaluation.score.label": None if failed else verdict if grade.label is None else grade.label,
+            "gen_ai.evaluation.score.label": None
+            if failed
+            else verdict
+            if grade.label is None
+            else grade.label,
             "gen_ai.evaluation.explanation": grade.rationale or None,
             "error.type": (grade.fault.code if grade.fault else "_OTHER") if failed else None,
         }
@@ -94,7 +125,9 @@ def _about(sample: Sample) -> dict[str, Any]:
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
+    return [
+        {"key": key, "value": _value(value)} for key, value in values.items() if value is not None
+    ]
 
 
 def _value(value: str | float) -> dict[str, Any]:

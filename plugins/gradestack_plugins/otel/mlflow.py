@@ -22,7 +22,9 @@ from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _HELD_BY: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-_COPY: Final = re.compile(r"_\d+\Z")  # what release 2 puts behind the names of spans that would have the same
+_COPY: Final = re.compile(
+    r"_\d+\Z"
+)  # what release 2 puts behind the names of spans that would have the same
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
 
 
@@ -30,17 +32,31 @@ _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
 class MlflowTraces(RecordReader):
     """Reads traces of MLflow 2 and 3: JSON Lines of ``Trace.to_json``, or a list of traces.
 
-    One sample per trace: ``id`` the trace's. Answers are the spans of type ``CHAT_MODEL`` or ``LLM``, without any the
-    root; calls those in their outputs, executed by the spans of type ``TOOL``, matched in order by name. ``recorded``
-    holds feedback by its name (true and ``yes`` are 1, false and ``no`` 0), the latest of several that is still valid,
-    ``explanations`` what it says; ``expected`` the expectations ``expected_tool_calls`` and ``expected_response``,
-    others are remarked. The session of a trace is its cluster; tags of the user and the trace's name are facets.
+    One sample per trace: ``id`` the trace's. Answers are the spans of type ``CHAT_MODEL`` or
+    ``LLM``, without any the root; calls those in their outputs, executed by the spans of type
+    ``TOOL``, matched in order by name. ``recorded`` holds feedback by its name (true and ``yes``
+    are 1, false and ``no`` 0), the latest of several that is still valid, ``explanations`` what it
+    says; ``expected`` the expectations ``expected_tool_calls`` and ``expected_response``, others
+    are remarked. The session of a trace is its cluster; tags of the user and the trace's name are
+    facets.
     """
 
     version: ClassVar[str] = "1"
     keys: ClassVar[frozenset[str]] = frozenset({"info", "data"})
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
+        {
+            "model",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+            "error",
+            "ended",
+        }
         | {"usage", "facets", "remarks", "source", "trace", "cluster"}
     )
     stack: ClassVar[str | None] = "scores"
@@ -67,7 +83,11 @@ class MlflowTraces(RecordReader):
             raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")  # noqa: TRY004 - what makes a bad record
         spans = _spans([each for each in raws if isinstance(each, dict)], info)
         found = sample_of(name, spans, source)
-        tags = {key: each for key, each in as_map(info.get("tags")).items() if not key.startswith("mlflow.")}
+        tags = {
+            key: each
+            for key, each in as_map(info.get("tags")).items()
+            if not key.startswith("mlflow.")
+        }
         called = text_or_none(as_map(info.get("tags")).get("mlflow.traceName"))
         facets = {**({"trace_name": called} if called else {}), **tags}
         expected, remarks = _expected(_assessments(info), found.remarks)
@@ -75,7 +95,10 @@ class MlflowTraces(RecordReader):
 
 
 def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
-    read = [({key: decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
+    read = [
+        ({key: decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw)
+        for raw in raws
+    ]
     kinds = [known.get("mlflow.spanType") for known, _ in read]
     names = Counter(_COPY.sub("", as_text(raw.get("name"))) for raw in raws if "context" in raw)
     answered = any(kind in _ANSWERS for kind in kinds)
@@ -91,16 +114,22 @@ def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
         held = map(as_map, as_list(raw.get("events")))
         events = [Event(as_text(each.get("name")), as_map(each.get("attributes"))) for each in held]
         if of_root:
-            session = as_map(info.get("trace_metadata", info.get("request_metadata"))).get("mlflow.trace.session")
+            session = as_map(info.get("trace_metadata", info.get("request_metadata"))).get(
+                "mlflow.trace.session"
+            )
             attributes |= {} if session is None else {"session.id": session}
             events += [Event(EVALUATION, each) for each in _feedback(_assessments(info))]
         found.append(_span(raw, attributes, events, _answer(known) if is_answer else None))
     return found
 
 
-def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event], answer: Answer | None) -> Span:
+def _span(
+    raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event], answer: Answer | None
+) -> Span:
     status, context = as_map(raw.get("status")), as_map(raw.get("context"))
-    problem: Mapping[str, Any] = next((event.attributes for event in events if event.name == "exception"), {})
+    problem: Mapping[str, Any] = next(
+        (event.attributes for event in events if event.name == "exception"), {}
+    )
     failed = status.get("code") in _FAILED or raw.get("status_code") in _FAILED
     if failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
@@ -125,7 +154,9 @@ def _id(value: Any) -> str:
 
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
     plain = _COPY.sub("", name)
-    called = text_or_none(known.get("mlflow.spanFunctionName")) or (plain if names.get(plain, 0) > 1 else name)
+    called = text_or_none(known.get("mlflow.spanFunctionName")) or (
+        plain if names.get(plain, 0) > 1 else name
+    )
     found = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called}
     given = {
         "gen_ai.tool.call.arguments": known.get("mlflow.spanInputs"),
@@ -137,7 +168,9 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
 def _answer(known: Mapping[str, Any]) -> Answer:
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
     used = as_map(known.get("mlflow.chat.tokenUsage"))  # whose input holds what a cache has
-    spent = {_HELD_BY.get(name, name): each for name, each in used.items()} or as_map(said).get("usage")
+    spent = {_HELD_BY.get(name, name): each for name, each in used.items()} or as_map(said).get(
+        "usage"
+    )
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
     system = as_map(asked).get("system")
     told = [{"role": "system", "content": system}] if isinstance(system, str) else []
@@ -156,8 +189,16 @@ def _asked(value: Any) -> list[Any]:
             return _asked(value[key])
     if isinstance(value, list):
         return _asked(value[0]) if len(value) == 1 and isinstance(value[0], list) else value
-    texts = [each for each in value.values() if isinstance(each, str)] if isinstance(value, dict) else [value]
-    return [{"role": "user", "content": texts[0]}] if len(texts) == 1 and isinstance(texts[0], str) else []
+    texts = (
+        [each for each in value.values() if isinstance(each, str)]
+        if isinstance(value, dict)
+        else [value]
+    )
+    return (
+        [{"role": "user", "content": texts[0]}]
+        if len(texts) == 1 and isinstance(texts[0], str)
+        else []
+    )
 
 
 def _said(value: Any) -> list[Any]:
@@ -169,11 +210,17 @@ def _said(value: Any) -> list[Any]:
         while isinstance(first, list):
             first = first[0] if first else None
         if isinstance(first, dict):
-            return [first.get("message") or first.get("content") or {"role": "assistant", "content": first.get("text")}]
+            return [
+                first.get("message")
+                or first.get("content")
+                or {"role": "assistant", "content": first.get("text")}
+            ]
     if isinstance(known.get("output"), list):
         return list(known["output"])
     if "content" in known:
-        return [{key: each for key, each in known.items() if key in {"role", "content", "tool_calls"}}]
+        return [
+            {key: each for key, each in known.items() if key in {"role", "content", "tool_calls"}}
+        ]
     return list(as_list(known.get("messages"))[-1:])
 
 
@@ -186,7 +233,11 @@ def _assessments(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _created(assessment: Mapping[str, Any]) -> float:
     when = assessment.get("create_time", assessment.get("create_time_ms"))
     try:
-        return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else as_number(when) or 0.0
+        return (
+            datetime.fromisoformat(when).timestamp()
+            if isinstance(when, str)
+            else as_number(when) or 0.0
+        )
     except (ValueError, OverflowError):
         return 0.0
 
@@ -228,9 +279,15 @@ def _expected(
 
 
 def _calls(value: Any) -> tuple[ExpectedCall, ...] | None:
-    """Return expected calls, None where it is no list of them. Arguments are not compared where none are given."""
+    """Return expected calls, None where it is no list of them.
+
+    Arguments are not compared where none are given.
+    """
     given = [as_map(each) for each in value] if isinstance(value, list) else [{}]
     if not all(isinstance(each.get("name"), str) for each in given):
         return None
     made = [(each["name"], each.get("arguments", each.get("args"))) for each in given]
-    return tuple(ExpectedCall(name=name, arguments=held if isinstance(held, dict) else None) for name, held in made)
+    return tuple(
+        ExpectedCall(name=name, arguments=held if isinstance(held, dict) else None)
+        for name, held in made
+    )

@@ -43,10 +43,15 @@ from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
 from gradestack_plugins.otel.trace import recorded_of, sample_of, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 
-_PIECE: Final = 64 * 1024  # bytes of a file that are looked at together: what a trace needs is told by such pieces
+_PIECE: Final = (
+    64 * 1024
+)  # bytes of a file that are looked at together: what a trace needs is told by such pieces
 _OTLP: Final = (b'"resourceSpans"', b'"resourceLogs"', b'"batches"')
 _MARK: Final = b"\xef\xbb\xbf"
-_WITHIN: Final = ({"scopeSpans", "instrumentationLibrarySpans", "scopeLogs"}, {"spans", "logRecords"})
+_WITHIN: Final = (
+    {"scopeSpans", "instrumentationLibrarySpans", "scopeLogs"},
+    {"spans", "logRecords"},
+)
 """Keys of the lists in a resource, and of those in a scope."""
 _JAEGER: Final = (b'"traceID"', b'"spans"')
 
@@ -59,7 +64,10 @@ class Piece(msgspec.Struct, frozen=True):
     layout: Literal["lines", "list", "whole"]
     within: tuple[str, ...] = ()
     about: Mapping[str, Any] = NOTHING
-    """Of a part of a large resource: the keys its list stands under, and what else is said of the resource."""
+    """Of a part of a large resource.
+
+    The keys its list stands under, and what else is said of the resource.
+    """
 
 
 class Index(msgspec.Struct):
@@ -68,7 +76,9 @@ class Index(msgspec.Struct):
     given: tuple[Input, ...]
     pieces: list[Piece] = msgspec.field(default_factory=list)
     places: dict[str, list[int]] = msgspec.field(default_factory=dict)
-    """The pieces of each trace or session that has a model's answer or a call, in the order of the first ones."""
+    """The pieces of each trace or session that has a model's answer or a call, in the order of the
+    first ones.
+    """
     sessions: dict[str, str] = msgspec.field(default_factory=dict)
     """The session of each trace, where those are put together."""
     bad: list[BadRecord] = msgspec.field(default_factory=list)
@@ -78,18 +88,35 @@ class Index(msgspec.Struct):
 
 @attrs.frozen(kw_only=True)
 class Traces(RecordReader):
-    """Reads traces of agents: OTLP as JSON or JSON Lines, also with log records, exports of Tempo and Jaeger.
+    """Reads traces of agents.
 
-    One sample per trace, or per session with ``unit: session``. The dialect is told span by span: GenAI conventions
-    (current ones, and those whose messages are events or log records), OpenInference, Traceloop, ADK. Calls are those
-    that answers make, in the order of spans; an execution of a tool gives its result to its call, by the call's id or
-    else by name and order, and is a call of its own where no answer made it. Usage is summed over answers, each once.
-    A trace without answer and execution is left out and counted. A trace whose root ended in an error is a failed run.
+    OTLP as JSON or JSON Lines, also with log records, exports of Tempo and Jaeger.
+
+    One sample per trace, or per session with ``unit: session``. The dialect is told span by span:
+    GenAI conventions (current ones, and those whose messages are events or log records),
+    OpenInference, Traceloop, ADK. Calls are those that answers make, in the order of spans; an
+    execution of a tool gives its result to its call, by the call's id or else by name and order,
+    and is a call of its own where no answer made it. Usage is summed over answers, each once. A
+    trace without answer and execution is left out and counted. A trace whose root ended in an error
+    is a failed run.
     """
 
     version: ClassVar[str] = "1"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "input", "turns", "calls", "text", "tools", "recorded", "status", "error", "ended", "usage", "trace"}
+        {
+            "model",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "recorded",
+            "status",
+            "error",
+            "ended",
+            "usage",
+            "trace",
+        }
         | {"cluster", "facets", "remarks", "source"}
     )
     stack: ClassVar[str | None] = "scores"
@@ -111,13 +138,20 @@ class Traces(RecordReader):
     def index(self, inputs: Inputs) -> Index:
         """Find the pieces of every trace, in one pass over the files."""
         given = (each.path.stat() for each in inputs.data)
-        return _index(self.unit, inputs.data, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given))
+        return _index(
+            self.unit,
+            inputs.data,
+            tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given),
+        )
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield how many traces are left out, and how many scores with them."""
         index = self.index(inputs)
         if others := index.others:
-            yield f"{others:,} trace{'s' * (others > 1)} left out: no model's answer and no call of a tool in them"
+            yield (
+                f"{others:,} trace{'s' * (others > 1)} left out: no model's answer and no call "
+                "of a tool in them"
+            )
         if index.lost:
             yield f"scores not recorded: {index.lost:,}, of traces without a model call in the data"
 
@@ -130,13 +164,21 @@ class Traces(RecordReader):
                 cuts.append(at)
                 sizes.append(0)
                 used = set()
-            sizes[-1] += sum(_size(index.pieces[place].range) for place in places if place not in used)
+            sizes[-1] += sum(
+                _size(index.pieces[place].range) for place in places if place not in used
+            )
             used.update(places)
         for ordinal, (first, end) in enumerate(pairwise([*cuts, len(names)])):
             given = index.given[index.pieces[index.places[names[first]][0]].given if names else 0]
             position = first + len(index.bad) * (ordinal > 0)
             extra = [first, end]
-            yield Shard(ordinal=ordinal, input=given, end=max(1, sizes[ordinal]), position=position, extra=extra)
+            yield Shard(
+                ordinal=ordinal,
+                input=given,
+                end=max(1, sizes[ordinal]),
+                position=position,
+                extra=extra,
+            )
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
@@ -162,8 +204,16 @@ class Traces(RecordReader):
 
 @lru_cache(maxsize=4)
 def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:
-    """Return where traces stand; asked for when the stack is chosen, and again for grading, files are read once."""
-    found, agents, traces, scores = Index(given=inputs), set[str](), dict[str, list[int]](), Counter[str]()
+    """Return where traces stand.
+
+    Asked for when the stack is chosen, and again for grading, files are read once.
+    """
+    found, agents, traces, scores = (
+        Index(given=inputs),
+        set[str](),
+        dict[str, list[int]](),
+        Counter[str](),
+    )
     for number, given in enumerate(inputs):
         for piece in _pieces(number, given):
             found.pieces.append(piece)
@@ -207,19 +257,28 @@ def _pieces(number: int, given: Input) -> Iterator[Piece]:
     elif _goes_on(path, members):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
     elif lists:
-        yield from (each for ranges in lists for part in ranges for each in _parts(path, Piece(number, part, "list")))
+        yield from (
+            each
+            for ranges in lists
+            for part in ranges
+            for each in _parts(path, Piece(number, part, "list"))
+        )
     else:
         yield Piece(number, Range(0, path.stat().st_size), "whole")
 
 
 def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
-    """Yield a range of resources as it is, of a large one the ranges of its scopes, and of a large one its spans'."""
+    """Yield a range of resources as it is, of a large one the ranges of its scopes, and of a large
+    one its spans'.
+    """
     if _size(piece.range) < SHARD_BYTES or len(piece.within) == len(_WITHIN):
         yield piece
         return
     for part in list_ranges(path, 1, piece.range):
         members = list(iter_members(path, _PIECE, part)) if _size(part) >= SHARD_BYTES else []
-        about = {each.key: loads(each.read(path)) for each in members if each.key == "resource"} or piece.about
+        about = {
+            each.key: loads(each.read(path)) for each in members if each.key == "resource"
+        } or piece.about
         lists = (each for each in members if each.key in _WITHIN[len(piece.within)])
         held = [((*piece.within, each.key), inner) for each in lists for inner in each.ranges or ()]
         for within, inner in held:

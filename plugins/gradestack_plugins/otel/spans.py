@@ -14,7 +14,10 @@ from gradestack.jsonio import as_list, as_map, as_text
 
 _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 _RECORDS: Final = ("resourceSpans", "batches", "resourceLogs")
-KEYS: Final = (*_RECORDS, "data")  # keys of a document under which lists of spans or log records stand
+KEYS: Final = (
+    *_RECORDS,
+    "data",
+)  # keys of a document under which lists of spans or log records stand
 _ERROR: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 
 
@@ -51,7 +54,10 @@ class Log(msgspec.Struct, gc=False):
 
 
 def hex_id(value: Any) -> str:
-    """Return an id in hexadecimal digits, which some exports write in base64; "" where there is none."""
+    """Return an id in hexadecimal digits, which some exports write in base64.
+
+    "" where there is none.
+    """
     if not value or not isinstance(value, str):
         return ""
     if _HEX.fullmatch(value) and len(value) % 2 == 0:
@@ -82,14 +88,20 @@ def attributes_of(listed: Any) -> dict[str, Any]:
     """Return attributes by their keys."""
     if type(listed) is not list:
         return listed if isinstance(listed, dict) else {}
-    return {str(each.get("key")): value_of(each.get("value")) for each in listed if type(each) is dict}
+    return {
+        str(each.get("key")): value_of(each.get("value")) for each in listed if type(each) is dict
+    }
 
 
 def nanoseconds(value: Any) -> int:
     """Return a time as recorded, 0 where there is none."""
     if isinstance(value, str) and value.isdecimal():
         return int(value)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+    return (
+        int(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+        else 0
+    )
 
 
 class Record(NamedTuple):
@@ -117,10 +129,17 @@ def records_of(record: Any) -> Iterator[Record]:
         processes = as_map(record.get("processes"))
         for raw in (each for each in record["spans"] if isinstance(each, dict)):
             process = as_map(processes.get(as_text(raw.get("processID"))))
-            yield Record(hex_id(raw.get("traceID", record["traceID"])), raw, process.get("serviceName"), _jaeger_span)
+            yield Record(
+                hex_id(raw.get("traceID", record["traceID"])),
+                raw,
+                process.get("serviceName"),
+                _jaeger_span,
+            )
     for name, key, form in _SCOPED:
         if scopes := as_list(record[name]) if name in record else ():
-            service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
+            service = attributes_of(as_map(record.get("resource")).get("attributes")).get(
+                "service.name"
+            )
             for raw in (each for scoped in scopes for each in as_list(as_map(scoped).get(key))):
                 if type(raw) is dict:
                     yield Record(hex_id(raw.get("traceId")), raw, service, form)
@@ -148,7 +167,9 @@ def _span(given: Record) -> Span:
         start=nanoseconds(raw.get("startTimeUnixNano")),
         end=nanoseconds(raw.get("endTimeUnixNano")),
         attributes=attributes_of(raw.get("attributes")),
-        events=[_event(each) for each in as_list(events) if isinstance(each, dict)] if events else (),
+        events=[_event(each) for each in as_list(events) if isinstance(each, dict)]
+        if events
+        else (),
         error=as_text(status.get("message")) if status.get("code") in _ERROR else None,
         service=given.service if isinstance(given.service, str) else None,
     )
@@ -162,13 +183,19 @@ def _jaeger_span(given: Record) -> Span:
     return Span(
         trace=given.trace,
         id=hex_id(raw.get("spanID")),
-        parent=hex_id(next((each.get("spanID") for each in parents if each.get("refType") == "CHILD_OF"), None)),
+        parent=hex_id(
+            next(
+                (each.get("spanID") for each in parents if each.get("refType") == "CHILD_OF"), None
+            )
+        ),
         name=as_text(raw.get("operationName")),
         start=start,
         end=start + nanoseconds(raw.get("duration")) * 1000,
         attributes=tags,
         events=[Event(as_text(each.get("event")), each) for each in logs],
-        error=as_text(tags.get("otel.status_description")) if failed or tags.get("error") is True else None,
+        error=as_text(tags.get("otel.status_description"))
+        if failed or tags.get("error") is True
+        else None,
         service=given.service if isinstance(given.service, str) else None,
     )
 

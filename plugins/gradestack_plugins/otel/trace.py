@@ -10,7 +10,15 @@ from msgspec.structs import force_setattr
 
 from gradestack import Fault, Sample, Source, Status, ToolCall, replace
 from gradestack.jsonio import as_map, as_number, compact
-from gradestack_plugins.otel.dialects import Answer, Execution, answer_of, execution_of, first_of, kind_of, specs_of
+from gradestack_plugins.otel.dialects import (
+    Answer,
+    Execution,
+    answer_of,
+    execution_of,
+    first_of,
+    kind_of,
+    specs_of,
+)
 from gradestack_plugins.otel.spans import Event, Log, Span
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
@@ -25,7 +33,10 @@ _VERDICTS: Final = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0
 
 
 def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
-    """Return the sample of a trace or session: its spans and log records, in the order of the files."""
+    """Return the sample of a trace or session.
+
+    Its spans and log records, in the order of the files.
+    """
     given, remarks = list(records), dict[str, int]()
     recorded_spans = [each for each in given if isinstance(each, Span)]
     once = {(each.trace, each.id or number): each for number, each in enumerate(recorded_spans)}
@@ -41,7 +52,9 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     if roots and all(span.parent for span in roots):
         remarks["trace_without_root"] = 1
     kinds = [kind_of(span.attributes) for span in spans]
-    answers = _answers([span for span, kind in zip(spans, kinds, strict=True) if kind == "answer"], known, logs)
+    answers = _answers(
+        [span for span, kind in zip(spans, kinds, strict=True) if kind == "answer"], known, logs
+    )
     talk = Conversation()
     _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
     for _ in range(sum(answer.bare for _, answer in answers)):
@@ -49,9 +62,14 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     for span, kind in zip(spans, kinds, strict=True):
         if kind == "tool":
             _execute(talk, execution_of(span), span, _agent(span, known))
-    events = [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
+    events = [
+        *(event for span in spans for event in span.events),
+        *(e for many in logs.values() for e in many),
+    ]
     recorded = recorded_of(events, talk.remark)
-    session = next((found for span in spans if (found := session_of(span.attributes)) is not None), None)
+    session = next(
+        (found for span in spans if (found := session_of(span.attributes)) is not None), None
+    )
     trace = {"trace_id": spans[0].trace if spans else name}
     if roots:
         trace["span_id"] = roots[0].id
@@ -62,12 +80,20 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     usage = added(answer.usage for _, answer in answers)
     more: dict[str, Any] = {
         "model": next((answer.model for _, answer in reversed(answers) if answer.model), None),
-        "tools": next((specs for _, answer in answers if (specs := specs_of(answer.tools)) is not None), None),
-        "usage": replace(usage, seconds=seconds) if usage is not None and seconds and seconds > 0 else usage,
+        "tools": next(
+            (specs for _, answer in answers if (specs := specs_of(answer.tools)) is not None), None
+        ),
+        "usage": replace(usage, seconds=seconds)
+        if usage is not None and seconds and seconds > 0
+        else usage,
         "recorded": recorded,
     }
-    called = {span.id for span, kind in zip(spans, kinds, strict=True) if kind == "tool" and span.parent}
-    broken = next((span for span in roots if span.error is not None and span.id not in called), None)
+    called = {
+        span.id for span, kind in zip(spans, kinds, strict=True) if kind == "tool" and span.parent
+    }
+    broken = next(
+        (span for span in roots if span.error is not None and span.id not in called), None
+    )
     if broken is not None:
         named = text_or_none(broken.attributes.get("error.type")) or ""
         message = broken.error or named or f"the span {broken.name!r} ended in an error"
@@ -91,7 +117,10 @@ def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
 
 
 def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
-    named = (text_or_none(each.attributes.get("gen_ai.agent.name")) for each in (span, *_above(span, known)))
+    named = (
+        text_or_none(each.attributes.get("gen_ai.agent.name"))
+        for each in (span, *_above(span, known))
+    )
     return next(filter(None, named), None)
 
 
@@ -119,7 +148,8 @@ def _answers(
 def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | None]) -> None:
     """Read what answers say, and of the messages that each was asked with those that are new.
 
-    Calls count in an answer's own messages; in those it was asked with only where no answer is recorded.
+    Calls count in an answer's own messages; in those it was asked with only where no answer is
+    recorded.
     """
     several, anything = len(set(agents)) > 1, any(answer.said for answer in answers)
     read: list[str] = []
@@ -127,13 +157,25 @@ def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | 
         asked, same = [*map(_told, answer.history)], 0
         while same < min(len(read), len(asked)) and read[same] == asked[same]:
             same += 1
-        new = [each for each in answer.history[same:] if not anything or as_map(each).get("role") != "assistant"]
-        if same < len(read):  # another conversation, or one that was shortened: what was said before is known
+        new = [
+            each
+            for each in answer.history[same:]
+            if not anything or as_map(each).get("role") != "assistant"
+        ]
+        if same < len(
+            read
+        ):  # another conversation, or one that was shortened: what was said before is known
             told = set(read)
             new = [each for each in new if _told(each) not in told]
-        said = [{**each, "author": agent} if several and isinstance(each, dict) else each for each in answer.said]
+        said = [
+            {**each, "author": agent} if several and isinstance(each, dict) else each
+            for each in answer.said
+        ]
         talk.read([*new, *said])
-        read = [*(asked if same == len(read) else [*read, *map(_told, new)]), *map(_told, answer.said)]
+        read = [
+            *(asked if same == len(read) else [*read, *map(_told, new)]),
+            *map(_told, answer.said),
+        ]
 
 
 def _told(message: Any) -> str:
@@ -148,11 +190,16 @@ def _told(message: Any) -> str:
 
 
 def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:
-    """Hand the execution of a call to the call it is of; one that no answer made is a call of its own."""
+    """Hand the execution of a call to the call it is of.
+
+    One that no answer made is a call of its own.
+    """
     call = _call_of(talk, made)
     if call is None:
         talk.step = max(talk.step, 0)
-        call = talk.made("function", made.id, made.name, parse_arguments(made.arguments), author=agent)
+        call = talk.made(
+            "function", made.id, made.name, parse_arguments(made.arguments), author=agent
+        )
         if made.arguments is None:
             talk.remark("call_without_arguments")
     if call.status is None:
@@ -168,24 +215,39 @@ def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None)
 
 
 def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
-    """Return the call of its id, else the first of its name, that no execution has been found for."""
+    """Return the call of its id, else the first of its name, that no execution has been
+    found for.
+    """
     free = [call for call in talk.calls if call.started is None]
     named = next((call for call in free if made.id is not None and call.id == made.id), None)
     if named is not None:
         return named
     known = made.id is not None and any(call.id is not None for call in free)
-    return next((call for call in free if call.name == made.name and (not known or call.id is None)), None)
+    return next(
+        (call for call in free if call.name == made.name and (not known or call.id is None)), None
+    )
 
 
-def recorded_of(events: Iterable[Event], remark: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Return the scores, or labels, that events say, by their names, with their explanations; the last of a name."""
+def recorded_of(
+    events: Iterable[Event], remark: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Return the scores, or labels, that events say, by their names, with their explanations.
+
+    The last of a name.
+    """
     found, explained = dict[str, Any](), dict[str, Any]()
     for event in events:
         known = {**as_map(event.body), **event.attributes}
-        name, given = known.get("gen_ai.evaluation.name"), known.get("gen_ai.evaluation.score.value")
+        name, given = (
+            known.get("gen_ai.evaluation.name"),
+            known.get("gen_ai.evaluation.score.value"),
+        )
         if event.name != EVALUATION or not isinstance(name, str):
             continue
-        label, said = known.get("gen_ai.evaluation.score.label"), known.get("gen_ai.evaluation.explanation")
+        label, said = (
+            known.get("gen_ai.evaluation.score.label"),
+            known.get("gen_ai.evaluation.explanation"),
+        )
         score = as_number(given)
         if score is None:
             score = _VERDICTS.get(str(given if isinstance(given, bool) else label).lower())

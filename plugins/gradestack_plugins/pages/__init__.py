@@ -1,1 +1,4 @@
-"""Whatever shows a run: pages, Markdown, the terminal, a server, and the blocks of which plugins make panels."""
+"""Whatever shows a run.
+
+Pages, Markdown, the terminal, a server, and the blocks of which plugins make panels.
+"""

@@ -1,6 +1,9 @@
-"""Panels, and blocks, the shapes they show. Blocks hold values; how these are drawn is up to the reporter.
+"""Panels, and blocks, the shapes they show.
 
-Texts are data: reporters escape them. A value of None is undefined, which is shown as such and never as a zero.
+Blocks hold values; how these are drawn is up to the reporter.
+
+Texts are data: reporters escape them. A value of None is undefined, which is shown as such and
+never as a zero.
 """
 
 from __future__ import annotations
@@ -22,10 +25,13 @@ class Panel(Contract):
 
     contract: ClassVar[Any] = "panel"
     place: ClassVar[Place]
-    """``overview``: on the report page below its first screen; it shows the ``gradestack.Report``. ``figures``: beside
-    its table of all figures; it shows the report, too. ``sample``: in the drill-down of each sample; it shows the row
-    of results.jsonl. ``compare``: on the page of a comparison; it shows the content of comparison.json. ``page``: a
-    page of its own beside the report page, linked from there; it shows the report."""
+    """``overview``: on the report page below its first screen; it shows the ``gradestack.Report``.
+
+    ``figures``: beside its table of all figures; it shows the report, too. ``sample``: in the
+    drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of a
+    comparison; it shows the content of comparison.json. ``page``: a page of its own beside the
+    report page, linked from there; it shows the report.
+    """
     title: ClassVar[str]
     template: ClassVar[str] = ""
     """File of a Jinja template, ``….html``, in the folder of the class's module; "" for blocks."""
@@ -38,18 +44,23 @@ class Panel(Contract):
         """
         place, title = vars(cls).get("place"), vars(cls).get("title")
         if place is not None and place not in get_args(Place):
-            raise PluginError(f"panel {cls.__name__} has unknown place {place!r}{suggest(str(place), get_args(Place))}")
+            raise PluginError(
+                f"panel {cls.__name__} has unknown place "
+                f"{place!r}{suggest(str(place), get_args(Place))}"
+            )
         if place is not None and not (title and isinstance(title, str)):
             raise PluginError(f"panel {cls.__name__} has no title")
         if cls.template and not cls.template.endswith(".html"):  # what escapes is known by the name
-            raise PluginError(f"panel {cls.__name__} has template {cls.template!r}, whose name must end in .html")
+            raise PluginError(
+                f"panel {cls.__name__} has template {cls.template!r}, whose name must end in .html"
+            )
 
     @abc.abstractmethod
     def show(self, about: Any) -> Any:
         """Return blocks, any iterable of them, or the ``data`` of its template.
 
-        None, or no block, leaves the panel out. It must not change what it gets, and the same input has to give the
-        same output.
+        None, or no block, leaves the panel out. It must not change what it gets, and the same input
+        has to give the same output.
 
         Args:
             about: What its place is about.
@@ -72,13 +83,15 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
-    """Return a figure of an aggregator's metrics with the interval that stands beside it as ``KEY_interval``.
+    """Return a figure of an aggregator's metrics with the interval that stands beside it as
+    ``KEY_interval``.
 
     Args:
         label: Its name.
         metrics: The metrics.
         key: Its key; one that is not there is undefined.
-        note: What it is made of; default: why it has no value or no interval, where the metrics say so.
+        note: What it is made of; default: why it has no value or no interval, where the metrics say
+            so.
     """
     held = as_map(metrics.get(f"{key}_interval"))
     low, high = as_number(held.get("low")), as_number(held.get("high"))
@@ -107,7 +120,10 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Matrix(msgspec.Struct, frozen=True):
-    """Numbers in rows and columns, shaded by size: a confusion matrix, or agreement of each with each."""
+    """Numbers in rows and columns, shaded by size.
+
+    A confusion matrix, or agreement of each with each.
+    """
 
     rows: Sequence[str]
     """Names of the rows."""
@@ -119,8 +135,9 @@ class Matrix(msgspec.Struct, frozen=True):
     corner: str = ""
     r"""What rows and columns are, such as ``expected \ predicted``."""
     search: str = ""
-    """What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its names; "" for
-    cells that are no links."""
+    """What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its
+    names; "" for cells that are no links.
+    """
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -148,14 +165,19 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How often values fall into each bin, group by group: two groups back to back, otherwise one histogram each."""
+    """How often values fall into each bin, group by group.
+
+    Two groups back to back, otherwise one histogram each.
+    """
 
     groups: Mapping[str, Sequence[float]]
     """Name of a group -> its values."""
     title: str = ""
     edges: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    """Lower edges of the bins, growing; the last bin holds what is exactly the last edge. What lies outside is
-    counted in bins of its own."""
+    """Lower edges of the bins, growing; the last bin holds what is exactly the last edge.
+
+    What lies outside is counted in bins of its own.
+    """
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -179,8 +201,10 @@ class Table(msgspec.Struct, frozen=True):
     columns: Sequence[str]
     """Headings of the columns behind the names."""
     rows: Mapping[str, Sequence[Cell]]
-    """Name of a row -> its cells, as many as there are columns: values, links, or figures, which are drawn with
-    their intervals on an axis from 0 to 1."""
+    """Name of a row -> its cells, as many as there are columns.
+
+    Values, links, or figures, which are drawn with their intervals on an axis from 0 to 1.
+    """
     title: str = ""
     corner: str = ""
     """Heading of the names."""
@@ -194,21 +218,36 @@ class Words(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A link to the samples of the run that a filter finds; on a page without samples its text alone."""
+    """A link to the samples of the run that a filter finds.
+
+    On a page without samples its text alone.
+    """
 
     text: str
     """What is linked."""
     search: str = ""
-    """What the search box would be given: part of a task's id, of a tool's or argument's name or of a reason."""
+    """What the search box would be given.
+
+    Part of a task's id, of a tool's or argument's name or of a reason.
+    """
     model: str = ""
     """Only samples of this model."""
     sample: str = ""
-    """The sample to open, as addresses name it: ``task.trial``, or ``task`` where it was run once."""
+    """The sample to open, as addresses name it.
+
+    ``task.trial``, or ``task`` where it was run once.
+    """
     reason: tuple[str, str, str, str] | None = None
-    """Only samples with this reason: grader key, code, subject and argument, the last two "" where it has none, as
-    ``index_of(report).given.kinds`` has them."""
+    """Only samples with this reason.
+
+    Grader key, code, subject and argument, the last two "" where it has none, as
+    ``index_of(report).given.kinds`` has them.
+    """
     position: int | None = None
-    """The sample to open, by its ``position`` in ``index_of(report)``; it goes before the others."""
+    """The sample to open, by its ``position`` in ``index_of(report)``.
+
+    It goes before the others.
+    """
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -221,5 +260,17 @@ class Section(msgspec.Struct, frozen=True):
 
 
 Cell = Value | Figure | Link
-Block = Figures | Interval | Matrix | Graph | Distribution | Counts | Series | Table | Words | Link | Section
+Block = (
+    Figures
+    | Interval
+    | Matrix
+    | Graph
+    | Distribution
+    | Counts
+    | Series
+    | Table
+    | Words
+    | Link
+    | Section
+)
 """Any of the shapes a panel returns."""

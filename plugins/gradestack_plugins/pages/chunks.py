@@ -1,4 +1,7 @@
-"""What a page carries of samples: the list of all, rows and panels, packed, in the page or in files beside it."""
+"""What a page carries of samples.
+
+The list of all, rows and panels, packed, in the page or in files beside it.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +63,18 @@ class Chunks:
             start = stop
 
     def add_texts(self, searched: SearchTally) -> None:
-        """Add what the search looks at beside names and reasons, and keep which tools each row called."""
+        """Add what the search looks at beside names and reasons, and keep which tools each row
+        called.
+        """
         self._add(searched.packed, name="text", packed=True)
         self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
         self.called = {"t": searched.rows, "called": list(map(list, searched.sets)), "tools": tools}
 
     def add_lines(self, lines: Iterable[tuple[int, str]], positions: list[list[int]]) -> None:
-        """Add lines of single samples: rows that hold more than those of results.jsonl (``picked``), or panels."""
+        """Add lines of single samples.
+
+        Rows that hold more than those of results.jsonl (``picked``), or panels.
+        """
         size = 0
 
         def chunk(line: tuple[int, str]) -> int:
@@ -80,7 +88,8 @@ class Chunks:
             self._add(["\n".join(texts).encode()])
 
     def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:
-        """Add the first of these rows to the page, though the others are beside it, as far as there is room.
+        """Add the first of these rows to the page, though the others are beside it, as far as there
+        is room.
 
         Of a row that is longer than the room no more is read than that.
         """
@@ -100,7 +109,9 @@ class Chunks:
             self.picked.append(positions)
             self._add([b"\n".join(lines)], here=True)
 
-    def _add(self, pieces: Iterable[bytes], *, here: bool = False, name: str = "", packed: bool = False) -> None:
+    def _add(
+        self, pieces: Iterable[bytes], *, here: bool = False, name: str = "", packed: bool = False
+    ) -> None:
         """Pack a chunk, of which no more is in memory than the page has room for."""
         number, digest, parts = name or len(self.sums) + 1, hashlib.sha256(), list[str]()
         texts = _texts(pieces if packed else _pack(pieces), digest.update)
@@ -144,8 +155,13 @@ def _assigned(texts: Iterable[str]) -> Iterator[str]:
 
 
 def served_sample(row: Mapping[str, Any], panels: Iterable[str]) -> str:
-    """Return the file that a served page loads for one sample: its row and what panels show of it, a line each."""
-    return "".join(_assigned([_packed_text(f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode())]))
+    """Return the file that a served page loads for one sample.
+
+    Its row and what panels show of it, a line each.
+    """
+    return "".join(
+        _assigned([_packed_text(f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode())])
+    )
 
 
 def _pack(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -171,14 +187,21 @@ _LONGEST = 80
 
 
 def listing(
-    index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int], more: Mapping[str, Any]
+    index: RowIndex,
+    words: Mapping[str, str],
+    main: Mapping[tuple[int, ...], int],
+    more: Mapping[str, Any],
 ) -> str:
     """Return all samples of an index as base64 of packed JSON; the same bytes for the same index.
 
-    Ids, models, runs, kinds of reasons and sets of these are dictionaries, with a column for each over rows.
+    Ids, models, runs, kinds of reasons and sets of these are dictionaries, with a column for each
+    over rows.
     """
     models, runs, sets = Numbers(), Numbers(), dict[tuple[int, ...], int]()
-    ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
+    ids, numbers = (
+        list[str](),
+        array("q", [-1]) * len(index.names),
+    )  # no mapping: there are as many ids as samples
     names = names_of(index.names)
     for task in index.tasks:
         if numbers[task] < 0:
@@ -186,8 +209,12 @@ def listing(
             ids.append(names[task])
     place = {name: str(number) for number, name in enumerate(VERDICTS)}
     entries = index.entries
-    fields = {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"} if any(index.usage) else {}
-    took = {name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()}
+    fields = (
+        {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"} if any(index.usage) else {}
+    )
+    took = {
+        name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()
+    }
     columns = {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
@@ -200,7 +227,9 @@ def listing(
         "runs": [name_of(name) for name in runs],
         "sets": list(map(list, sets)),
         "main": [main.get(kinds, -1) for kinds in sets],
-        "took": {name: each for name, each in took.items() if any(value is not None for value in each)},
+        "took": {
+            name: each for name, each in took.items() if any(value is not None for value in each)
+        },
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
     }

@@ -33,7 +33,10 @@ def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
 
 
 def compared_models(report: Report) -> Mapping[str, Any] | None:
-    """Return the comparison of the models of a run with the first; None where there is none, or too much."""
+    """Return the comparison of the models of a run with the first.
+
+    None where there is none, or too much.
+    """
     entries = index_of(report).entries
     models = list(filter(None, dict.fromkeys(entry.model for entry in entries)))
     if not 1 < len(models) <= _MOST_MODELS or len(entries) > _MOST_COMPARED:
@@ -42,33 +45,57 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
         data = gradestack.compare(report, registry=report.registry).data
     except GradestackError:  # such as models that share no task
         return None
-    others = [{"a": models[0], "b": model} for model in models[1:]]  # the pairs of the first model come first
-    run = f"{report.path.resolve().name if report.path else report.name}::"  # whose own name says nothing here
-    pairs = [{**pair, **names} for pair, names in zip(data.get("pairs") or [data], others, strict=False)]
+    others = [
+        {"a": models[0], "b": model} for model in models[1:]
+    ]  # the pairs of the first model come first
+    # whose own name says nothing here
+    run = f"{report.path.resolve().name if report.path else report.name}::"
+    pairs = [
+        {**pair, **names} for pair, names in zip(data.get("pairs") or [data], others, strict=False)
+    ]
     groups = [{**each, "name": each["name"].removeprefix(run)} for each in data.get("groups", ())]
     return {**data, "pairs": pairs, "groups": groups, "sentence": data["sentence"].replace(run, "")}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
-    """Return the rows of one pair; those between shares have places on an axis from minus to plus ``widest``."""
+    """Return the rows of one pair.
+
+    Those between shares have places on an axis from minus to plus ``widest``.
+    """
     rows = compared_rows(pair)
     found = [[row["difference"], *(row["interval"]["ends"] or (None, None))] for row in rows]
     places = [
-        [None if value is None or not row["share"] else round(50 + 50 * value / widest, 2) for value in values]
+        [
+            None if value is None or not row["share"] else round(50 + 50 * value / widest, 2)
+            for value in values
+        ]
         for row, values in zip(rows, found, strict=True)
     ]
-    return [Shape(**row, at=at, low=low, high=high) for row, (at, low, high) in zip(rows, places, strict=True)]
+    return [
+        Shape(**row, at=at, low=low, high=high)
+        for row, (at, low, high) in zip(rows, places, strict=True)
+    ]
 
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
-    """Return the largest distance from 0 of a difference between shares or an end of its interval, else 1."""
+    """Return the largest distance from 0 of a difference between shares or an end of its interval,
+    else 1.
+    """
     found = [each for pair in pairs for each in compared_rows(pair) if each["share"]]
-    values = [value for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value]
+    values = [
+        value
+        for each in found
+        for value in (each["difference"], *(each["interval"]["ends"] or ()))
+        if value
+    ]
     return 1.08 * max(map(abs, values), default=1 / 1.08)
 
 
 def moved(data: Mapping[str, Any]) -> str:
-    """Return how many trials pass on one side alone: of two models who fails them, else that they changed."""
+    """Return how many trials pass on one side alone.
+
+    Of two models who fails them, else that they changed.
+    """
     trials, broken = counted(data["flips"]["fixed"], "trials"), number(data["flips"]["broken"])
     a, b = (brief(run.get("model") or "", 60) for run in data["runs"][:2])
     if not a or not b or a == b:
@@ -77,18 +104,24 @@ def moved(data: Mapping[str, Any]) -> str:
 
 
 def _pairs(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return data.get("pairs") or [{**data, "a": data["runs"][0]["name"], "b": data["runs"][1]["name"]}]
+    return data.get("pairs") or [
+        {**data, "a": data["runs"][0]["name"], "b": data["runs"][1]["name"]}
+    ]
 
 
 def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what pages show of a comparison."""
-    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in _pairs(data)]
+    pairs = [
+        {**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in _pairs(data)
+    ]
     upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
     return {
         "data": data,
-        "unmatched": any(row.get(f"only_{side}_count") for row in data["metrics"].values() for side in "ab"),
+        "unmatched": any(
+            row.get(f"only_{side}_count") for row in data["metrics"].values() for side in "ab"
+        ),
         "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
         "directions": ("worse", "better") if upward else ("lower", "higher"),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],
@@ -100,7 +133,9 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "pairs": pairs,
         "by": data.get("by"),
-        "groups": [{**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())],
+        "groups": [
+            {**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())
+        ],
         "confidence": f"{100 * confidence:.6g} % interval",
     }
 
@@ -121,7 +156,10 @@ def _ends(value: list[float] | None) -> str:
 
 
 def console_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
+    """Return what the console prints of a comparison.
+
+    The sentence, figures, what changed, the leaderboard.
+    """
     env = environment().overlay(
         finalize=lambda value: terminal_line(value if isinstance(value, str) else number(value))
     )
@@ -130,7 +168,13 @@ def console_lines(data: Mapping[str, Any]) -> list[str]:
         (_KINDS[kind], [row for row in rows if row["verdict"] != "no evidence"][:_MOST_CHANGES])
         for kind, rows in data["changed"].items()
     ]
-    own = {"data": data, "changed": changed, "pairs": _pairs(data), "moved": moved(data), "most": _MOST_CHANGES}
+    own = {
+        "data": data,
+        "changed": changed,
+        "pairs": _pairs(data),
+        "moved": moved(data),
+        "most": _MOST_CHANGES,
+    }
     return env.get_template("comparison.txt").render(own).rstrip("\n").split("\n")
 
 
@@ -153,9 +197,16 @@ FILTERS: Mapping[str, Any] = {
 @click.command(epilog="Example: gradestack compare before after -o comparison")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--output", metavar="DIR", help="Write comparison.json and its pages into DIR.")
-@click.option("--baseline", metavar="MODEL", help="Model or run the others are compared with [default: the first].")
 @click.option(
-    "--match", type=click.Choice(["id", "input", "ordinal"]), default="id", help="How tasks of two runs are matched."
+    "--baseline",
+    metavar="MODEL",
+    help="Model or run the others are compared with [default: the first].",
+)
+@click.option(
+    "--match",
+    type=click.Choice(["id", "input", "ordinal"]),
+    default="id",
+    help="How tasks of two runs are matched.",
 )
 @click.option(
     "--failed",
@@ -163,26 +214,45 @@ FILTERS: Mapping[str, Any] = {
     default="zero",
     help="Failed trials count as the worst score, or are left out [default: zero].",
 )
-@click.option("--confidence", type=float, default=0.95, help="Confidence level of intervals [default: 0.95].")
-@click.option("--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard.")
+@click.option(
+    "--confidence", type=float, default=0.95, help="Confidence level of intervals [default: 0.95]."
+)
+@click.option(
+    "--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard."
+)
 @click.option(
     "--figure",
     "figures",
     multiple=True,
     metavar="PATH",
-    help="Further figure, such as label.classification.macro_f1; may be repeated [default: the headline's].",
+    help="Further figure, such as label.classification.macro_f1; may be repeated [default: the "
+    "headline's].",
 )
-@click.option("--by", metavar="FACET", help="Facet: differences within each of its values, the worst first.")
-@click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'.")
+@click.option(
+    "--by", metavar="FACET", help="Facet: differences within each of its values, the worst first."
+)
+@click.option(
+    "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+)
 @click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks.")
-@click.option("--allow-code", is_flag=True, help="Import Python files that the runs used. Only if you trust them.")
-@click.option("--force", is_flag=True, help="Compare although graders, expectations or inputs differ.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+)
+@click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Import Python files that the runs used. Only if you trust them.",
+)
+@click.option(
+    "--force", is_flag=True, help="Compare although graders, expectations or inputs differ."
+)
 def compare(runs: tuple[str, ...], **given: Any) -> None:
-    """Compare two or more RUNs task by task: run directories, RUN::MODEL, or result files, which are graded first.
+    """Compare two or more RUNs task by task.
 
-    The first is the baseline; of one run its models are compared. Exit code 0 whatever the difference, 3 when the runs
-    cannot be compared.
+    Run directories, RUN::MODEL, or result files, which are graded first.
+
+    The first is the baseline; of one run its models are compared. Exit code 0 whatever the
+    difference, 3 when the runs cannot be compared.
     """
     found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
     shown = console_lines(found.data)

@@ -1,4 +1,6 @@
-"""What pages draw: blocks of panels as shapes, with their places in percent of a plot and their texts as shown."""
+"""What pages draw: blocks of panels as shapes, with their places in percent of a plot and their
+texts as shown.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def drawn(block: object) -> Iterable[Shape]:
             yield from _distribution(block)
         case blocks.Counts():
             counts = islice(block.counts.items(), _MOST_BARS)
-            yield bars(_title(block), [(brief(name, _NAME), math.nan, (count,)) for name, count in counts])
+            yield bars(
+                _title(block), [(brief(name, _NAME), math.nan, (count,)) for name, count in counts]
+            )
         case blocks.Series():
             yield _series(block)
         case blocks.Table():
@@ -52,7 +56,9 @@ def drawn(block: object) -> Iterable[Shape]:
         case blocks.Words():
             yield _shape(block, "words", text=brief(block.text, _LONGEST))
         case blocks.Link():
-            yield Shape(kind="samples", title="", text=brief(block.text, _LONGEST), address=_address(block))
+            yield Shape(
+                kind="samples", title="", text=brief(block.text, _LONGEST), address=_address(block)
+            )
         case blocks.Section():
             inside = [each for inner in block.blocks for each in drawn(inner)]
             yield _shape(block, "section", blocks=inside, folded=bool(block.folded))
@@ -70,13 +76,25 @@ def _title(block: Any) -> str:
 
 def scale_of(value: float | None, high: float = 1.0, low: float = 0.0) -> float | None:
     """Return a value in percent of a scale, None off the scale."""
-    return round(100 * (value - low) / (high - low), 2) if value is not None and low <= value <= high else None
+    return (
+        round(100 * (value - low) / (high - low), 2)
+        if value is not None and low <= value <= high
+        else None
+    )
 
 
 def _figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> Shape:
     """Return a value with its places on an axis; one that is a word is ``plain``."""
-    ends = figure.interval if figure.interval is not None and all(map(math.isfinite, figure.interval)) else None
-    left, right = (None, None) if ends is None else (scale_of(min(max(each, low), high), high, low) for each in ends)
+    ends = (
+        figure.interval
+        if figure.interval is not None and all(map(math.isfinite, figure.interval))
+        else None
+    )
+    left, right = (
+        (None, None)
+        if ends is None
+        else (scale_of(min(max(each, low), high), high, low) for each in ends)
+    )
     return Shape(
         title=brief(figure.label, _NAME),
         value=_shown(figure.value),
@@ -93,7 +111,9 @@ def _figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> Shape
 
 def _estimates(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
-        raise ValueError(f"the axis of an interval block must grow, got {block.low} to {block.high}")
+        raise ValueError(
+            f"the axis of an interval block must grow, got {block.low} to {block.high}"
+        )
     rows = [_figure(each, block.low, block.high) for each in block.figures[:_MOST_ROWS]]
     steps = (block.low + (block.high - block.low) * step / 4 for step in range(5))
     return _shape(block, "estimates", rows=rows, ticks=[f"{step:g}" for step in steps])
@@ -110,13 +130,20 @@ def binned(edges: Sequence[float], groups: Sequence[Sequence[int]]) -> list[Bin]
     Each group has counts of what lies below, in each bin and above; nothing outside has no bin.
     """
     first, last = f"{edges[0]:g}", f"{edges[-1]:g}"
-    labels = [f"< {first}", *(f"[{low:g},\u00a0{high:g})" for low, high in pairwise(edges)), last, f"> {last}"]
+    labels = [
+        f"< {first}",
+        *(f"[{low:g},\u00a0{high:g})" for low, high in pairwise(edges)),
+        last,
+        f"> {last}",
+    ]
     found = list(zip(labels, (edges[0], *edges, edges[-1]), zip(*groups, strict=True), strict=True))
     return [each for each in found if each not in (found[0], found[-1]) or any(each[2])]
 
 
 def bars(heading: str, bins: Sequence[Bin], *, shaded: bool = False) -> Shape:
-    """Return a histogram of the first group of some bins, whose bars may be shaded by their lower edges."""
+    """Return a histogram of the first group of some bins, whose bars may be shaded by their lower
+    edges.
+    """
     counts = [count for _, _, (count, *_) in bins]
     top, total = max(counts, default=0), sum(counts)
     found = [
@@ -134,14 +161,22 @@ def bars(heading: str, bins: Sequence[Bin], *, shaded: bool = False) -> Shape:
 
 def distribution(heading: str, scores: ScoreBins) -> Shape:
     """Return the histogram of a grader's scores."""
-    return bars(heading, binned(scores.edges, [(scores.below, *scores.counts, scores.above)]), shaded=True)
+    return bars(
+        heading, binned(scores.edges, [(scores.below, *scores.counts, scores.above)]), shaded=True
+    )
 
 
 def opposed(name: str, sides: Sequence[str], bins: Sequence[Bin]) -> Shape:
     """Return two distributions back to back."""
     top = max(1, *(count for *_, counts in bins for count in counts))
     lines = [
-        Shape(label=label, left=a, right=b, left_width=round(100 * a / top, 2), right_width=round(100 * b / top, 2))
+        Shape(
+            label=label,
+            left=a,
+            right=b,
+            left_width=round(100 * a / top, 2),
+            right_width=round(100 * b / top, 2),
+        )
         for label, _, (a, b) in bins
     ]
     return Shape(name=name, left=sides[0], right=sides[1], bars=lines)
@@ -151,7 +186,11 @@ def _distribution(block: blocks.Distribution) -> Iterator[Shape]:
     if len(block.edges) < 2 or any(low >= high for low, high in pairwise(block.edges)):
         raise ValueError("edges of a distribution must grow, and there must be two at least")
     names = [brief(name, _NAME) for name in block.groups]
-    bins = binned(block.edges, [_counts(values, block.edges) for values in block.groups.values()]) if names else []
+    bins = (
+        binned(block.edges, [_counts(values, block.edges) for values in block.groups.values()])
+        if names
+        else []
+    )
     if len(names) == 2:
         yield _shape(block, "opposite", chart=opposed(_title(block) or "value", names, bins))
         return
@@ -164,16 +203,23 @@ def _counts(values: Sequence[float], edges: Sequence[float]) -> list[int]:
     """Return how many values lie below the first edge, in each bin, and above the last edge."""
     found = [0] * (len(edges) + 2)
     for value in filter(math.isfinite, values):
-        found[len(edges) + (value > edges[-1]) if value >= edges[-1] else bisect_right(edges, value)] += 1
+        found[
+            len(edges) + (value > edges[-1]) if value >= edges[-1] else bisect_right(edges, value)
+        ] += 1
     return found
 
 
 def _series(block: blocks.Series) -> Shape:
-    """Return figures over a number, with their heights from above; no picture of none, or of too many."""
+    """Return figures over a number, with their heights from above.
+
+    No picture of none, or of too many.
+    """
     points = sorted(block.points.items())
     if not 0 < len(points) <= _MOST_POINTS:
         return _shape(block, "words", text="none")
-    every = [each for _, figure in points for each in (as_number(figure.value), *(figure.interval or ()))]
+    every = [
+        each for _, figure in points for each in (as_number(figure.value), *(figure.interval or ()))
+    ]
     known = [each for each in every if each is not None and math.isfinite(each)]
     bottom, top = min(0.0, *known, 0.0), max(known, default=1.0)
     top = 1.0 if bottom == 0 and 0.5 < top <= 1 else _round_up(top, bottom)
@@ -221,14 +267,19 @@ def _grid(
         columns=columns,
         rows=kept,
         left_out=len(rows) - len(kept),
-        wide=any(each.dot or (each.address and not each.shade) for each in every),  # takes the whole width
+        wide=any(
+            each.dot or (each.address and not each.shade) for each in every
+        ),  # takes the whole width
         wordy=[  # columns of words, or figures on an axis, stand on the left
-            any(cells[at].dot or _WORD.search(cells[at].text) for _, cells in kept) for at in range(len(columns))
+            any(cells[at].dot or _WORD.search(cells[at].text) for _, cells in kept)
+            for at in range(len(columns))
         ],
     )
 
 
-def _text(text: str, *, shade: str = "", interval: str = "", dot: Shape | None = None, address: str = "") -> Shape:
+def _text(
+    text: str, *, shade: str = "", interval: str = "", dot: Shape | None = None, address: str = ""
+) -> Shape:
     return Shape(text=text, shade=shade, interval=interval, dot=dot, address=address)
 
 
@@ -237,7 +288,11 @@ def _cell(value: blocks.Cell) -> Shape:
     match value:
         case blocks.Figure():
             dot = _figure(value)
-            return _text(dot.value, interval=dot.interval, dot=dot if dot.at is not None or not dot.defined else None)
+            return _text(
+                dot.value,
+                interval=dot.interval,
+                dot=dot if dot.at is not None or not dot.defined else None,
+            )
         case blocks.Link():
             return _text(brief(value.text, _NAME), address=_address(value))
         case str():
@@ -255,9 +310,13 @@ def _matrix(block: blocks.Matrix) -> Shape:
         if value is None:
             return _text("")
         size, (row, column) = as_number(value), names
-        shade = f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
+        shade = (
+            f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
+        )
         search = block.search.format(row=row, column=column)
-        return _text(_shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else "")
+        return _text(
+            _shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else ""
+        )
 
     return _grid(block, zip(block.rows, block.values, strict=True), shaded)
 
@@ -283,7 +342,10 @@ def _named(nodes: Sequence[blocks.Node]) -> _Nodes:
 
 
 def _graph(title: str, nodes: _Nodes, other: _Nodes, alone: str) -> Shape:
-    """Return nodes in layers, each one layer after the last one it depends on; edges that lead back do not count."""
+    """Return nodes in layers, each one layer after the last one it depends on.
+
+    Edges that lead back do not count.
+    """
     shown = dict(islice(nodes.items(), _MOST_NODES))
     depth: dict[str, int] = {}
 
@@ -301,14 +363,26 @@ def _graph(title: str, nodes: _Nodes, other: _Nodes, alone: str) -> Shape:
 
 
 def _node(node: blocks.Node, nodes: _Nodes, twin: blocks.Node | None, alone: str) -> Shape:
-    """Return a node whose status is ``same``, ``differs``, ``missing`` (expected only) or ``extra`` (made only)."""
+    """Return a node whose status is ``same``, ``differs``, ``missing`` (expected only) or ``extra``
+    (made only).
+    """
     status = alone if twin is None else "same" if [*twin.lines] == [*node.lines] else "differs"
     lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
     if len(node.lines) > _MOST_LINES:
         lines[-1] = f"… {len(node.lines) - _MOST_LINES + 1} more"
-    known, before = () if twin is None else twin.after, dict.fromkeys(each for each in node.after if each in nodes)
-    after = [("" if each in known else _SIGNS[alone]) + brief(each, _LONGEST_LINE) for each in before]
-    return Shape(name=_SIGNS[status] + brief(node.name, _LONGEST_LINE), status=status, after=after, lines=lines)
+    known, before = (
+        () if twin is None else twin.after,
+        dict.fromkeys(each for each in node.after if each in nodes),
+    )
+    after = [
+        ("" if each in known else _SIGNS[alone]) + brief(each, _LONGEST_LINE) for each in before
+    ]
+    return Shape(
+        name=_SIGNS[status] + brief(node.name, _LONGEST_LINE),
+        status=status,
+        after=after,
+        lines=lines,
+    )
 
 
 def _address(link: blocks.Link) -> str:
@@ -318,4 +392,8 @@ def _address(link: blocks.Link) -> str:
     terms += [f'model:"{link.model}"'] if link.model else []
     terms += [f'reason:"{SEPARATOR.join(filter(None, link.reason[1:]))}"'] if link.reason else []
     held = {"sample": link.sample, "q": " ".join(terms)}
-    return f"#{urlencode({key: value for key, value in held.items() if value})}" if any(held.values()) else ""
+    return (
+        f"#{urlencode({key: value for key, value in held.items() if value})}"
+        if any(held.values())
+        else ""
+    )

@@ -56,7 +56,10 @@ _OURS = Path(gradestack_templates.__file__).parent
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Our templates compiled, which takes longer than to make most pages: kept where Python keeps its modules."""
+    """Our templates compiled, which takes longer than to make most pages.
+
+    Kept where Python keeps its modules.
+    """
 
     @override
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
@@ -77,33 +80,51 @@ _SANDBOXED = _Compiled(_FOLDER, f"{jinja2.__version__}-%s.sandbox.jinja")
 
 
 def _finalize(value: Any) -> Any:
-    """Return what is put into a page: texts cleaned, None refused by being visible as a figure without value."""
+    """Return what is put into a page.
+
+    Texts cleaned, None refused by being visible as a figure without value.
+    """
     if type(value) is str:
         return clean(value)
     return number(value) if value is None else value
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """For templates that a suite brings along: they see what they are given, and reach nothing else of Python."""
+    """For templates that a suite brings along.
+
+    They see what they are given, and reach nothing else of Python.
+    """
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Return whether a template may call something: of plain values and of what pages are made of only."""
+        """Return whether a template may call something.
+
+        Of plain values and of what pages are made of only.
+        """
         owner = getattr(obj, "__self__", None)
         module = type(owner).__module__ if owner is not None else getattr(obj, "__module__", "")
-        known = str(module).partition(".")[0] in {"builtins", "jinja2", "markupsafe", "gradestack_plugins"}
+        known = str(module).partition(".")[0] in {
+            "builtins",
+            "jinja2",
+            "markupsafe",
+            "gradestack_plugins",
+        }
         return known and super().is_safe_callable(obj)
 
 
 def environment(
     templates: Path | None = None, folders: Mapping[str, Sequence[Path]] = MappingProxyType({})
 ) -> jinja2.Environment:
-    """Return an environment that escapes in every ``.html`` template and shows hidden characters in all.
+    """Return an environment that escapes in every ``.html`` template and shows hidden characters in
+    all.
 
     Markdown templates are not escaped by Jinja; they pass every text through the filters of
     ``gradestack_plugins.pages.markdown``. Ours are also to be had as ``gradestack/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
-    prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}
+    prefixed = {
+        "gradestack": ours,
+        **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()},
+    }
     own = [] if templates is None else [_Folder(templates)]
     env = (jinja2.Environment if templates is None else _Sandbox)(
         loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
@@ -126,7 +147,9 @@ def naming(templates: Path | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        ours = isinstance(error, (GradestackError, OSError)) and not isinstance(error, jinja2.TemplateNotFound)
+        ours = isinstance(error, (GradestackError, OSError)) and not isinstance(
+            error, jinja2.TemplateNotFound
+        )
         place = None if templates is None or ours else _place(error)
         if templates is None or place is None or not _within(place[0], templates):
             raise
@@ -136,14 +159,20 @@ def naming(templates: Path | None) -> Iterator[None]:
 
 
 def place_in_template(error: BaseException) -> str:
-    """Return ``card.html:7``, the line of a template that is not ours where an error arose; "" for none."""
+    """Return ``card.html:7``, the line of a template that is not ours where an error arose.
+
+    "" for none.
+    """
     place = _place(error)
     return f"{place[0].name}:{place[1]}" if place is not None else ""
 
 
 def _place(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
-    found = [(frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)]
+    found = [
+        (frame.f_code.co_filename, _line(frame, line))
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
     if isinstance(error, jinja2.TemplateSyntaxError):
         found = [(error.filename or "", error.lineno)]
     theirs = [(Path(name), line) for name, line in found if name.endswith((".html", ".md"))]
@@ -151,13 +180,19 @@ def _place(error: BaseException) -> tuple[Path, int] | None:
 
 
 def _line(frame: FrameType, line: int) -> int:
-    """Return the line of a template; of a macro called from Python, Jinja leaves that of the code made of it."""
+    """Return the line of a template.
+
+    Of a macro called from Python, Jinja leaves that of the code made of it.
+    """
     template = frame.f_globals.get("__jinja_template__")
     return line if template is None else template.get_corresponding_lineno(line)
 
 
 def asset(env: jinja2.Environment, name: str) -> Markup:
-    """Return a style sheet or script as it stands in the package, to be put inline; never one that a suite brings."""
+    """Return a style sheet or script as it stands in the package, to be put inline.
+
+    Never one that a suite brings.
+    """
     assert env.loader is not None  # noqa: S101 - the environment above has one
     text = env.loader.get_source(env, f"gradestack/{name}")[0]
     return Markup(text)  # noqa: S704 - our own file, not data
@@ -176,15 +211,20 @@ def own_style(templates: Path | None) -> str:
 
 
 def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
-    """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
+    """Return a content security policy that allows these inline texts and nothing else, no network
+    least of all.
+    """
 
     def hashes(texts: Iterable[str]) -> str:
-        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        digests = [
+            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
+        ]
         return " ".join(f"'sha256-{digest}'" for digest in digests)
 
     more = " 'strict-dynamic'" if loading else ""
     return (
-        f"default-src 'none'; style-src {hashes(styles)}; script-src {hashes(scripts)}{more}; img-src data:; "
+        f"default-src 'none'; style-src {hashes(styles)}; script-src {hashes(scripts)}{more}; "
+        "img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -195,7 +235,9 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
     stream.enable_buffering(_BUFFERED)
     begun = next(stream, "")
     if not begun.lstrip().startswith(_BEGINNING.format(escape(context["policy"]))):
-        raise ConfigError(f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that")
+        raise ConfigError(
+            f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
+        )
     write_texts(path, chain((begun,), stream))
 
 
@@ -223,7 +265,20 @@ def check_folder(templates: Path | None) -> None:
 
 
 COLOURS = (
-    *("bg", "panel", "ink", "soft", "line", "faint", "accent", "good", "good-bg", "bad", "bad-bg", "bad-line"),
+    *(
+        "bg",
+        "panel",
+        "ink",
+        "soft",
+        "line",
+        "faint",
+        "accent",
+        "good",
+        "good-bg",
+        "bad",
+        "bad-bg",
+        "bad-line",
+    ),
     *("warn", "warn-bg", "low", "high", "absent", "mark", "mark-ink"),
 )
 """Variables that are colours."""
@@ -253,7 +308,8 @@ def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
         return ""
     return (
         f"\n:root {{ {light} }}\n"
-        f'@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{ {dark} }} }}\n'
+        '@media screen and (prefers-color-scheme: dark) { :root:not([data-theme="light"]) { '
+        f"{dark} }} }}\n"
         f'@media screen {{ :root[data-theme="dark"] {{ {dark} }} }}\n'
     )
 
@@ -264,7 +320,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         found = yaml_data(path.read_text(encoding="utf-8"))
     except Exception as error:
-        raise ValueError(f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise ValueError(
+            f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if not isinstance(found, Mapping):
         raise ValueError(f"theme: {path.name} must hold a mapping of variables")  # noqa: TRY004 - the same
     return found
@@ -275,7 +333,9 @@ def _declared(values: Mapping[str, Any]) -> str:
     for name, value in values.items():
         if name not in known:
             near = suggest(str(name), known)
-            raise ValueError(f"theme: there is no variable {name!r}{near}; there are: {', '.join(known)}")
+            raise ValueError(
+                f"theme: there is no variable {name!r}{near}; there are: {', '.join(known)}"
+            )
         form, wanted = (_FONTS, "a list of font names") if name in FONTS else (_COLOUR, _A_COLOUR)
         if not isinstance(value, str) or not form.fullmatch(value):
             raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")

@@ -48,33 +48,43 @@ _MOST_CHIPS = 12
 _KEPT = 50
 """Rows of the worst samples that stay in a page whose rows are beside it."""
 _PROBED, _MOST_WITH_PANELS = 20, 10_000
-"""Samples besides the worst that panels are asked about before they are about all, since most have nothing to show;
-samples of a run up to which they are."""
+"""Samples besides the worst that panels are asked about before they are about all, since most have
+nothing to show; samples of a run up to which they are.
+"""
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
 
 
 @attrs.frozen(kw_only=True)
 class HtmlReporter(Reporter):
-    """Writes ``report.html``: one file that needs no network, no other file, and no script for figures and reasons.
+    """Writes ``report.html``.
 
-    It carries the rows, from which its script draws the samples. Rows that take more than ``max_bytes`` are in
-    ``report_data`` beside it, and the worst alone in it, too.
+    One file that needs no network, no other file, and no script for figures and reasons.
+
+    It carries the rows, from which its script draws the samples. Rows that take more than
+    ``max_bytes`` are in ``report_data`` beside it, and the worst alone in it, too.
     """
 
     beside: ClassVar[tuple[str, ...]] = BESIDE
 
     max_samples: int = 500
-    """Samples listed for reading without scripts, failures first, and of a slim run those with their conversation."""
+    """Samples listed for reading without scripts, failures first, and of a slim run those with
+    their conversation.
+    """
     max_text: int = 10_000
     """Characters shown of one message, argument or rationale."""
     max_bytes: int = 5_000_000
     """Size of the packed rows in the page; above it they are in ``report_data`` beside it."""
     theme: Path | dict[str, Any] | None = None
-    """Colours and fonts: variable -> value, and ``light`` and ``dark`` with mappings of the same kind for one of them;
-    or a YAML or JSON file that holds that."""
+    """Colours and fonts.
+
+    Variable -> value, and ``light`` and ``dark`` with mappings of the same kind for one of them; or
+    a YAML or JSON file that holds that.
+    """
     templates: Path | None = None
-    """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is added to ours."""
+    """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is
+    added to ours.
+    """
 
     def __attrs_post_init__(self) -> None:
         check_limits(self)
@@ -88,7 +98,10 @@ class HtmlReporter(Reporter):
             return self._write(report, out, compared_models(report))
 
     def write_served(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` without rows: whoever serves it answers for each with ``served_sample``."""
+        """Write the page into ``out`` without rows.
+
+        Whoever serves it answers for each with ``served_sample``.
+        """
         return self._write(report, out, compared_models(report), served=True)
 
     def _write(
@@ -106,7 +119,9 @@ class HtmlReporter(Reporter):
         sheets = Sheets(env, held, rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
         lines = self._rows(report, page.index, sheets, chunks)
-        filled = [each for each in page.panels.filled if not apart or each.placed.panel.place != "page"]
+        filled = [
+            each for each in page.panels.filled if not apart or each.placed.panel.place != "page"
+        ]
         more = Asked() if compared is None else asked(held, ("compare",), compared)
         left_out = dict.fromkeys((*page.panels.left_out, *more.left_out))
         shown, told = sheets.rendered(Asked((*filled, *more.filled), tuple(left_out)))
@@ -133,7 +148,9 @@ class HtmlReporter(Reporter):
         with joined(found, registry) as report:
             return self.write_comparison(found.data, report, out)
 
-    def write_comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+    def write_comparison(
+        self, data: Mapping[str, Any], report: Report, out: Path
+    ) -> Iterable[Path]:
         """Write it from what comparison.json says, and what was compared as one run."""
         return self._write(report, out, data, name="comparison")
 
@@ -147,8 +164,13 @@ class HtmlReporter(Reporter):
                 write_stream(env.get_template("panel.html"), path, {**context, **more})
                 yield path
 
-    def _rows(self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks) -> list[tuple[Shape, str]]:
-        """Add what the page carries of rows; return the worst samples with the first reason of each."""
+    def _rows(
+        self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks
+    ) -> list[tuple[Shape, str]]:
+        """Add what the page carries of rows.
+
+        Return the worst samples with the first reason of each.
+        """
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
         many = not found.served and len(index.entries) > _MOST_WITH_PANELS
         drawn = set(chosen[:_KEPT] if many else chosen)
@@ -163,14 +185,21 @@ class HtmlReporter(Reporter):
                 shown[position] = list(map(str, sheets.of_sample(row)))
         rest = [] if many or found.served else sorted(set(range(len(index.entries))) - drawn)
         probed = range(len(index.entries)) if many else rest
-        if sheets.shows(row for _, row in _rows_of(report, probed[:: max(1, len(probed) // _PROBED)])):
-            shown |= {position: list(map(str, sheets.of_sample(row))) for position, row in _rows_of(report, rest)}
+        if sheets.shows(
+            row for _, row in _rows_of(report, probed[:: max(1, len(probed) // _PROBED)])
+        ):
+            shown |= {
+                position: list(map(str, sheets.of_sample(row)))
+                for position, row in _rows_of(report, rest)
+            }
             found.without = list(sheets.titles) if many else []
         if not found.served:
             found.add_rows(report, index)
         if index.entries:
             found.add_texts(index.searched)
-        drawings = ((position, json.dumps(html)) for position, html in sorted(shown.items()) if html)
+        drawings = (
+            (position, json.dumps(html)) for position, html in sorted(shown.items()) if html
+        )
         found.add_lines(drawings, found.panelled)
         found.add_lines(whole.items(), found.picked)
         if found.beside and not found.served:
@@ -178,7 +207,9 @@ class HtmlReporter(Reporter):
             found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
         return [(shown_entry(index.entries[position]), reasons[position]) for position in chosen]
 
-    def _context(self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks) -> dict[str, Any]:
+    def _context(
+        self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks
+    ) -> dict[str, Any]:
         style, early = asset(env, "report.css"), asset(env, "theme.js")
         style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
         index = page.index
@@ -216,8 +247,16 @@ class HtmlReporter(Reporter):
         }
 
     def _listing(self, page: Page, chunks: Chunks, apart: bool) -> Markup:
-        """Return the list of samples; empty where it is too long for the page and stands beside it."""
-        more = {"chunks": chunks.listed(), "longest": self.max_text, "apart": apart, **chunks.called}
+        """Return the list of samples.
+
+        Empty where it is too long for the page and stands beside it.
+        """
+        more = {
+            "chunks": chunks.listed(),
+            "longest": self.max_text,
+            "apart": apart,
+            **chunks.called,
+        }
         found = listing(page.index, page.view.words, page.losses.main, more)
         if chunks.beside and len(found) > _LONGEST_LIST:
             chunks.write("index", [found])

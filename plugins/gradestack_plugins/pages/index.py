@@ -1,4 +1,7 @@
-"""The index of a run's rows: what pages show of all samples, from one pass that decodes a few keys of each row."""
+"""The index of a run's rows.
+
+What pages show of all samples, from one pass that decodes a few keys of each row.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ class RowEntry(Struct, frozen=True, gc=False):
 
 
 class ScoreBins(Struct):
-    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1]; how many, and their sum."""
+    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1].
+
+    How many, and their sum.
+    """
 
     edges: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     """Lower edges: five bins of width 0.2, and exactly 1."""
@@ -94,7 +100,10 @@ _decode = msgspec.json.Decoder(IndexedRow).decode
 
 
 def _cut(name: str) -> str:
-    """Return what is kept of a long name: its beginning, and a digest that tells it from others that begin so."""
+    """Return what is kept of a long name.
+
+    Its beginning, and a digest that tells it from others that begin so.
+    """
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return f"{name[: _LONGEST_NAME - 17]}…{digest}"
 
@@ -113,7 +122,9 @@ class Names(dict[str | int | None, str]):
 class RowIndex:
     """What pages show of all samples of a run."""
 
-    def __init__(self, outcome: str | None = None, verdicts: Verdicts | None = None, count: int = 0) -> None:
+    def __init__(
+        self, outcome: str | None = None, verdicts: Verdicts | None = None, count: int = 0
+    ) -> None:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.tasks = array("q")
@@ -148,7 +159,9 @@ class RowIndex:
         ordered: bool = False,
         short: bool = False,
     ) -> RowIndex:
-        """Return the index of rows, ``ordered`` with those that have another order, ``short`` with entries alone."""
+        """Return the index of rows, ``ordered`` with those that have another order, ``short`` with
+        entries alone.
+        """
         index = cls(outcome, Verdicts(compared, outcome, ordered=ordered), count)
         index.short, add = short, index._enter if short else index._add
         number = size = 0
@@ -172,7 +185,10 @@ class RowIndex:
         index._fold()
         index.searched.end()
         index.names = list(index._numbers)
-        index._names, index._numbers = Names(), Numbers()  # of very many tasks they take as much as the rest
+        index._names, index._numbers = (
+            Names(),
+            Numbers(),
+        )  # of very many tasks they take as much as the rest
         index.whole = number == len(index.entries)
         return index
 
@@ -253,21 +269,28 @@ class RowIndex:
 def _converted(row: dict[str, Any]) -> IndexedRow:
     """Return what the index needs of a row that was decoded whole."""
     kept = {key: _readable(row[key]) for key in IndexedRow.__struct_fields__ if key in row}
-    kept |= {key: Raw(dumps(row.get(key)).encode(errors="surrogatepass")) for key in ("facets", "submission")}
+    kept |= {
+        key: Raw(dumps(row.get(key)).encode(errors="surrogatepass"))
+        for key in ("facets", "submission")
+    }
     if isinstance(sample := kept.get("sample"), dict):
         sample.pop("input", None)
     kept.pop("predicted", None)
     if isinstance(expected := row.get("expected"), dict):
         kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else NULL}
     found = msgspec.convert(kept, IndexedRow)
-    found.grades = dict(zip(row.get("grades", ()), found.grades.values(), strict=False))  # graders are found by name
+    found.grades = dict(
+        zip(row.get("grades", ()), found.grades.values(), strict=False)
+    )  # graders are found by name
     return found
 
 
 def _readable(value: Any) -> Any:
     """Return a value with keys of valid Unicode, without which msgspec reads no object."""
     if isinstance(value, dict):
-        return {key.encode(errors="replace").decode(): _readable(each) for key, each in value.items()}
+        return {
+            key.encode(errors="replace").decode(): _readable(each) for key, each in value.items()
+        }
     return list(map(_readable, value)) if isinstance(value, list) else value
 
 
@@ -277,12 +300,17 @@ def outcome_of(report: Report) -> str | None:
 
 
 def index_of(report: Report, *, short: bool = False) -> RowIndex:
-    """Return the index of a run's rows, made when first asked for; an empty one of no rows, maybe a ``short`` one."""
+    """Return the index of a run's rows, made when first asked for.
+
+    An empty one of no rows, maybe a ``short`` one.
+    """
     if not report.has_rows:
         return RowIndex()
     grader = outcome_of(report)
     found = report.shared.get("index", (None, None, None, None))
-    kept: RowIndex | None = found[3] if found[0] is report.held and found[1:3] == (report.path, grader) else None
+    kept: RowIndex | None = (
+        found[3] if found[0] is report.held and found[1:3] == (report.path, grader) else None
+    )
     if kept is None or (kept.short and not short):
         many = as_count(as_map(report.summary.get("metrics")).get("total"))
         keys, ordered = compared(report.header), len(declared_presets(report.header)) > 1
@@ -300,15 +328,30 @@ _LONGEST_SHOWN = 200
 
 
 def shown_entry(entry: RowEntry) -> SimpleNamespace:
-    """Return what a drill-down shows of a sample: its names, each on one line, and what became of it.
+    """Return what a drill-down shows of a sample.
 
-    ``shown`` is its score in short, or a sign for its state; ``line`` is that of results.jsonl, from 1.
+    Its names, each on one line, and what became of it.
+
+    ``shown`` is its score in short, or a sign for its state; ``line`` is that of results.jsonl,
+    from 1.
     """
     id_, run, model = map(name_of, (entry.id, entry.run, entry.model))
     found = verdict(entry)
-    shown = number(entry.score) if entry.score is not None else "–" if entry.state == "graded" else found
+    shown = (
+        number(entry.score)
+        if entry.score is not None
+        else "–"
+        if entry.state == "graded"
+        else found
+    )
     return SimpleNamespace(
-        id=id_, run=run, model=model, verdict=found, score=entry.score, shown=shown, line=entry.position + 1
+        id=id_,
+        run=run,
+        model=model,
+        verdict=found,
+        score=entry.score,
+        shown=shown,
+        line=entry.position + 1,
     )
 
 
@@ -320,8 +363,8 @@ def shade(fraction: float) -> str:
 def verdict(entry: RowEntry) -> str:
     """Return what became of a sample, by the run's outcome.
 
-    ``passed``, ``lost`` (graded, no success), ``graded`` (in a run without an outcome), ``error`` (something broke),
-    ``skipped`` or ``missing``.
+    ``passed``, ``lost`` (graded, no success), ``graded`` (in a run without an outcome), ``error``
+    (something broke), ``skipped`` or ``missing``.
     """
     if entry.state == "graded":
         return "graded" if entry.passed is None else "passed" if entry.passed else "lost"
@@ -329,7 +372,10 @@ def verdict(entry: RowEntry) -> str:
 
 
 def severity(entry: RowEntry) -> tuple[int, float, int]:
-    """Return a sort key that puts failures first: broken, then by lost score, missing, skipped, success."""
+    """Return a sort key that puts failures first.
+
+    Broken, then by lost score, missing, skipped, success.
+    """
     return (_RANK[verdict(entry)], entry.score if entry.score is not None else 0.0, entry.position)
 
 

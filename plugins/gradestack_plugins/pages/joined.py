@@ -20,10 +20,12 @@ _decode, _encode = msgspec.json.Decoder(dict[str, Raw]).decode, msgspec.json.Enc
 
 
 def joined(comparison: Comparison, registry: Registry | None) -> Report:
-    """Return the sides of a comparison as one run with their names for models: their rows, and figures by model.
+    """Return the sides of a comparison as one run with their names for models.
 
-    Tasks that were matched by something else than their ids have the id of the first side. Components and words are the
-    baseline's.
+    Their rows, and figures by model.
+
+    Tasks that were matched by something else than their ids have the id of the first side.
+    Components and words are the baseline's.
     """
     times, sides, ids = Counter[str](), list[Any](), dict[str, Raw]()
     for side in comparison.sides:
@@ -52,38 +54,52 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
         "warnings": [
             *(f"compared although: {each} (--force)" for each in comparison.data["incomparable"]),
             *comparison.data.get("warnings", ()),
-            *(f"not compared: {reason}" for reason in comparison.data.get("not_compared", {}).values()),
+            *(
+                f"not compared: {reason}"
+                for reason in comparison.data.get("not_compared", {}).values()
+            ),
         ],
     }
     header = {**reports[0].header, "notes": [], "inputs": inputs, **slim}
-    return Report(path=None, header=header, summary=summary, held=held, registry=registry).closing_itself()
+    return Report(
+        path=None, header=header, summary=summary, held=held, registry=registry
+    ).closing_itself()
 
 
 def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
     """Yield the rows of a side with its name for their model."""
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
     name, other = Raw(dumps(side.name).encode()), side.match != "id"
-    for number, _, line in side.report.lines((row, side.samples.places[row]) for row in sorted(tasks)):
+    for number, _, line in side.report.lines(
+        (row, side.samples.places[row]) for row in sorted(tasks)
+    ):
         try:
             row = _decode(line)
             sample = _decode(row["sample"]) if other else {}
         except (msgspec.MsgspecError, RecursionError):  # numbers that msgspec does not know
             whole = side.report.row(number, line)
             row, sample = (
-                {key: Raw(dumps(each).encode()) for key, each in of.items()} for of in (whole, whole["sample"])
+                {key: Raw(dumps(each).encode()) for key, each in of.items()}
+                for of in (whole, whole["sample"])
             )
         if not bytes(row["grade"]).startswith(b"{"):
             raise DataError(f"{side.report.rows_name}:{number}: expected an object at $.grade")
         row["model_name"] = name
         if other:
-            row["sample"] = Raw(_encode({**sample, "id": ids.setdefault(tasks[number - 1], sample["id"])}))
+            row["sample"] = Raw(
+                _encode({**sample, "id": ids.setdefault(tasks[number - 1], sample["id"])})
+            )
         yield _encode(row) + b"\n"
 
 
 def _own(side: Any, held: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a figure, or what an aggregator computed, is of one side."""
     models = as_map(held.get("models"))
-    return as_map(models[side.model]) if side.model in models else {k: held[k] for k in held if k != "models"}
+    return (
+        as_map(models[side.model])
+        if side.model in models
+        else {k: held[k] for k in held if k != "models"}
+    )
 
 
 def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
@@ -94,12 +110,19 @@ def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
             Counter(each.outcome for each in grades),
             [each.score for each in grades if each.score is not None],
         )
-        of = {"attempted": len(scores), "total": len(scores) + counts[Outcome.FAILED] + counts[Outcome.MISSING]}
-        by_metric[key] = {f"avg_score_{name}": math.fsum(scores) / n if n else None for name, n in of.items()}
+        of = {
+            "attempted": len(scores),
+            "total": len(scores) + counts[Outcome.FAILED] + counts[Outcome.MISSING],
+        }
+        by_metric[key] = {
+            f"avg_score_{name}": math.fsum(scores) / n if n else None for name, n in of.items()
+        }
         states[key], aggregates[key] = {state.value: counts[state] for state in Outcome}, {}
         for side in sides:
             for name, metrics in side.report.aggregates.get(key, {}).items():
-                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(side, as_map(metrics))
+                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(
+                    side, as_map(metrics)
+                )
     totals = {side.name: sum(map(len, side.tasks.values())) for side in sides}
     return {
         "total": sum(totals.values()),
@@ -122,18 +145,36 @@ def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     found = []
     for side in sides:
         held = as_map(side.report.summary["outcome"])
-        models = {as_text(each.get("model_name")): each for each in map(as_map, as_list(held.get("per_model")))}
+        models = {
+            as_text(each.get("model_name")): each
+            for each in map(as_map, as_list(held.get("per_model")))
+        }
         own = models.get(side.model, held)
         found.append({**{name: own.get(name) for name in _SUCCESSES}, "model_name": side.name})
-    if not all(isinstance(each[name], int) for each in found for name in _SUCCESSES[:2]):  # of a damaged summary
+    if not all(
+        isinstance(each[name], int) for each in found for name in _SUCCESSES[:2]
+    ):  # of a damaged summary
         return None
     both = {name: sum(each[name] for each in found) for name in _SUCCESSES[:2]}
-    return {**sides[0].report.summary["outcome"], **both, "share": None, "share_interval": None, "per_model": found}
+    return {
+        **sides[0].report.summary["outcome"],
+        **both,
+        "share": None,
+        "share_interval": None,
+        "per_model": found,
+    }
 
 
 def _headline(sides: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the figures of the baseline's headline, of each side that has them."""
-    known = [{as_text(each.get("figure")): each for each in headline(side.report.summary)} for side in sides]
+    known = [
+        {as_text(each.get("figure")): each for each in headline(side.report.summary)}
+        for side in sides
+    ]
     for path, entry in known[0].items():
-        own = {side.name: _own(side, each[path]) for side, each in zip(sides, known, strict=True) if path in each}
+        own = {
+            side.name: _own(side, each[path])
+            for side, each in zip(sides, known, strict=True)
+            if path in each
+        }
         yield {"label": entry.get("label"), "figure": path, "value": None, "models": own}

@@ -13,7 +13,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether JSON values are equal: 1 and 1.0 are, true and 1 are not, nor are those too deep to compare."""
+    """Return whether JSON values are equal.
+
+    1 and 1.0 are, true and 1 are not, nor are those too deep to compare.
+    """
     try:
         return _same(left, right)
     except RecursionError:
@@ -22,7 +25,9 @@ def same(left: Any, right: Any) -> bool:
 
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(
+            _same(value, right[key]) for key, value in left.items()
+        )
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
@@ -31,7 +36,9 @@ def _same(left: Any, right: Any) -> bool:
 def alike(left: Any, right: Any) -> bool:
     """Return whether JSON values are equal but for the order of what stands in lists."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(alike(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(
+            alike(value, right[key]) for key, value in left.items()
+        )
     if (
         not (isinstance(left, list) and isinstance(right, list))
         or len(left) != len(right)
@@ -59,8 +66,8 @@ def laid_out(value: Any, limit: int) -> str:
 def spread(text: str) -> str | None:
     """Return a JSON object or list spread over indented lines, None when the text holds neither.
 
-    Only white space changes: key order, number formats and repeated keys stay as written. What is short, or below the
-    eighth level, stays on its line.
+    Only white space changes: key order, number formats and repeated keys stay as written. What is
+    short, or below the eighth level, stays on its line.
     """
     if not text.lstrip().startswith(("{", "[")):
         return None

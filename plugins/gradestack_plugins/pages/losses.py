@@ -24,9 +24,15 @@ _MOST_TOOLS, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 500, 40, 12, 8, 80
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
 _SAME, _WIDE = 0.9, 0.02
-"""Share of equal verdicts from which on two graders agree; an interval around it this wide does not say so."""
+"""Share of equal verdicts from which on two graders agree.
+
+An interval around it this wide does not say so.
+"""
 NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
-"""Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
+"""Traits of samples beside codes of reasons: no call is expected.
+
+Calls were made in another order than expected.
+"""
 _MOST_TRAITS, _LONGEST_CODE = 100, 60
 _MOST_SAMPLES = 200_000
 """Samples up to which intervals are computed for a page."""
@@ -34,12 +40,20 @@ _Path = tuple[str, ...]
 
 
 def funnel_of(index: RowIndex) -> Shape | None:
-    """Return what became of expected calls by tool, most lost first; None where no grader pairs calls."""
+    """Return what became of expected calls by tool, most lost first.
+
+    None where no grader pairs calls.
+    """
     known = index.calls.tools
     if not any(counts.expected for counts in known.values()):
         return None
-    ranked = sorted(known.items(), key=lambda each: (each[1].right - each[1].expected - each[1].extra, each[0]))
-    tools = [Shape(name=name_of(name), **msgspec.structs.asdict(counts)) for name, counts in ranked[:_MOST_TOOLS]]
+    ranked = sorted(
+        known.items(), key=lambda each: (each[1].right - each[1].expected - each[1].extra, each[0])
+    )
+    tools = [
+        Shape(name=name_of(name), **msgspec.structs.asdict(counts))
+        for name, counts in ranked[:_MOST_TOOLS]
+    ]
     for tool in tools:
         tool.wrong, tool.absent = tool.called - tool.right, tool.expected - tool.called
     extra = any(tool.extra for tool in tools)  # of which not every grader speaks
@@ -47,7 +61,9 @@ def funnel_of(index: RowIndex) -> Shape | None:
 
 
 def _paths(kind: Kind) -> list[_Path]:
-    """Return code, tool and argument of a reason, as far as it names them, each behind those above it."""
+    """Return code, tool and argument of a reason, as far as it names them, each behind those above
+    it.
+    """
     path = tuple(filter(None, kind[1:]))
     return [path[:size] for size in range(1, len(path) + 1)]
 
@@ -57,16 +73,24 @@ def _main_causes(
 ) -> dict[tuple[int, ...], int]:
     """Return for each set of reasons of so many lost samples the one that they are counted under.
 
-    Reasons of graders that are only compared (``aside``) stand behind others, and those that name no tool behind
-    those that do. Of the rest it is that with the most frequent code, then tool, then argument.
+    Reasons of graders that are only compared (``aside``) stand behind others, and those that name
+    no tool behind those that do. Of the rest it is that with the most frequent code, then tool,
+    then argument.
     """
     times: Counter[_Path] = Counter()
     for numbers, count in sets.items():
-        times.update(dict.fromkeys((path for place in numbers for path in _paths(kinds[place])), count))
+        times.update(
+            dict.fromkeys((path for place in numbers for path in _paths(kinds[place])), count)
+        )
 
     def rank(place: int) -> tuple[Any, ...]:
         kind = kinds[place]
-        return (kind[0] in aside, not kind[2], [(-times[each], each) for each in _paths(kind)], place)
+        return (
+            kind[0] in aside,
+            not kind[2],
+            [(-times[each], each) for each in _paths(kind)],
+            place,
+        )
 
     return {numbers: min(numbers, key=rank) for numbers in sets if numbers}
 
@@ -74,11 +98,15 @@ def _main_causes(
 def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
     """Return why samples were lost: each lost sample counts once, under its main cause.
 
-    ``explained`` are lost samples with a reason, what the causes sum to; ``main`` has the main cause for the numbers of
-    the reasons of lost samples; ``others`` are state, reason and number of samples without a verdict, the most first.
+    ``explained`` are lost samples with a reason, what the causes sum to; ``main`` has the main
+    cause for the numbers of the reasons of lost samples; ``others`` are state, reason and number of
+    samples without a verdict, the most first.
     """
     kinds = list(index.given.kinds)
-    below = [of.score is not None and of.score < 1 if of.passed is None else not of.passed for of in index.entries]
+    below = [
+        of.score is not None and of.score < 1 if of.passed is None else not of.passed
+        for of in index.entries
+    ]
     sets = Counter(zip(index.given.given, below, [of.state for of in index.entries], strict=True))
     lost = {numbers: n for (numbers, low, state), n in sets.items() if low and state == "graded"}
     main = _main_causes(kinds, lost, aside)
@@ -87,19 +115,35 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
         found.update(dict.fromkeys(_paths(kinds[place]), lost[numbers]))
     for (numbers, low, state), count in sets.items():
         if state != "graded":
-            others[state or "skipped", brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
+            others[
+                state or "skipped", brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""
+            ] += count
         elif not low:
-            passed.update(dict.fromkeys((each for place in numbers for each in _paths(kinds[place])), count))
-    rest = sorted(((*named, count) for named, count in others.items()), key=lambda each: (-each[2], each[:2]))
+            passed.update(
+                dict.fromkeys((each for place in numbers for each in _paths(kinds[place])), count)
+            )
+    rest = sorted(
+        ((*named, count) for named, count in others.items()), key=lambda each: (-each[2], each[:2])
+    )
     total, explained = sum(lost.values()), sum(lost[numbers] for numbers in main)
-    return Shape(lost=total, explained=explained, causes=_causes(found, passed, total), others=rest, main=main)
+    return Shape(
+        lost=total,
+        explained=explained,
+        causes=_causes(found, passed, total),
+        others=rest,
+        main=main,
+    )
 
 
-def _causes(found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int) -> tuple[Shape, ...]:
-    """Return the causes on top of the tree, the most frequent first; every path comes with those above it.
+def _causes(
+    found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int
+) -> tuple[Shape, ...]:
+    """Return the causes on top of the tree, the most frequent first.
 
-    ``path`` is as the search takes it after ``cause:``, ``samples`` and ``share`` are of those lost under it,
-    ``passed`` samples that passed although a grader gave this reason.
+    Every path comes with those above it.
+
+    ``path`` is as the search takes it after ``cause:``, ``samples`` and ``share`` are of those lost
+    under it, ``passed`` samples that passed although a grader gave this reason.
     """
     below: dict[_Path, list[_Path]] = {}
     for path in sorted(found, key=lambda path: (-found[path], path)):
@@ -123,10 +167,14 @@ def _causes(found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int) 
 
 
 def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
-    """Return the samples of every code that the outcome grader gave, and of the two traits beside these."""
+    """Return the samples of every code that the outcome grader gave, and of the two traits beside
+    these.
+    """
     kinds, found = list(index.given.kinds), dict[str, list[int]]()
     codes = {
-        numbers: {kinds[number][1][:_LONGEST_CODE] for number in numbers if kinds[number][0] == base}
+        numbers: {
+            kinds[number][1][:_LONGEST_CODE] for number in numbers if kinds[number][0] == base
+        }
         for numbers in set(index.given.given)
     }
     quiet, turned = set(index.quiet), set(index.verdicts.turned)
@@ -139,11 +187,14 @@ def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
 
 
 def took_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Shape]:
-    """Return what the samples of each model took, as texts, "" where no sample recorded it; no line where none did.
+    """Return what the samples of each model took, as texts, "" where no sample recorded it.
 
-    Cost of a run, cost of all its runs by success, tokens of a run, median and 95th percentile of seconds. Of several
-    models with costs and verdicts (``models``: successes and others) also the share of successes, and whether the model
-    is on the ``frontier``: no other is better for the same cost or less, or as good for less.
+    No line where none did.
+
+    Cost of a run, cost of all its runs by success, tokens of a run, median and 95th percentile of
+    seconds. Of several models with costs and verdicts (``models``: successes and others) also the
+    share of successes, and whether the model is on the ``frontier``: no other is better for the
+    same cost or less, or as good for less.
     """
     rows: dict[str, list[tuple[Usage, bool]]] = {}
     for entry, usage in zip(index.entries, index.usage, strict=True):
@@ -159,8 +210,15 @@ def took_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Shap
     for line, own in zip(lines, map(priced.get, rows), strict=True):
         line.share, line.frontier = "", False
         if own is not None and len(priced) > 1:
-            beats = (each for each in priced.values() if each != own and each[0] >= own[0] and each[1] >= own[1])
-            line.share, line.frontier = percent(own[0].numerator, own[0].denominator), not any(beats)
+            beats = (
+                each
+                for each in priced.values()
+                if each != own and each[0] >= own[0] and each[1] >= own[1]
+            )
+            line.share, line.frontier = (
+                percent(own[0].numerator, own[0].denominator),
+                not any(beats),
+            )
     return [line for line in lines if line.cost or line.tokens or line.seconds]
 
 
@@ -174,7 +232,9 @@ def _took(model: str, held: Sequence[tuple[Usage, bool]]) -> Shape:
         model=name_of(model),
         cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
         success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
-        tokens=number(round(Fraction(sum(tokens), len(tokens)))) if tokens else "",  # beyond any float, too
+        tokens=number(round(Fraction(sum(tokens), len(tokens))))
+        if tokens
+        else "",  # beyond any float, too
         seconds=f"{_figures(median(seconds))} / {_figures(late)} s" if seconds else "",
     )
 
@@ -185,33 +245,66 @@ def _figures(value: float) -> str:
 
 
 def facets_of(index: RowIndex) -> list[Shape]:
-    """Return the facets that group samples, each with the successes among the samples of each value."""
+    """Return the facets that group samples, each with the successes among the samples of each
+    value.
+    """
     found = []
-    for name, values in sorted(index.facets.counts().items(), key=lambda item: natural(item[0]))[:_MOST_FACETS]:
+    for name, values in sorted(index.facets.counts().items(), key=lambda item: natural(item[0]))[
+        :_MOST_FACETS
+    ]:
         lines = []
         for value, counts in sorted(values.items(), key=lambda item: natural(item[0])):
             known = counts[True] + counts[False]
             width = round(100 * counts[True] / known, 2) if known else 0.0
-            lines.append(Shape(value=brief(value, 80), passed=counts[True], of=known, others=counts[None], width=width))
+            lines.append(
+                Shape(
+                    value=brief(value, 80),
+                    passed=counts[True],
+                    of=known,
+                    others=counts[None],
+                    width=width,
+                )
+            )
         found.append(Shape(name=brief(name, 80), lines=lines, few=len(lines) <= _FEW))
     return found
 
 
-def agreement_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> list[Shape]:
-    """Return pairs of the graders of a run that has an outcome; none where presets are shown side by side."""
-    outcome, keys = as_text(as_map(summary.get("outcome")).get("grader")), list(index.verdicts.by_grader)
-    if len(declared_presets(header)) > 1 or outcome not in keys or len(keys) < 2 or not index.entries:
+def agreement_of(
+    header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex
+) -> list[Shape]:
+    """Return pairs of the graders of a run that has an outcome.
+
+    None where presets are shown side by side.
+    """
+    outcome, keys = (
+        as_text(as_map(summary.get("outcome")).get("grader")),
+        list(index.verdicts.by_grader),
+    )
+    if (
+        len(declared_presets(header)) > 1
+        or outcome not in keys
+        or len(keys) < 2
+        or not index.entries
+    ):
         return []
     keys.sort(key=lambda key: key != outcome)
-    pairs = combinations(keys, 2) if len(keys) <= _ALL_PAIRS else ((outcome, key) for key in keys[1:])
+    pairs = (
+        combinations(keys, 2) if len(keys) <= _ALL_PAIRS else ((outcome, key) for key in keys[1:])
+    )
     letters = {"passed": "P", "part": "P", "lost": "F"}
-    table = "".join(letters.get(state, " ") for state, _ in index.verdicts.marks).ljust(256).encode()
-    verdicts = {key: marks.translate(table).decode() for key, marks in index.verdicts.by_grader.items()}
+    table = (
+        "".join(letters.get(state, " ") for state, _ in index.verdicts.marks).ljust(256).encode()
+    )
+    verdicts = {
+        key: marks.translate(table).decode() for key, marks in index.verdicts.by_grader.items()
+    }
     return [found for a, b in pairs for found in _pair(a, b, verdicts, index.verdicts.tasks)]
 
 
 def _pair(a: str, b: str, verdicts: Mapping[str, str], tasks: Sequence[int]) -> Iterator[Shape]:
-    """Yield how far two graders agree where both have verdicts, with an interval clustered by task."""
+    """Yield how far two graders agree where both have verdicts, with an interval
+    clustered by task.
+    """
     few, low, high = len(tasks) <= _MOST_SAMPLES, None, None
     times = Counter(zip(verdicts[a], verdicts[b], strict=True))
     table = {pair: count for pair, count in times.items() if " " not in pair}
@@ -236,5 +329,9 @@ def _pair(a: str, b: str, verdicts: Mapping[str, str], tasks: Sequence[int]) -> 
             alpha=number(alpha(dict(table.items()), "nominal")),
             only_a=table.get(("P", "F"), 0),
             only_b=table.get(("F", "P"), 0),
-            agree="too few samples to tell" if few and not sure else "yes" if same >= _SAME * both else "no",
+            agree="too few samples to tell"
+            if few and not sure
+            else "yes"
+            if same >= _SAME * both
+            else "no",
         )

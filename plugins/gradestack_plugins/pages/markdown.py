@@ -14,9 +14,23 @@ from gradestack import Comparison, Registry, Report, Reporter
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
-from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_texts
+from gradestack_plugins.pages.environment import (
+    check_folder,
+    check_limits,
+    environment,
+    naming,
+    write_texts,
+)
 from gradestack_plugins.pages.figures import Line, lines_of, task_lines
-from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of, names_of, shown_entry, verdict, worst
+from gradestack_plugins.pages.index import (
+    RowEntry,
+    RowIndex,
+    name_of,
+    names_of,
+    shown_entry,
+    verdict,
+    worst,
+)
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
@@ -36,18 +50,22 @@ _SECTIONS = {
     "problem": ("Unread records", "\n", "records", "summary.json", 0.1),
     "run": ("This run", "", "", "", 0.1),
 }
-"""Macro -> heading, what is between its parts, what they are and where all of them stand, and their share of the room
-behind the first lines."""
+"""Macro -> heading, what is between its parts, what they are and where all of them stand, and their
+share of the room behind the first lines.
+"""
 _SHARE = 0.3
 """Of each panel."""
 
 
 @attrs.frozen(kw_only=True)
 class MarkdownReporter(Reporter):
-    """Writes ``report.md``: some thirty lines for a pull request or job summary, the rest folded below.
+    """Writes ``report.md``.
 
-    Everything that comes from the data is shown as code or escaped, so that it cannot become a heading, a table cell, a
-    link, a mention or HTML. Conversations are not repeated here: they are in report.html and results.jsonl.
+    Some thirty lines for a pull request or job summary, the rest folded below.
+
+    Everything that comes from the data is shown as code or escaped, so that it cannot become a
+    heading, a table cell, a link, a mention or HTML. Conversations are not repeated here: they are
+    in report.html and results.jsonl.
     """
 
     max_samples: int = 50
@@ -55,7 +73,10 @@ class MarkdownReporter(Reporter):
     max_tasks: int = 100
     """Lines of the task table."""
     max_characters: int = 60_000
-    """Characters of the page; comments on pull requests hold some 65,000. What is left out is counted."""
+    """Characters of the page; comments on pull requests hold some 65,000.
+
+    What is left out is counted.
+    """
     templates: Path | None = None
     """Folder with a ``report.md`` whose macros stand before ours, run in a sandbox."""
 
@@ -65,7 +86,10 @@ class MarkdownReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` and return its path. Of the rows only those listed are read."""
+        """Write the page into ``out`` and return its path.
+
+        Of the rows only those listed are read.
+        """
         path = out / PAGE
         self.write_page(report, path)
         return (path,)
@@ -81,7 +105,10 @@ class MarkdownReporter(Reporter):
         page = page_of(report)
         left_out = page.panels.left_out
         report.told.extend(left_out)
-        index, view = page.index, Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *left_out)})
+        index, view = (
+            page.index,
+            Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *left_out)}),
+        )
         lost = [entry for entry in index.entries if _lost(entry)]
         tasks, tasks_left_out = tasks_of(index, self.max_tasks)
         context = {
@@ -103,13 +130,18 @@ class MarkdownReporter(Reporter):
         write_texts(path, (self._text(_Parts(own, ours), context),))
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
-        """Return the page: what a pull request wants to know first, then folded sections within the limit."""
+        """Return the page: what a pull request wants to know first, then folded sections within the
+        limit.
+        """
         view, declared = context["view"], [line for line in context["figures"] if line.label]
         head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"].causes)
         graders = list[str]()
         for grader in view.graders:
             own = [line for line in declared if brief(line.grader, 80) == grader.key]
-            graders += [parts.grader_part(grader).strip(), *([parts.figure_part(own).strip()] if own else [])]
+            graders += [
+                parts.grader_part(grader).strip(),
+                *([parts.figure_part(own).strip()] if own else []),
+            ]
         pieces = {
             "grader": graders,
             "agreement": _lines(parts.agreement_line, context["agreement"]),
@@ -120,7 +152,17 @@ class MarkdownReporter(Reporter):
             "run": [],
         }
         folds = [
-            (Fold(prose(filled.title), "", _lines(parts.block, filled.blocks), "\n\n", "parts", "report.html"), _SHARE)
+            (
+                Fold(
+                    prose(filled.title),
+                    "",
+                    _lines(parts.block, filled.blocks),
+                    "\n\n",
+                    "parts",
+                    "report.html",
+                ),
+                _SHARE,
+            )
             for filled in context["panels"]
             if filled.blocks
         ]
@@ -140,9 +182,15 @@ class MarkdownReporter(Reporter):
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:
         """Yield what is said of samples, without their conversations."""
-        rows = rows_at(report, (entry.position for entry in entries), trajectories=False) if entries else ()
+        rows = (
+            rows_at(report, (entry.position for entry in entries), trajectories=False)
+            if entries
+            else ()
+        )
         for entry, row in zip(entries, rows, strict=True):
-            expected, made = (as_map(row.get(side)).get("calls") for side in ("expected", "predicted"))
+            expected, made = (
+                as_map(row.get(side)).get("calls") for side in ("expected", "predicted")
+            )
             yield Shape(
                 entry=shown_entry(entry),
                 error=fault_text(as_map(row.get("error"))),
@@ -169,7 +217,9 @@ def around(text: str) -> str:
 
 
 def _few_lines(head: str, parts: Any, causes: Sequence[Shape]) -> str:
-    """Return the first lines with as many causes of lost samples as fit among them, each with its tool."""
+    """Return the first lines with as many causes of lost samples as fit among them, each with its
+    tool.
+    """
     most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 4)
     lines = [(cause, each) for cause in causes for each in cause.parts or (cause,)]
     lines.sort(key=lambda line: -line[1].samples)
@@ -181,15 +231,26 @@ def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
 
 
 def _lost(entry: RowEntry) -> bool:
-    """Return whether a sample is listed among those that lost points; without an outcome, by its score."""
+    """Return whether a sample is listed among those that lost points.
+
+    Without an outcome, by its score.
+    """
     found = verdict(entry)
     return (entry.score or 0.0) < 1 if found == "graded" else found not in {"passed", "skipped"}
 
 
 def tasks_of(index: RowIndex, most: int) -> tuple[list[Line], int]:
-    """Return the first ``most`` tasks in natural order, as in the table ``tasks``, and how many others there are."""
+    """Return the first ``most`` tasks in natural order, as in the table ``tasks``, and how many
+    others there are.
+    """
     names = names_of(index.names)
     ids = {names[task] for task in index.tasks}  # those that read alike are one
     places = {id_: place for place, id_ in enumerate(heapq.nsmallest(most, ids, key=natural))}
-    entries = [entry for entry, task in zip(index.entries, index.tasks, strict=True) if names[task] in places]
-    return sorted(task_lines(entries), key=lambda line: places[name_of(line[0])]), len(ids) - len(places)
+    entries = [
+        entry
+        for entry, task in zip(index.entries, index.tasks, strict=True)
+        if names[task] in places
+    ]
+    return sorted(task_lines(entries), key=lambda line: places[name_of(line[0])]), len(ids) - len(
+        places
+    )

@@ -1,4 +1,7 @@
-"""What a notebook shows of a report: the headline with intervals, states, causes, and a link to its page."""
+"""What a notebook shows of a report.
+
+The headline with intervals, states, causes, and a link to its page.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _SECONDS = 0.2
 
 
 def cell(report: Report) -> str:
-    """Return a report as HTML that needs no style and no script; every name in it came from data and is escaped."""
+    """Return a report as HTML that needs no style and no script.
+
+    Every name in it came from data and is escaped.
+    """
     page = page_of(report)
     lead, causes = page.view.lead, page.losses.causes[:_MOST_CAUSES]
     file = None if report.path is None else Path(report.path) / "report.html"
@@ -30,11 +36,14 @@ def cell(report: Report) -> str:
             name=report.name,
             lead=lead,
             figures=[
-                (f"{row.title} {row.code}".strip(), row.value + row.unit, row.interval, row.note) for row in lead.rows
+                (f"{row.title} {row.code}".strip(), row.value + row.unit, row.interval, row.note)
+                for row in lead.rows
             ],
             causes=[(each.name, number(each.samples), each.share) for each in causes],
             warnings=page.view.warnings[:_MOST_WARNINGS],
-            page=Path(os.path.relpath(file)).as_posix() if file is not None and file.is_file() else "",
+            page=Path(os.path.relpath(file)).as_posix()
+            if file is not None and file.is_file()
+            else "",
         )
     )
     return shown.rstrip("\n")

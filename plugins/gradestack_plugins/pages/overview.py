@@ -1,4 +1,7 @@
-"""What pages show of a run beside single samples: verdict, figures, findings, graders, problems, how it was made."""
+"""What pages show of a run beside single samples.
+
+Verdict, figures, findings, graders, problems, how it was made.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,15 @@ from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.sample import source_text
 from gradestack_plugins.pages.tallies import declared_presets
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
+from gradestack_plugins.pages.text import (
+    UNDEFINED,
+    brief,
+    capital,
+    counted,
+    natural,
+    number,
+    percent,
+)
 
 _STATES = ("graded", "skipped", "failed", "missing")
 _MOST_PROBLEMS, _MOST_FINDINGS, _MOST_MODELS = 200, 3, 6
@@ -37,7 +48,9 @@ _LONGEST_NOTE = 1000
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded samples are a finding."""
 _NO_DIFFERENCE, _ENOUGH = 0.05, 10
-"""A grader whose means differ by less between successes and the others, over so many samples each, tells them not."""
+"""A grader whose means differ by less between successes and the others, over so many samples each,
+tells them not.
+"""
 
 
 class Part(NamedTuple):
@@ -50,8 +63,9 @@ class Part(NamedTuple):
 def overview(report: Report, index: RowIndex) -> Shape:
     """Return everything before the samples of a report.
 
-    ``verdict`` is ``passed``, ``failed``, ``none`` without a gate, or ``no_result`` without one where nothing was
-    graded; ``success`` None where the run has no outcome; ``broken`` what ended the run early or broke on the way.
+    ``verdict`` is ``passed``, ``failed``, ``none`` without a gate, or ``no_result`` without one
+    where nothing was graded; ``success`` None where the run has no outcome; ``broken`` what ended
+    the run early or broke on the way.
     """
     summary, header = as_map(report.summary), as_map(report.header)
     bad, duplicates = as_map(summary.get("bad_records")), as_map(summary.get("duplicates"))
@@ -66,7 +80,10 @@ def overview(report: Report, index: RowIndex) -> Shape:
     return Shape(
         name=brief(report.name, 200),
         verdict=_verdict(report),
-        notes=[_note(as_text(each), {name for name, *_ in inputs}) for each in as_list(header.get("notes"))],
+        notes=[
+            _note(as_text(each), {name for name, *_ in inputs})
+            for each in as_list(header.get("notes"))
+        ],
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         gates=[gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))],
@@ -87,7 +104,9 @@ def overview(report: Report, index: RowIndex) -> Shape:
         duplicate_rule=brief(as_text(duplicates.get("policy")), 40),
         duplicate_places=listed(duplicates.get("listed"), 300),
         broken=[Shape(place=place, reason=brief(text, 600)) for place, text in _broken(summary)],
-        components=[_component(each) for each in components if each.get("kind") != "engine"],  # no result depends on it
+        components=[
+            _component(each) for each in components if each.get("kind") != "engine"
+        ],  # no result depends on it
         inputs=inputs,
         config=laid_out(summary["config"], 20_000) if summary.get("config") else "",
     )
@@ -100,8 +119,14 @@ def _verdict(report: Report) -> str:
 
 
 def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return name, size and checksum; the folder is left out, since a page says the same wherever the files lay."""
-    name, size = as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2], entry.get("bytes")
+    """Return name, size and checksum.
+
+    The folder is left out, since a page says the same wherever the files lay.
+    """
+    name, size = (
+        as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2],
+        entry.get("bytes"),
+    )
     known = "" if size is None else f"{number(size)} bytes"
     return brief(name, 200), known, brief(as_text(entry.get("sha256")), 80)
 
@@ -110,13 +135,19 @@ def _note(text: str, names: Collection[str]) -> str:
     """Return a note; input files in a command by their names."""
     head, command, words = text.partition("The same as: ")
     if command:
-        short = (last if (last := each.rpartition("/")[2]) in names else each for each in shlex.split(words))
+        short = (
+            last if (last := each.rpartition("/")[2]) in names else each
+            for each in shlex.split(words)
+        )
         text = f"{head}{command}{shlex.join(short)}"
     return brief(text, _LONGEST_NOTE)
 
 
 def _component(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    texts = (brief(as_text(entry.get(name)), 120) for name in ("kind", "key", "name", "version", "distribution"))
+    texts = (
+        brief(as_text(entry.get(name)), 120)
+        for name in ("kind", "key", "name", "version", "distribution")
+    )
     options = as_map(entry.get("options"))
     return (*texts, brief(dict(options), 400) if options else "")
 
@@ -132,7 +163,10 @@ def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
-    """Return the key of the main grader, whose grades stand as the rows' own: the gate's, else the suite's first."""
+    """Return the key of the main grader, whose grades stand as the rows' own.
+
+    The gate's, else the suite's first.
+    """
     keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
     gates = [as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))[:1]]
     gates.append(as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key")))
@@ -142,16 +176,25 @@ def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | Non
 
 
 def _graders(metrics: Mapping[str, Any], head: str | None, index: RowIndex) -> Iterator[Shape]:
-    """Yield the figures of graders: averages over graded samples and over all, states, and scores beside 0 and 1."""
-    by_metric, aggregates, states = (as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states"))
-    for key in sorted({*by_metric, *aggregates, *states}, key=lambda key: (key != head, natural(key))):
+    """Yield the figures of graders.
+
+    Averages over graded samples and over all, states, and scores beside 0 and 1.
+    """
+    by_metric, aggregates, states = (
+        as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states")
+    )
+    for key in sorted(
+        {*by_metric, *aggregates, *states}, key=lambda key: (key != head, natural(key))
+    ):
         averages, scores = as_map(by_metric.get(key)), index.scores.get(key)
         yield Shape(
             key=brief(key, 80),
             attempted=number(averages.get("avg_score_attempted")),
             total=number(averages.get("avg_score_total")),
             counts={name: as_count(as_map(states.get(key)).get(name)) for name in _STATES},
-            scores=draw.distribution("Distribution of scores", scores) if scores and scores.fractional else None,
+            scores=draw.distribution("Distribution of scores", scores)
+            if scores and scores.fractional
+            else None,
         )
 
 
@@ -164,7 +207,9 @@ def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, m
     )
     rows = rows_of(summary, declared, reliable)
     return Shape(
-        sentence=sentence(success, words_of(summary), reliable, rows, as_count(metrics.get("total"))),
+        sentence=sentence(
+            success, words_of(summary), reliable, rows, as_count(metrics.get("total"))
+        ),
         made_of=made_of(summary, reliable),
         states=[(name, as_count(states.get(name))) for name in _STATES] if states else [],
         confidence=confidence_of(summary),
@@ -177,9 +222,16 @@ def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, m
 
 
 def sentence(
-    success: Shape | None, words: Mapping[str, str], reliable: Reliability, rows: Collection[Shape], total: int
+    success: Shape | None,
+    words: Mapping[str, str],
+    reliable: Reliability,
+    rows: Collection[Shape],
+    total: int,
 ) -> tuple[Part, ...]:
-    """Return what a run comes to: its successes, of several models those of each, else its first figure."""
+    """Return what a run comes to.
+
+    Its successes, of several models those of each, else its first figure.
+    """
     if not total:
         return (Part("This run has no samples."),)
     first = next((row for row in rows if row.value != UNDEFINED), None)
@@ -191,7 +243,8 @@ def sentence(
     head = Part(f"{capital(words['passed'])}: ")
     if success.many:
         shares = [
-            f"{brief(name, 60) or '(no name)'} {percent(ok, ok + no)}" for name, (ok, no) in success.models.items()
+            f"{brief(name, 60) or '(no name)'} {percent(ok, ok + no)}"
+            for name, (ok, no) in success.models.items()
         ]
         more = f", {len(shares) - _MOST_MODELS} more models" if len(shares) > _MOST_MODELS else ""
         return (head, Part(", ".join(shares[:_MOST_MODELS]), "ok"), Part(more))
@@ -211,25 +264,34 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     """Return what a run is made of, as a phrase: ``50 tasks × 4 trials = 200 runs``."""
     total, side = as_count(as_map(summary.get("metrics")).get("total")), side_of(summary)
     trials, models = reliable.trials or 1, reliable.models
-    if trials == 1 or reliable.tasks * trials != total or reliable.tasks % models:  # the sides may have other tasks
+    if (
+        trials == 1 or reliable.tasks * trials != total or reliable.tasks % models
+    ):  # the sides may have other tasks
         return counted(total, "samples")
     sides = f" × {models} {side}s" if models > 1 else ""
     noun = "samples" if side == "run" else reliable.noun
-    return f"{counted(reliable.tasks // models, 'tasks')}{sides} × {trials} trials = {number(total)} {noun}"
+    return (
+        f"{counted(reliable.tasks // models, 'tasks')}{sides} × {trials} trials = "
+        f"{number(total)} {noun}"
+    )
 
 
-def findings(summary: Mapping[str, Any], index: RowIndex, success: Shape | None, main: str, noun: str) -> list[Shape]:
+def findings(
+    summary: Mapping[str, Any], index: RowIndex, success: Shape | None, main: str, noun: str
+) -> list[Shape]:
     """Return what to know before using the figures, the gravest first, and only what holds.
 
-    ``chart`` has scores it is about, ``link`` the id on the page that has the details, ``ungraded`` failed and missing
-    samples it is about.
+    ``chart`` has scores it is about, ``link`` the id on the page that has the details, ``ungraded``
+    failed and missing samples it is about.
     """
     found, metrics = [], as_map(summary.get("metrics"))
     bad = as_count(as_map(summary.get("bad_records")).get("count"))
     every = bad + as_count(metrics.get("total"))
     if every and bad / every > _LOST_INPUT:
         head = f"{number(bad)} of {counted(every, 'records')} could not be read"
-        found.append(_finding(head, f" ({percent(bad, every)}) and are in no figure.", link="problems"))
+        found.append(
+            _finding(head, f" ({percent(bad, every)}) and are in no figure.", link="problems")
+        )
     states = as_map(as_map(metrics.get("states")).get(main))
     counts = {name: as_count(states.get(name)) for name in ("failed", "missing")}
     without = sum(counts.values())
@@ -245,23 +307,44 @@ def findings(summary: Mapping[str, Any], index: RowIndex, success: Shape | None,
 
 
 def _finding(head: str, rest: str, **more: Any) -> Shape:
-    return Shape(parts=(Part(head, "b"), Part(rest)), **({"chart": None, "more": "", "link": "", "ungraded": 0} | more))
+    return Shape(
+        parts=(Part(head, "b"), Part(rest)),
+        **({"chart": None, "more": "", "link": "", "ungraded": 0} | more),
+    )
 
 
-def _unrelated(summary: Mapping[str, Any], index: RowIndex, success: Shape, noun: str) -> Iterator[Shape]:
-    """Yield graders whose scores are about the same whatever the outcome, with both distributions."""
+def _unrelated(
+    summary: Mapping[str, Any], index: RowIndex, success: Shape, noun: str
+) -> Iterator[Shape]:
+    """Yield graders whose scores are about the same whatever the outcome, with both
+    distributions.
+    """
     words = words_of(summary)
-    names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in headline(summary)}
+    names = {
+        as_text(each.get("figure")): brief(as_text(each.get("label")), 60)
+        for each in headline(summary)
+    }
     for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
-        sides = [(words[word], index.by_outcome.get((key, word == "passed"))) for word in ("passed", "lost")]
+        sides = [
+            (words[word], index.by_outcome.get((key, word == "passed")))
+            for word in ("passed", "lost")
+        ]
         known = [(word, each) for word, each in sides if each is not None and each.count >= _ENOUGH]
         means = [each.mean or 0.0 for _, each in known]
         if len(means) < 2 or means[0] - means[1] >= _NO_DIFFERENCE:
             continue
         name, scores = names.get(f"{key}.mean") or brief(key, 60), index.scores[key]
-        told = ", ".join(f"{word} {each.mean:.2f} ({counted(each.count, noun)})" for word, each in known)
-        bins = draw.binned(scores.edges, [(each.below, *each.counts, each.above) for _, each in known])
-        chart = draw.opposed(name, [word for word, _ in known], bins[::-1]) if scores.fractional else None
+        told = ", ".join(
+            f"{word} {each.mean:.2f} ({counted(each.count, noun)})" for word, each in known
+        )
+        bins = draw.binned(
+            scores.edges, [(each.below, *each.counts, each.above) for _, each in known]
+        )
+        chart = (
+            draw.opposed(name, [word for word, _ in known], bins[::-1])
+            if scores.fractional
+            else None
+        )
         head = f"{name} does not separate “{words['passed']}” from “{words['lost']}”."
         yield _finding(head, f" Mean: {told}.", chart=chart, more=_quiet(index, words, noun))
 
@@ -271,7 +354,9 @@ def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
     entries = [index.entries[position] for position in index.quiet]
     zero = sum(entry.passed is True and entry.score == 0 for entry in entries)
     tasks = counted(len({(entry.model, entry.id) for entry in entries}), "tasks")
-    every = f"No call is expected in {counted(len(entries), noun)} of {tasks}, where any call scores 0"
+    every = (
+        f"No call is expected in {counted(len(entries), noun)} of {tasks}, where any call scores 0"
+    )
     return f"{every}: {number(zero)} of these “{words['passed']}”." if zero else ""
 
 
@@ -301,8 +386,17 @@ def page_of(report: Report) -> Page:
     return page
 
 
-def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> Collection[str]:
-    """Return the graders that declare a preset beside the outcome grader, only compared; none of one alone."""
+def _compared(
+    header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex
+) -> Collection[str]:
+    """Return the graders that declare a preset beside the outcome grader, only compared.
+
+    None of one alone.
+    """
     declared, known = declared_presets(header).keys(), index.verdicts.by_grader
     outcome = as_text(as_map(summary.get("outcome")).get("grader"))
-    return declared & known.keys() - {outcome} if len(declared & known.keys()) > 1 and outcome in known else ()
+    return (
+        declared & known.keys() - {outcome}
+        if len(declared & known.keys()) > 1 and outcome in known
+        else ()
+    )

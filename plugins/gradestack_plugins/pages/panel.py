@@ -1,4 +1,7 @@
-"""Panels: what plugins show on pages. Each is asked for what it shows; one that cannot costs only itself."""
+"""Panels: what plugins show on pages.
+
+Each is asked for what it shows; one that cannot costs only itself.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ class Panels(msgspec.Struct, frozen=True):
 
 
 def panels_of(registry: Registry | None) -> Panels:
-    """Return the panels that plugins offer, plugin by plugin; one that cannot be used is left out."""
+    """Return the panels that plugins offer, plugin by plugin.
+
+    One that cannot be used is left out.
+    """
     found, told = [], []
     for plugin in () if registry is None else registry.plugins:
         for component in [each for each in plugin.components if each.kind == "panel"]:
@@ -79,7 +85,9 @@ def panels_of(registry: Registry | None) -> Panels:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
-                told.append(f"panel {name!r} of plugin {plugin.name} is left out: {error_text(error)}")
+                told.append(
+                    f"panel {name!r} of plugin {plugin.name} is left out: {error_text(error)}"
+                )
     return Panels(tuple(found), tuple(told))
 
 
@@ -92,7 +100,10 @@ def panels(report: Report) -> Panels:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The panels of a place with their titles and blocks, or ``data`` of templates; what is said of those left out."""
+    """The panels of a place with their titles and blocks, or ``data`` of templates.
+
+    What is said of those left out.
+    """
 
     filled: tuple[Shape, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -123,10 +134,16 @@ def _fill(placed: Placed, about: Any) -> list[Shape]:
             return []
         if not placed.panel.template:  # its blocks may be made one by one
             shown = tuple(each for block in made for each in drawn(block))
-            return [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)] if shown else []
+            return (
+                [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)]
+                if shown
+                else []
+            )
     if not isinstance(made, Mapping):
         kind = type(made).__name__
-        raise TypeError(f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}")
+        raise TypeError(
+            f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}"
+        )
     return [Shape(placed=placed, title=placed.panel.title, blocks=(), data=made)]
 
 
@@ -177,7 +194,10 @@ class Sheets:
         return tuple(shown), tuple(told)
 
     def shows(self, rows: Iterable[Mapping[str, Any]]) -> bool:
-        """Return whether any panel shows something of samples: of those rendered, else of these; no failure counts."""
+        """Return whether any panel shows something of samples: of those rendered, else of these.
+
+        No failure counts.
+        """
         for row in () if self.titles else rows:
             for placed in self._of_samples:
                 with contextlib.suppress(Exception):
@@ -202,7 +222,11 @@ class Sheets:
     def left_out_of_samples(self) -> tuple[str, ...]:
         """Return what is said of panels that are missing in samples."""
         return tuple(
-            left_out(placed, error, f" of {(n := self._samples[placed])} sample{'' if n == 1 else 's'}, first")
+            left_out(
+                placed,
+                error,
+                f" of {(n := self._samples[placed])} sample{'' if n == 1 else 's'}, first",
+            )
             for placed, error in self._first.items()
         )
 
@@ -211,6 +235,8 @@ class Sheets:
         if filled.data is not None:
             own = self._env.get_template(f"{placed.plugin}/{placed.panel.template}")
             body = own.render(data=filled.data, title=filled.title)
-        where = (PAGE if placed.panel.place == "page" else "") if self._rows else None  # links to samples lead there
+        where = (
+            (PAGE if placed.panel.place == "page" else "") if self._rows else None
+        )  # links to samples lead there
         frame = self._env.get_template(_FRAMES.get(placed.panel.place, "_panel.html"))
         return Markup(frame.render(filled=filled, body=Markup(body), where=where))  # noqa: S704 - escaped

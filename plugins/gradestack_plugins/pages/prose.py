@@ -1,4 +1,7 @@
-"""Texts in Markdown, and a page of them with a limit: what came from data becomes no heading, cell, link or HTML."""
+"""Texts in Markdown, and a page of them with a limit.
+
+What came from data becomes no heading, cell, link or HTML.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,10 @@ _LINKED = re.compile(
     r"|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40}\b",
     re.IGNORECASE,
 )
-"""What GitHub and GitLab make links, mentions, references, formulas and emoji of once Markdown is rendered, where a
-backslash or an entity does not help: addresses, @name, #1, GH-1, !1, hashes of commits."""
+"""What GitHub and GitLab make links, mentions, references, formulas and emoji of once Markdown is
+rendered, where a backslash or an entity does not help: addresses, @name, #1, GH-1, !1, hashes of
+commits.
+"""
 
 
 def prose(value: object) -> str:
@@ -29,11 +34,16 @@ def prose(value: object) -> str:
     Markup is escaped; words that would become links all the same stand as code.
     """
     line = " ".join(map(_word, clean(str(value)).split()))
-    return _ITEM.sub(lambda match: match[1] + "\\" if match[1].isdecimal() else "\\" + match[1], line)
+    return _ITEM.sub(
+        lambda match: match[1] + "\\" if match[1].isdecimal() else "\\" + match[1], line
+    )
 
 
 def _word(word: str) -> str:
-    return "&#124;".join(code(part, len(part)) if _LINKED.search(part) else _escaped(part) for part in word.split("|"))
+    return "&#124;".join(
+        code(part, len(part)) if _LINKED.search(part) else _escaped(part)
+        for part in word.split("|")
+    )
 
 
 def _escaped(text: str) -> str:
@@ -99,7 +109,10 @@ class Fold(msgspec.Struct, frozen=True):
 
 
 def folded(folds: Sequence[Fold], shares: Sequence[float], room: int) -> str:
-    """Return sections in their order within a number of characters; what one leaves free the later ones may use."""
+    """Return sections in their order within a number of characters.
+
+    What one leaves free the later ones may use.
+    """
     texts, free = [], float(room)
     for place, fold in enumerate(folds):
         own = free * shares[place] / sum(shares[place:])

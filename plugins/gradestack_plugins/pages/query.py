@@ -38,11 +38,20 @@ _WIDEST = 60
 Format = Literal["text", "csv", "json"]
 
 
-@click.command("query", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    "query", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.argument("run")
 @click.argument("sql")
-@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), help="[default: text]")
-@click.option("-o", "--output", metavar="FILE", help="Write the answer there, as CSV unless --format says otherwise.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "csv", "json"]), help="[default: text]"
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the answer there, as CSV unless --format says otherwise.",
+)
 def query(run: str, sql: str, *, form: Format | None, output: str | None) -> None:
     """Answer SQL, one SELECT, from the tables of the run directory RUN.
 
@@ -66,17 +75,26 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
 
 @contextmanager
 def _tables(report: Report) -> Iterator[list[Path]]:
-    """Yield the Parquet files of a run; where it has none, they are made for as long as the query takes."""
+    """Yield the Parquet files of a run.
+
+    Where it has none, they are made for as long as the query takes.
+    """
     found = sorted((Path(str(report.path)) / FOLDER).glob("*.parquet"))
     if found:
         yield found
         return
     with TemporaryDirectory(prefix="gradestack-") as folder:
-        click.echo(f"{report.path}: has no Parquet tables (--tables parquet); they are made for this query", err=True)
+        click.echo(
+            f"{report.path}: has no Parquet tables (--tables parquet); they are made for this "
+            "query",
+            err=True,
+        )
         yield list(ParquetReporter().write(report, Path(folder)))
 
 
-def _answer(report: Report, paths: Iterable[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _answer(
+    report: Report, paths: Iterable[Path], sql: str
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     duckdb = library("duckdb", extra="query")
     database = duckdb.connect(":memory:", config=_OFFLINE)
     views = {path.stem: str(path.resolve()) for path in paths}
@@ -88,12 +106,18 @@ def _answer(report: Report, paths: Iterable[Path], sql: str) -> tuple[list[str],
             database.execute(lock.format(allowed))
     except duckdb.Error as error:
         advice = f"write them again with `gradestack report {report.path} --format parquet`"
-        raise DataError(f"{report.path}: the tables cannot be read; {advice}", str(error).partition("\n")[0]) from error
+        raise DataError(
+            f"{report.path}: the tables cannot be read; {advice}", str(error).partition("\n")[0]
+        ) from error
     try:
         statements = database.extract_statements(sql)
-        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:  # COPY could write over a table
+        if [each.type for each in statements] != [
+            duckdb.StatementType.SELECT
+        ]:  # COPY could write over a table
             kinds = ", ".join(each.type.name for each in statements) or "nothing"
-            raise ConfigError(f"a query is one SELECT, got {kinds}; the tables are {', '.join(views)}")
+            raise ConfigError(
+                f"a query is one SELECT, got {kinds}; the tables are {', '.join(views)}"
+            )
         answer = database.execute(sql)
         return [each[0] for each in answer.description], answer.fetchall()
     except duckdb.Error as error:
@@ -118,7 +142,10 @@ def _refusal(error: Exception, report: Report, views: Iterable[str]) -> str:
 
 def _written(names: list[str], rows: list[tuple[Any, ...]], form: Format) -> Iterator[str]:
     if form == "csv":
-        yield from (csv_line(*line) for line in (names, *([csv_cell(_plain(value)) for value in row] for row in rows)))
+        yield from (
+            csv_line(*line)
+            for line in (names, *([csv_cell(_plain(value)) for value in row] for row in rows))
+        )
     elif form == "json":
         yield from (dumps(dict(zip(names, map(_plain, row), strict=True))) + "\n" for row in rows)
     else:

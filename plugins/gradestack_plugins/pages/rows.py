@@ -12,11 +12,13 @@ _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
 
 
-def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[Row]:
+def rows_at(
+    report: Report, positions: Iterable[int], *, trajectories: bool = True
+) -> Iterator[Row]:
     """Yield the rows at these positions, which entries of the index have; no other row is read.
 
-    Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the order of the rows), or
-    with ``trajectory_gone``, a sentence that says why it cannot be read.
+    Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the
+    order of the rows), or with ``trajectory_gone``, a sentence that says why it cannot be read.
     """
     index = index_of(report, short=True)
     lines = report.lines((position, index.place(position)) for position in positions)
@@ -25,9 +27,11 @@ def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = Tr
 
 
 def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+    """Yield the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a
+    line each.
 
-    A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes after the last one.
+    A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes
+    after the last one.
     """
     index = index_of(report, short=True)
     count = len(index.entries)

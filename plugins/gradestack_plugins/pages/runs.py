@@ -11,7 +11,16 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from gradestack import ConfigError, DataError, Declarations, Report, is_run, load_report, publish, terminal_line
+from gradestack import (
+    ConfigError,
+    DataError,
+    Declarations,
+    Report,
+    is_run,
+    load_report,
+    publish,
+    terminal_line,
+)
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import asset, environment, policy
@@ -60,14 +69,24 @@ def folder_of(path: str | Path) -> Folder:
 
     def fail(place: Path, error: Exception) -> None:
         said = str(error.strerror or error) if isinstance(error, OSError) else str(error)
-        reason = said.removeprefix(f"{place}: ").replace(f"{place}{os.sep}", "").replace(str(place), place.name)
+        reason = (
+            said.removeprefix(f"{place}: ")
+            .replace(f"{place}{os.sep}", "")
+            .replace(str(place), place.name)
+        )
         found.unreadable.append((place.relative_to(root).as_posix(), reason))
 
-    for directory, folders, files in os.walk(root, onerror=lambda error: fail(Path(error.filename or root), error)):
+    for directory, folders, files in os.walk(
+        root, onerror=lambda error: fail(Path(error.filename or root), error)
+    ):
         place = Path(directory)
         name = place.relative_to(root).as_posix()
         hidden = [each for each in folders if each.startswith(".")]
-        going = [place / each[1:].removesuffix(UNFINISHED) for each in hidden if each.endswith(UNFINISHED)]
+        going = [
+            place / each[1:].removesuffix(UNFINISHED)
+            for each in hidden
+            if each.endswith(UNFINISHED)
+        ]
         found.unfinished.extend(each.relative_to(root).as_posix() for each in going)
         folders[:] = sorted({*folders} - {*hidden})
         if COMPARISON in files:
@@ -90,7 +109,10 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
     """Return a run with its lines: one, or one for each of its models."""
     summary = as_map(report.summary)
     metrics, passed = as_map(summary.get("metrics")), summary.get("gates_passed")
-    totals = {as_text(each.get("model_name")): each for each in map(as_map, as_list(metrics.get("per_model")))}
+    totals = {
+        as_text(each.get("model_name")): each
+        for each in map(as_map, as_list(metrics.get("per_model")))
+    }
     rows = rows_of(summary, Declarations(report.header), Reliability(0, None, {}))
     lines = [("", metrics, rows)]
     if several := len(totals) > 1:
@@ -107,7 +129,9 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
         name=token(PurePosixPath(path).name).strip("._-") or "run",
         begun=as_text(report.header.get("timestamp")),
         gate="none" if passed is None else "passed" if passed is True else "failed",
-        gates="; ".join(as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))),
+        gates="; ".join(
+            as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))
+        ),
         incomplete=str(summary.get("incomplete") or ""),
         lines=[
             Shape(
@@ -127,7 +151,11 @@ def _comparison(place: Path, path: str) -> list[Shape]:
         return []
     names = [as_text(as_map(each).get("name")) for each in as_list(data.get("runs"))]
     href = _link(path, "comparison.html") if (place / "comparison.html").is_file() else ""
-    return [Shape(path=path, names=names, sentence=as_text(data.get("sentence")), href=href)] if len(names) > 1 else []
+    return (
+        [Shape(path=path, names=names, sentence=as_text(data.get("sentence")), href=href)]
+        if len(names) > 1
+        else []
+    )
 
 
 def _link(path: str, page: str) -> str:
@@ -165,18 +193,28 @@ def runs_page(folder: Folder) -> str:
 
 
 def _known(name: str, runs: Sequence[Shape]) -> str:
-    """Return the only run of the folder that a comparison calls so, as a word; "" where there is none."""
+    """Return the only run of the folder that a comparison calls so, as a word.
+
+    "" where there is none.
+    """
     found = [run for run in runs if name in {run.path, PurePosixPath(run.path).name}]
     return str(found[0].word) if len(found) == 1 else ""
 
 
 def _suite(name: str, runs: Sequence[Shape]) -> Shape:
-    """Return the runs of one suite, the newest first, with the figures they have and what these were over time."""
+    """Return the runs of one suite, the newest first, with the figures they have and what these
+    were over time.
+    """
     lines = [line for run in runs for line in run.lines]
     better = {key: row.better for line in lines for key, row in line.figures.items()}
-    columns, models = list(better)[:_MOST_COLUMNS], list(dict.fromkeys(line.model for line in lines))
+    columns, models = (
+        list(better)[:_MOST_COLUMNS],
+        list(dict.fromkeys(line.model for line in lines)),
+    )
     found = {
-        (key, model): [line.figures[key] for line in lines if line.model == model and key in line.figures]
+        (key, model): [
+            line.figures[key] for line in lines if line.model == model and key in line.figures
+        ]
         for key in columns
         for model in models
     }
@@ -212,7 +250,12 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
         model=model,
         last=rows[-1],
         points=[
-            (round(100 * place / (len(rows) - 1), 2), height(row.at), height(row.low), height(row.high))
+            (
+                round(100 * place / (len(rows) - 1), 2),
+                height(row.at),
+                height(row.low),
+                height(row.high),
+            )
             for place, row in enumerate(rows)
         ],
         ends=[f"{value:.0f}%" if rows[-1].unit else f"{value / 100:.2f}" for value in (low, high)],
@@ -221,7 +264,10 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
 
 
 def write_index(folder: Folder, path: str | Path) -> Path:
-    """Write ``index.html`` over the runs of a folder into it; the same bytes for the same folder."""
+    """Write ``index.html`` over the runs of a folder into it.
+
+    The same bytes for the same folder.
+    """
     page = Path(path) / INDEX
     if not folder.runs:
         others = f"; {len(folder.problems)} that cannot be shown" if folder.problems else ""
@@ -236,7 +282,9 @@ def write_index(folder: Folder, path: str | Path) -> Path:
 @click.command(epilog="Example: gradestack index gradestack-runs")
 @click.argument("directory")
 def index(directory: str) -> None:
-    """Write index.html into DIRECTORY: a row for every run in it and below, and its figures over time.
+    """Write index.html into DIRECTORY.
+
+    A row for every run in it and below, and its figures over time.
 
     Runs that are unfinished or cannot be read are named. Exit code 3 where there is no run.
     """

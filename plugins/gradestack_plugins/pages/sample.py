@@ -1,4 +1,7 @@
-"""What is said of one sample: which calls answer the expected ones, and why its grades are what they are."""
+"""What is said of one sample.
+
+Which calls answer the expected ones, and why its grades are what they are.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,16 @@ class Argument(NamedTuple):
 
     name: str
     status: str
-    """``same``, ``differs``, ``missing`` (expected, not given) or ``extra`` (given, not expected)."""
+    """``same``, ``differs``, ``missing`` (expected, not given) or ``extra`` (given, not
+    expected).
+    """
     expected: Any = None
     actual: Any = None
 
 
 def _pair(expected: Object, actual: Object | None, number: int, item: Object) -> Shape:
-    """Return an expected call, the call that answers it best, its number from 1, and what a grader says of them.
+    """Return an expected call, the call that answers it best, its number from 1, and what a grader
+    says of them.
 
     ``status`` is ``matched``, ``differs`` or ``absent``, ``score`` None when the grader gave none.
     """
@@ -42,7 +48,11 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
     blamed = None if score is None else {argument(as_text(each.get("pointer"))) for each in reasons}
     arguments = list(_arguments(as_map(expected.get("arguments")), given or {}, blamed))
     right = given is not None and all(each.status == "same" for each in arguments)
-    matched = right and as_map(actual).get("name") == expected.get("name") if score is None else score >= 1
+    matched = (
+        right and as_map(actual).get("name") == expected.get("name")
+        if score is None
+        else score >= 1
+    )
     return Shape(
         name=call_name(expected.get("name")),
         actual=actual,
@@ -50,16 +60,28 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
         score=score,
         status="absent" if actual is None else "matched" if matched else "differs",
         arguments=arguments,
-        reasons=[reason_text(each, name=False) for each in reasons if actual is not None or each.get("message")],
+        reasons=[
+            reason_text(each, name=False)
+            for each in reasons
+            if actual is not None or each.get("message")
+        ],
     )
 
 
 def _arguments(wanted: Object, given: Object, blamed: Collection[str] | None) -> Iterator[Argument]:
-    """Yield arguments side by side. Where a grader has spoken, those differ that it took points for, and no other."""
+    """Yield arguments side by side.
+
+    Where a grader has spoken, those differ that it took points for, and no other.
+    """
     for name in list(wanted)[:_MOST_ARGUMENTS]:
-        right = name in given and (alike(wanted[name], given[name]) if blamed is None else name not in blamed)
+        right = name in given and (
+            alike(wanted[name], given[name]) if blamed is None else name not in blamed
+        )
         yield Argument(
-            name, "same" if right else "differs" if name in given else "missing", wanted[name], given.get(name)
+            name,
+            "same" if right else "differs" if name in given else "missing",
+            wanted[name],
+            given.get(name),
         )
     for name in [name for name in given if name not in wanted][:_MOST_ARGUMENTS]:
         yield Argument(name, "extra", None, given[name])
@@ -71,19 +93,27 @@ def _given(call: Object | None) -> Object | None:
 
 
 def calls_of(row: Object) -> Shape:
-    """Return the calls of a row: expected ones with those that answer them, and others with their numbers.
+    """Return the calls of a row.
 
-    A grader whose items name the call that answers each expected one (``metadata.call``) decides the pairs. Without
-    one, each expected call takes the equal unused call, else the first unused one of its name; if then one expected and
-    one actual call are left, they are a pair.
+    Expected ones with those that answer them, and others with their numbers.
+
+    A grader whose items name the call that answers each expected one (``metadata.call``) decides
+    the pairs. Without one, each expected call takes the equal unused call, else the first unused
+    one of its name; if then one expected and one actual call are left, they are a pair.
     """
     expected, actual = (
-        list(map(as_map, as_list(as_map(row.get(side)).get("calls")))) for side in ("expected", "predicted")
+        list(map(as_map, as_list(as_map(row.get(side)).get("calls"))))
+        for side in ("expected", "predicted")
     )
     items = _items(row, len(expected))
     answers = [_answer(item, len(actual)) for item in items] if items else _paired(expected, actual)
     pairs = [
-        _pair(call, None if at is None else actual[at], 0 if at is None else at + 1, items[place] if items else {})
+        _pair(
+            call,
+            None if at is None else actual[at],
+            0 if at is None else at + 1,
+            items[place] if items else {},
+        )
         for place, (call, at) in enumerate(zip(expected, answers, strict=True))
     ]
     others = [(at + 1, call) for at, call in enumerate(actual) if at not in set(answers)]
@@ -91,11 +121,17 @@ def calls_of(row: Object) -> Shape:
 
 
 def _items(row: Object, count: int) -> Sequence[Object]:
-    """Return the items, one per expected call, of the first grader that says which call answers which."""
+    """Return the items, one per expected call, of the first grader that says which call answers
+    which.
+    """
     grades = as_map(row.get("grades"))
     for grade in (as_map(row.get("grade")), *(as_map(grades[key]) for key in sorted(grades))):
         items = [as_map(item) for item in as_list(grade.get("items"))]
-        if count and len(items) == count and all("call" in as_map(item.get("metadata")) for item in items):
+        if (
+            count
+            and len(items) == count
+            and all("call" in as_map(item.get("metadata")) for item in items)
+        ):
             return items
     return ()
 
@@ -114,7 +150,9 @@ def _paired(expected: Sequence[Object], actual: Sequence[Object]) -> list[int | 
                 answers[place] = found
                 free.remove(found)
     if answers.count(None) == len(free) == 1:
-        answers[answers.index(None)] = free[0]  # one call instead of another: most likely the wrong tool
+        answers[answers.index(None)] = free[
+            0
+        ]  # one call instead of another: most likely the wrong tool
     return answers
 
 
@@ -124,9 +162,14 @@ def _alike(expected: Object, actual: Object, *, exact: bool) -> bool:
 
 
 def went(call: Object) -> str:
-    """Return how a call went, as far as that is recorded: who made it, what came of it and how long it took."""
+    """Return how a call went, as far as that is recorded.
+
+    Who made it, what came of it and how long it took.
+    """
     status, took = as_text(call.get("status")).replace("_", " "), as_number(call.get("seconds"))
-    error = ": ".join(brief(text, 300) for key in ("error_type", "error") if (text := as_text(call.get(key))))
+    error = ": ".join(
+        brief(text, 300) for key in ("error_type", "error") if (text := as_text(call.get(key)))
+    )
     state = "failed" if status in ("", "ok", "error") else brief(status, 20)
     parts = (
         f"by {brief(author, 60)}" if (author := as_text(call.get("author"))) else "",
@@ -154,33 +197,57 @@ def reason_text(reason: Object, *, name: bool = True, known: str = "") -> str:
 def source_text(source: Object) -> str:
     """Return where a sample was read."""
     line = source.get("line")
-    place = f"line {line}" if isinstance(line, int) else f"record {as_count(source.get('ordinal')) + 1}"
+    place = (
+        f"line {line}" if isinstance(line, int) else f"record {as_count(source.get('ordinal')) + 1}"
+    )
     return f"{brief(as_text(source.get('file')), 200)}, {place}" if source else ""
 
 
 def fault_text(fault: Object) -> str:
     """Return a fault on one line: category, code, type and message."""
     kind = as_text(fault.get("type"))
-    head = " ".join(brief(part, 80) for part in (as_text(fault.get("category")), as_text(fault.get("code"))) if part)
+    head = " ".join(
+        brief(part, 80)
+        for part in (as_text(fault.get("category")), as_text(fault.get("code")))
+        if part
+    )
     text = f"{head} ({brief(kind, 80)})" if kind else head
     message = brief(as_text(fault.get("message")), 600)
-    return f"{text}: {message}" if message and text else message or text or (brief(dict(fault), 300) if fault else "")
+    return (
+        f"{text}: {message}"
+        if message and text
+        else message or text or (brief(dict(fault), 300) if fault else "")
+    )
 
 
 def gist(row: Object) -> str:
-    """Return why the main grade is what it is: its fault, first reason, labels or rationale, else another's."""
+    """Return why the main grade is what it is.
+
+    Its fault, first reason, labels or rationale, else another's.
+    """
     grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
-    text = fault_text(as_map(grade.get("fault"))) or fault_text(as_map(row.get("error"))) or _why(grade)
+    text = (
+        fault_text(as_map(grade.get("fault")))
+        or fault_text(as_map(row.get("error")))
+        or _why(grade)
+    )
     text = text or as_text(grade.get("rationale"))
     others = (f"{key}: {why}" for key in sorted(grades) if (why := _why(as_map(grades[key]))))
     return brief(text or next(others, ""), 180)
 
 
 def _why(grade: Object) -> str:
-    """Return the first reason of a grade and how many more there are; without one, its two labels if they differ."""
-    reasons = list(dict.fromkeys(text for reason in all_reasons(grade) if (text := reason_text(reason))))
+    """Return the first reason of a grade and how many more there are.
+
+    Without one, its two labels if they differ.
+    """
+    reasons = list(
+        dict.fromkeys(text for reason in all_reasons(grade) if (text := reason_text(reason)))
+    )
     if reasons:
-        return reasons[0] if len(reasons) == 1 else f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
+        return (
+            reasons[0] if len(reasons) == 1 else f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
+        )
     label, gold = grade.get("label"), grade.get("gold")
     differ = label is not None and gold is not None and label != gold
     return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}" if differ else ""
@@ -198,9 +265,12 @@ def grades_of(row: Object) -> list[Shape]:
 
 
 def grade_view(key: str, grade: Object) -> Shape:
-    """Return what a grader says of a sample, or of an item in it, as texts; what its items say is not said twice.
+    """Return what a grader says of a sample, or of an item in it, as texts.
 
-    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason, or the fault, says the same.
+    What its items say is not said twice.
+
+    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason, or the
+    fault, says the same.
     """
     items, rationale = map(as_map, as_list(grade.get("items"))), as_text(grade.get("rationale"))
     said = {
@@ -215,7 +285,9 @@ def grade_view(key: str, grade: Object) -> Shape:
     ]
     counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
     numbers, value = {**as_map(grade.get("parts")), **counts}, score(grade)
-    label, gold = ("" if (name := grade.get(side)) is None else brief(name, 80) for side in ("label", "gold"))
+    label, gold = (
+        "" if (name := grade.get(side)) is None else brief(name, 80) for side in ("label", "gold")
+    )
     return Shape(
         key=key,
         score=number(value) if value is not None else outcome(grade),

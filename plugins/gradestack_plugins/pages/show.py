@@ -62,8 +62,13 @@ class Style(msgspec.Struct, frozen=True):
     limit: int
     """Characters of one message, argument or rationale."""
 
-    def cut(self, text: str, style: str = "", limit: int = _WHOLE, *, spread: bool = False) -> Markup:
-        """Return a text of any number of lines, of a long one its beginning; JSON may be spread over lines."""
+    def cut(
+        self, text: str, style: str = "", limit: int = _WHOLE, *, spread: bool = False
+    ) -> Markup:
+        """Return a text of any number of lines, of a long one its beginning.
+
+        JSON may be spread over lines.
+        """
         limit = min(limit, self.limit)
         left = len(text) - limit
         if left > 0:
@@ -76,7 +81,10 @@ class Style(msgspec.Struct, frozen=True):
 
 
 def _styled(text: object, style: str = "") -> Markup:
-    """Return a text with its style, its line ends told from those of the template; "" for an empty one."""
+    """Return a text with its style, its line ends told from those of the template.
+
+    "" for an empty one.
+    """
     cleaned = clean(str(text)).expandtabs(4).replace("\n", "\x05")
     return Markup(f"\x02{style}\x03{cleaned}\x04" if cleaned else "")  # noqa: S704 - for a terminal, which has no markup
 
@@ -86,10 +94,16 @@ def _heading(title: str, note: str = "") -> Markup:
 
 
 def _rendered(text: str, style: Style) -> str:
-    """Return what the template gave as lines, each safe for a terminal and for the log of a CI system."""
+    """Return what the template gave as lines, each safe for a terminal and for the log of a CI
+    system.
+    """
     system: Literal["standard"] | None = "standard" if style.colour else None
     console = Console(
-        file=io.StringIO(), width=style.width, color_system=system, force_terminal=style.colour, legacy_windows=False
+        file=io.StringIO(),
+        width=style.width,
+        color_system=system,
+        force_terminal=style.colour,
+        legacy_windows=False,
     )
     options = console.options.update(highlight=False, markup=False)
     lines = console.render_lines(Group(*_parts(text)), options, pad=False)
@@ -128,7 +142,11 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
     parts, left = [], len(plain)
     for text, style, _ in kept:
         shown, left = text[:left], left - len(text[:left])
-        parts.append(style.render(shown, color_system=ColorSystem.STANDARD) if style and shown.strip() else shown)
+        parts.append(
+            style.render(shown, color_system=ColorSystem.STANDARD)
+            if style and shown.strip()
+            else shown
+        )
     return "".join(parts)
 
 
@@ -139,7 +157,10 @@ def _plain(value: Any) -> str:
 
 
 def _content(content: Any) -> str:
-    """Return message content as text: its text parts joined by line ends, any other part or value as JSON."""
+    """Return message content as text.
+
+    Its text parts joined by line ends, any other part or value as JSON.
+    """
     if isinstance(content, list):
         return "\n".join(_plain(as_map(part).get("text", part)) for part in content)
     return _plain(content)
@@ -147,25 +168,46 @@ def _content(content: Any) -> str:
 
 def _items(grade: Mapping[str, Any]) -> list[Shape]:
     items = map(as_map, as_list(grade.get("items")))
-    return [grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")}) for item in items]
+    return [
+        grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")})
+        for item in items
+    ]
 
 
-def sample_texts(report: Report, samples: Iterable[tuple[RowEntry, Row]], style: Style) -> Iterator[str]:
+def sample_texts(
+    report: Report, samples: Iterable[tuple[RowEntry, Row]], style: Style
+) -> Iterator[str]:
     """Yield samples as texts."""
     env = environment()
-    env.filters |= {"line": _styled, "heading": _heading, "cut": style.cut, "json": style.json, "items_of": _items}
+    env.filters |= {
+        "line": _styled,
+        "heading": _heading,
+        "cut": style.cut,
+        "json": style.json,
+        "items_of": _items,
+    }
     env.filters |= {"plain": _plain, "content": _content, "text": as_text, "array": as_list}
     env.filters |= {"brief": brief, "tool": call_name, "went": went}
     template, words = env.get_template("sample.txt"), words_of(report.summary)
     for entry, row in samples:
-        yield _rendered(template.render(_context(entry, row), words=words, verdicts=_VERDICTS), style)
+        yield _rendered(
+            template.render(_context(entry, row), words=words, verdicts=_VERDICTS), style
+        )
 
 
 def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
-    expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
-    truth, entries = expected.get("text") or task.get("ground_truth"), as_list(row.get("trajectory"))
+    expected, predicted, task = (
+        as_map(row.get(name)) for name in ("expected", "predicted", "sample")
+    )
+    truth, entries = (
+        expected.get("text") or task.get("ground_truth"),
+        as_list(row.get("trajectory")),
+    )
     loose = [each for each in entries if isinstance(each, Mapping)]
-    turns = [*(as_list(each) for each in entries if not isinstance(each, Mapping)), *([loose] if loose else [])]
+    turns = [
+        *(as_list(each) for each in entries if not isinstance(each, Mapping)),
+        *([loose] if loose else []),
+    ]
     return {
         "e": shown_entry(entry),
         "row": row,
@@ -181,7 +223,11 @@ def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
         "grades": grades_of(row),
         "gone": brief(as_text(row.get("trajectory_gone")), 600),
         "turns": len(turns),
-        "talk": [(place, as_map(message)) for place, turn in enumerate(turns, start=1) for message in turn],
+        "talk": [
+            (place, as_map(message))
+            for place, turn in enumerate(turns, start=1)
+            for message in turn
+        ],
     }
 
 
@@ -194,15 +240,26 @@ _MOST_LISTED = 200
 @click.argument("run_dir")
 @click.argument("task")
 @click.option("--model", metavar="NAME", help="Only samples of this model.")
-@click.option("--all", "every", is_flag=True, help="Show all trials of the task [default: list them].")
-@click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show all trials of the task [default: list them]."
+)
+@click.option(
+    "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+)
 @click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+)
 @click.option("--full", is_flag=True, help="Do not shorten texts.")
-def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any) -> None:
-    """Show a sample of RUN_DIR: its calls against the expected ones, grades, reasons and conversation.
+def show(
+    run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any
+) -> None:
+    """Show a sample of RUN_DIR.
 
-    TASK is the id of a task, or TASK.TRIAL for one of its runs. Several samples are listed, one is shown.
+    Its calls against the expected ones, grades, reasons and conversation.
+
+    TASK is the id of a task, or TASK.TRIAL for one of its runs. Several samples are listed, one is
+    shown.
     """
     report, subset = load_report(run_dir), Subset.read(**part)
     found = _chosen(report, task, model)
@@ -218,7 +275,9 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
         _list(task, found, words_of(report.summary))
         return
     with forward_termination():  # packed inputs of slim rows are unpacked
-        report = with_trajectories(report, discover(), lambda _: None)  # what is gone is said where it would stand
+        report = with_trajectories(
+            report, discover(), lambda _: None
+        )  # what is gone is said where it would stand
     terminal, (least, most) = Console(), _WIDTHS
     colour = terminal.color_system is not None and not terminal.no_color
     style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)
@@ -228,7 +287,10 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
 
 
 def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
-    """Return the samples of a task, of one trial where one is named; a task of the whole name goes first."""
+    """Return the samples of a task, of one trial where one is named.
+
+    A task of the whole name goes first.
+    """
     if not report.has_rows:
         report.lines()  # raises, and says why
     entries = index_of(report, short=True).entries
@@ -240,14 +302,22 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
     if not found:
         runs = list(dict.fromkeys(entry.run for entry in entries if dot and entry.id == part))
         if runs:
-            raise ConfigError(f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}")
+            raise ConfigError(
+                f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: "
+                f"{_listed(runs)}"
+            )
         ids = dict.fromkeys(entry.id for entry in entries)
         near = suggest(task, ids) or (suggest(stem, ids) if dot else "")
-        near = near or (f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples")
+        near = near or (
+            f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples"
+        )
         raise ConfigError(f"no task {task!r} in {report.path}{near}")
     models = list(dict.fromkeys(entry.model for entry in found))
     if model is not None and model not in models:
-        msg = f"task {task!r} has no sample of model {model!r}{suggest(model, models)}; there are: {_listed(models)}"
+        msg = (
+            f"task {task!r} has no sample of model {model!r}{suggest(model, models)}; there "
+            f"are: {_listed(models)}"
+        )
         raise ConfigError(msg)
     return [entry for entry in found if model in (None, entry.model)]
 
@@ -262,12 +332,18 @@ def _list(task: str, found: Sequence[RowEntry], words: Mapping[str, str]) -> Non
     lines = []
     for entry in found[:_MOST_LISTED]:
         trial, score = f"{entry.id}.{entry.run}" if entry.run else entry.id, entry.score
-        lines.append((trial, entry.model, words[verdict(entry)], "" if score is None else f"{score:.3f}"))
+        lines.append(
+            (trial, entry.model, words[verdict(entry)], "" if score is None else f"{score:.3f}")
+        )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         columns = [text.ljust(width) for text, width in zip(line, widths, strict=True) if width]
         click.echo(terminal_line("  ".join(columns).rstrip()))
     if len(found) > _MOST_LISTED:
         click.echo(f"and {len(found) - _MOST_LISTED:,} more")
-    several = "--model NAME" if len({entry.model for entry in found}) > 1 else f"{terminal_line(task)}.TRIAL"
+    several = (
+        "--model NAME"
+        if len({entry.model for entry in found}) > 1
+        else f"{terminal_line(task)}.TRIAL"
+    )
     click.echo(f"{len(found):,} samples; name one ({several}), or --all shows them all")

@@ -27,10 +27,12 @@ _PLAIN = frozenset({type(None), str, int, float})
 
 @attrs.frozen(kw_only=True)
 class CsvReporter(Reporter):
-    """Writes ``tables/NAME.csv``: the figures, gates, tasks and reasons of a run, and its rows as five tables.
+    """Writes ``tables/NAME.csv``.
 
-    Lines end with LF, a cell without a value is empty, true and false are words, mappings are JSON. A text that a
-    spreadsheet would calculate gets a ``'`` before it.
+    The figures, gates, tasks and reasons of a run, and its rows as five tables.
+
+    Lines end with LF, a cell without a value is empty, true and false are words, mappings are JSON.
+    A text that a spreadsheet would calculate gets a ``'`` before it.
     """
 
     @override
@@ -49,10 +51,13 @@ class JsonReporter(Reporter):
 
 @attrs.frozen(kw_only=True)
 class ParquetReporter(Reporter):
-    """Writes ``tables/NAME.parquet``: tables of figures and rows with typed columns, for frames and `gradestack query`.
+    """Writes ``tables/NAME.parquet``.
 
-    Row groups have 65,536 rows, counted over the whole run in input order, and are compressed by zstd: equal runs and
-    versions of pyarrow give equal bytes, whatever the engine, the number of workers and the cut into shards.
+    Tables of figures and rows with typed columns, for frames and `gradestack query`.
+
+    Row groups have 65,536 rows, counted over the whole run in input order, and are compressed by
+    zstd: equal runs and versions of pyarrow give equal bytes, whatever the engine, the number of
+    workers and the cut into shards.
     """
 
     def __attrs_post_init__(self) -> None:
@@ -98,7 +103,12 @@ class _TextFile:
 
     def add(self, table: Table) -> None:
         if not self._json:
-            self._write("".join(csv_line(*map(csv_cell, line)) for line in zip(*table.columns.values(), strict=True)))
+            self._write(
+                "".join(
+                    csv_line(*map(csv_cell, line))
+                    for line in zip(*table.columns.values(), strict=True)
+                )
+            )
             return
         for row in table.rows():
             self._write(f"{self._before}\n{dumps(row)}")
@@ -119,11 +129,18 @@ def csv_cell(value: Any) -> Any:
 
 
 def run_tables(report: Report) -> dict[str, str]:
-    """Return the tables of a run as a whole by the names of their files: figures, gates and reasons, not its rows."""
+    """Return the tables of a run as a whole by the names of their files.
+
+    Figures, gates and reasons, not its rows.
+    """
     files: dict[str, io.StringIO] = {}
-    for name, table in chain(islice(report.tables(), len(_OF_FIGURES)), counted_tables(report, "failures")):
+    for name, table in chain(
+        islice(report.tables(), len(_OF_FIGURES)), counted_tables(report, "failures")
+    ):
         for ending in ("csv", "json"):
-            written = _TextFile(files.setdefault(f"{name}.{ending}", io.StringIO()), table.types, ending)
+            written = _TextFile(
+                files.setdefault(f"{name}.{ending}", io.StringIO()), table.types, ending
+            )
             written.add(table)
             written.end()
     return {name: file.getvalue() for name, file in files.items()}
@@ -135,13 +152,17 @@ def _write(report: Report, out: Path, ending: str) -> list[Path]:
     files: dict[Path, _ParquetFile | _TextFile] = {}
     with ExitStack() as opened:
         tables = report.tables()
-        counted = () if ending == "parquet" else counted_tables(report, "tasks", "failures")  # SQL counts these itself
+        counted = (
+            () if ending == "parquet" else counted_tables(report, "tasks", "failures")
+        )  # SQL counts these itself
         for name, table in chain(islice(tables, len(_OF_FIGURES)), counted, tables):
             path = folder / f"{name}.{ending}"
             if path not in files and ending == "parquet":
                 files[path] = _ParquetFile(path, table.types, opened)
             elif path not in files:
-                file = opened.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n"))
+                file = opened.enter_context(
+                    path.open("w", encoding="utf-8", errors="replace", newline="\n")
+                )
                 files[path] = _TextFile(file, table.types, ending)
             files[path].add(table)
         for each in files.values():

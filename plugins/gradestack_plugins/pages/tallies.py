@@ -31,7 +31,10 @@ class Reason(Struct, frozen=True, gc=False):
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """What an index reads of an item's metadata: the call that answers an expected one, UNSET where it names none."""
+    """What an index reads of an item's metadata.
+
+    The call that answers an expected one, UNSET where it names none.
+    """
 
     call: Any = msgspec.UNSET
 
@@ -148,12 +151,19 @@ class ReasonTally:
         self._known: dict[tuple[Kind, ...], tuple[int, ...]] = {}
 
     def add(self, kinds: tuple[Kind, ...]) -> None:
-        """Add the reasons of a sample, but for kinds that are too many. Many samples have the same: looked up once."""
+        """Add the reasons of a sample, but for kinds that are too many.
+
+        Many samples have the same: looked up once.
+        """
         numbers, found = self._known.get(kinds), self.kinds
         if numbers is None:
             if len(self._known) >= _MOST_HELD:
                 self._known.clear()
-            kept = [found.setdefault(kind, len(found)) for kind in kinds if kind in found or len(found) < MOST_NAMES]
+            kept = [
+                found.setdefault(kind, len(found))
+                for kind in kinds
+                if kind in found or len(found) < MOST_NAMES
+            ]
             numbers = self._known[kinds] = tuple(dict.fromkeys(kept))
         self.given.append(numbers)
 
@@ -167,16 +177,21 @@ class ReasonTally:
         return found
 
 
-def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None, swapped: str = "") -> list[Kind]:
+def kinds_of(
+    key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None, swapped: str = ""
+) -> list[Kind]:
     """Return the kinds of the reasons of a grade and its items, and of its fault.
 
-    A step's number is no subject. What a grade says without one is about the labels that it has taken for each other.
+    A step's number is no subject. What a grade says without one is about the labels that it has
+    taken for each other.
     """
     found = [
         (
             key,
             each.code[:_LONGEST_NAME],
-            ("" if each.subject and each.subject.isdecimal() else each.subject or swapped)[:_LONGEST_NAME],
+            ("" if each.subject and each.subject.isdecimal() else each.subject or swapped)[
+                :_LONGEST_NAME
+            ],
             argument(each.pointer) if each.pointer else "",
         )
         for each in reasons
@@ -191,7 +206,12 @@ def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | Non
 @lru_cache(MOST_NAMES)
 def argument(pointer: str) -> str:
     """Return the argument a JSON pointer leads into: its first part."""
-    return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]
+    return (
+        pointer.removeprefix("/")
+        .partition("/")[0]
+        .replace("~1", "/")
+        .replace("~0", "~")[:_LONGEST_NAME]
+    )
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -206,15 +226,23 @@ class Usage(Struct, frozen=True, gc=False):
     def tokens(self) -> int | None:
         """Tokens in and out, where both are known."""
         return (
-            None if self.input_tokens is None or self.output_tokens is None else self.input_tokens + self.output_tokens
+            None
+            if self.input_tokens is None or self.output_tokens is None
+            else self.input_tokens + self.output_tokens
         )
 
 
 LEVEL, RAW = 2, -zlib.MAX_WBITS
-"""How pages pack data: a level that for rows, whose lines are alike, is faster than 1 and smaller; no sum over all."""
+"""How pages pack data: a level that for rows, whose lines are alike, is faster than 1 and smaller.
+
+No sum over all.
+"""
 _LINES = 1000
 _SHORTEST, _SEARCHED, _MOST_SEARCHED, _LONGEST_FACETS = 20, 200, 2_500_000, 1000
-"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run; of facets."""
+"""Characters of an input, an answer and arguments that are searched.
+
+Most of one, and of all of a run; of facets.
+"""
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -270,10 +298,15 @@ class Numbers(dict[str, int]):
 
 
 class SearchTally:
-    """What the search looks at beside names and reasons, a line a row, packed; and which tools each row called."""
+    """What the search looks at beside names and reasons, a line a row, packed.
+
+    And which tools each row called.
+    """
 
     def __init__(self, count: int) -> None:
-        self._longest = 1 + max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))  # with its quotation mark
+        self._longest = 1 + max(
+            _SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count))
+        )  # with its quotation mark
         self._packer = zlib.compressobj(LEVEL, wbits=RAW)
         self.packed: list[bytes] = []
         self._held: list[bytes] = []
@@ -283,7 +316,10 @@ class SearchTally:
         self._known: dict[tuple[str | None, ...], int] = {}
 
     def add(self, rows: Iterable[IndexedRow]) -> None:
-        """Add rows: calls and what else is searched; control characters tell labels and facets from other text."""
+        """Add rows: calls and what else is searched.
+
+        Control characters tell labels and facets from other text.
+        """
         end, known = self._longest, self._known
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
@@ -295,7 +331,9 @@ class SearchTally:
             values = [row.sample.input, row.submission, *[call.arguments for call in calls]]
             text = b" ".join([bytes(each)[:end] for each in values])
             if not text.isascii():
-                text = " ".join([bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
+                text = " ".join(
+                    [bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in values]
+                ).encode()
             text += b" " + bytes(row.facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
             if row.grade.gold and row.grade.label:
                 label = f"\1{row.grade.gold}\2{row.grade.label}\1"
@@ -308,7 +346,13 @@ class SearchTally:
     def _set_of(self, names: Iterable[str | None]) -> int:
         """Return the number of a set of tools."""
         called = dict.fromkeys([each or "" for each in names])
-        numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
+        numbers = tuple(
+            [
+                self.tools[name]
+                for name in called
+                if name in self.tools or len(self.tools) < MOST_NAMES
+            ]
+        )
         return self.sets.setdefault(numbers, len(self.sets))
 
     def end(self) -> None:
@@ -326,11 +370,16 @@ class SearchTally:
 
 
 class FacetTally:
-    """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
+    """Samples by the values of their facets.
+
+    A facet of many values, such as an id, groups nothing and is left out.
+    """
 
     def __init__(self) -> None:
         self._held: Counter[tuple[bytes, bool | None]] = Counter()
-        """Facets as they are written, which many samples share, and success -> samples not counted yet."""
+        """Facets as they are written, which many samples share, and success -> samples not counted
+        yet.
+        """
         self._found: dict[str, dict[str, Counter[bool | None]]] = {}
         self._many: set[str] = set()
 
@@ -341,7 +390,10 @@ class FacetTally:
             self._fold()
 
     def counts(self) -> dict[str, dict[str, Counter[bool | None]]]:
-        """Return facet -> value -> samples by success, None where it is not known; facets of two values at least."""
+        """Return facet -> value -> samples by success, None where it is not known.
+
+        Facets of two values at least.
+        """
         self._fold()
         return {name: values for name, values in self._found.items() if len(values) > 1}
 
@@ -355,7 +407,13 @@ class FacetTally:
                     continue
                 values = self._found.setdefault(short, {})
                 words = isinstance(value, list) and all(isinstance(each, str) for each in value)
-                text = value if isinstance(value, str) else ", ".join(value) if words else compact(value)
+                text = (
+                    value
+                    if isinstance(value, str)
+                    else ", ".join(value)
+                    if words
+                    else compact(value)
+                )
                 values.setdefault(text[:_LONGEST_NAME], Counter())[passed] += times
                 if len(values) > MOST_VALUES:
                     self._many.add(short)
@@ -364,8 +422,10 @@ class FacetTally:
 
 
 Mark = tuple[str, str]
-"""State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
-stand for ``graded``."""
+"""State and, of a failed or skipped grade, its code.
+
+``passed``, ``part`` (passed with a score below 1) and ``lost`` stand for ``graded``.
+"""
 NONE: Mark = ("missing", "")
 _PASSED, _PART, _LOST = ("passed", ""), ("part", ""), ("lost", "")
 _MOST_GRADERS = 8
@@ -374,7 +434,11 @@ _MOST_MARKS, _LONGEST_CODE = 255, 60
 
 def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the options of the graders that declare a preset, by their keys."""
-    graders = [each for each in map(as_map, as_list(header.get("components"))) if each.get("kind") == "grader"]
+    graders = [
+        each
+        for each in map(as_map, as_list(header.get("components")))
+        if each.get("kind") == "grader"
+    ]
     options = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
     return {key: each for key, each in options.items() if as_text(each.get("preset"))}
 
@@ -382,20 +446,28 @@ def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys of the graders whose verdicts are kept side by side.
 
-    Those that declare a preset, where there are several; else all whose scores are shares, where these are two to
-    eight.
+    Those that declare a preset, where there are several; else all whose scores are shares, where
+    these are two to eight.
     """
     if len(presets := declared_presets(header)) > 1:
         return tuple(presets)
-    graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
+    graders = [
+        as_map(each)
+        for each in as_list(header.get("components"))
+        if as_map(each).get("kind") == "grader"
+    ]
     keys = [as_text(each.get("key")) for each in graders if "bounds" not in each]
     return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
 
 
 class Verdicts:
-    """Marks of the same samples by several graders, and those in which the outcome grader found another order."""
+    """Marks of the same samples by several graders, and those in which the outcome grader found
+    another order.
+    """
 
-    def __init__(self, keys: Collection[str], outcome: str | None, *, ordered: bool = False) -> None:
+    def __init__(
+        self, keys: Collection[str], outcome: str | None, *, ordered: bool = False
+    ) -> None:
         self._outcome = outcome if ordered else None
         self.marks: list[Mark] = [NONE]
         self._places: dict[Mark, int] = {NONE: 0}
@@ -415,7 +487,9 @@ class Verdicts:
                 marks.append(self._place(mark) if place is None else place)
         if self._outcome is not None:
             own = [grades.get(self._outcome) for grades in rows]
-            turned = [each is not None and len(each.items) > 1 and _turned(each.items) for each in own]
+            turned = [
+                each is not None and len(each.items) > 1 and _turned(each.items) for each in own
+            ]
             self.turned.extend(compress(count(first), turned))
 
     def _place(self, mark: Mark) -> int:
@@ -429,7 +503,10 @@ class Verdicts:
 
 
 def mark_of(grade: Grade) -> Mark:
-    """Return the mark of a grade. Its verdict is its own where it has one, else whether the score is 1."""
+    """Return the mark of a grade.
+
+    Its verdict is its own where it has one, else whether the score is 1.
+    """
     score = grade.score
     if score is not None and grade.state in GRADED:
         if grade.passed if grade.passed is not None else score >= 1:
@@ -441,6 +518,12 @@ def mark_of(grade: Grade) -> Mark:
 
 
 def _turned(items: Sequence[Item]) -> bool:
-    """Return whether the calls that answer expected ones were made in another order than expected."""
-    made = [each.metadata.call for each in items if each.gold is not None and type(each.metadata.call) is int]
+    """Return whether the calls that answer expected ones were made in another order
+    than expected.
+    """
+    made = [
+        each.metadata.call
+        for each in items
+        if each.gold is not None and type(each.metadata.call) is int
+    ]
     return made != sorted(made)

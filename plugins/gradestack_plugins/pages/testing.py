@@ -1,4 +1,7 @@
-"""The check of panels: written on a page, once as they come and once with hostile texts in the run, seen by axe."""
+"""The check of panels.
+
+Written on a page, once as they come and once with hostile texts in the run, seen by axe.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,13 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.panel import PAGE, Panels, Placed, Sheets, folders
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=20000")
+_OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--virtual-time-budget=20000",
+)
 _SECONDS = 120
 _RESULT = re.compile(r'<pre id="axe-result">(.*?)</pre>', re.DOTALL)
 _SCRIPT = """
@@ -48,8 +57,13 @@ addEventListener("load", () => setTimeout(async () => {
 
 
 def accessible(page: Path) -> str | None:
-    """Check the panels of a page with axe-core, in both colour schemes; return why it was not looked at."""
-    browser = os.environ.get("GRADESTACK_CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), None)
+    """Check the panels of a page with axe-core, in both colour schemes.
+
+    Return why it was not looked at.
+    """
+    browser = os.environ.get("GRADESTACK_CHROMIUM") or next(
+        filter(None, map(shutil.which, _BROWSERS)), None
+    )
     if browser is None:
         return "no Chromium on the path, and none in GRADESTACK_CHROMIUM"
     package = find_spec("axe_playwright_python")
@@ -57,13 +71,23 @@ def accessible(page: Path) -> str | None:
     axe = Path(os.environ.get("GRADESTACK_AXE") or beside)
     if not axe.is_file():
         return "no axe.min.js: neither the package axe-playwright-python nor GRADESTACK_AXE"
-    text = page.read_text(encoding="utf-8").replace('http-equiv="Content-Security-Policy"', 'name="policy"')
+    text = page.read_text(encoding="utf-8").replace(
+        'http-equiv="Content-Security-Policy"', 'name="policy"'
+    )
     scripts = f"<script>{axe.read_text(encoding='utf-8')}</script><script>{_SCRIPT}</script>"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "page.html"
         copy.write_text(text.replace("</body>", f"{scripts}</body>"), encoding="utf-8")
-        command = [browser, *_OPTIONS, f"--user-data-dir={folder}/profile", "--dump-dom", copy.as_uri()]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_SECONDS)  # noqa: S603 - a browser on our own page
+        command = [
+            browser,
+            *_OPTIONS,
+            f"--user-data-dir={folder}/profile",
+            "--dump-dom",
+            copy.as_uri(),
+        ]
+        done = subprocess.run(  # noqa: S603 - a browser on our own page
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_SECONDS
+        )
     result = _RESULT.search(done.stdout.decode("utf-8", "replace"))
     assert result, f"axe-core gave no result; Chromium ended with {done.returncode}"
     found = json.loads(html.unescape(result[1]))
@@ -73,7 +97,18 @@ def accessible(page: Path) -> str | None:
 
 _HOSTILE = "\"'><x-hostile onclick=x>"
 """Behind every text of a run; where it is not escaped the page has such an element."""
-_FIXED = {"state", "outcome", "status", "role", "code", "category", "pointer", "type", "tool_call_id", "source"}
+_FIXED = {
+    "state",
+    "outcome",
+    "status",
+    "role",
+    "code",
+    "category",
+    "pointer",
+    "type",
+    "tool_call_id",
+    "source",
+}
 """Keys of rows whose texts are words of the program."""
 _NAMES = {"id", "model_name", "label", "gold", "subject", "name"}
 """Keys of rows whose texts may stand in the summary, too."""
@@ -85,10 +120,12 @@ _Mark = Callable[[str, str], str]
 def check_panel(
     panel: Panel, report: Report, scratch: Path, *, comparison: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Check a panel on the page of a run: it shows something, the same twice, escaped, with headings and names.
+    """Check a panel on the page of a run.
 
-    It is shown again with markup in every text of the run. It must change neither run nor comparison, and nothing in
-    it may need what the page's content security policy forbids.
+    It shows something, the same twice, escaped, with headings and names.
+
+    It is shown again with markup in every text of the run. It must change neither run nor
+    comparison, and nothing in it may need what the page's content security policy forbids.
 
     Args:
         panel: The panel.
@@ -97,11 +134,14 @@ def check_panel(
         comparison: Content of comparison.json, for a panel of comparisons.
 
     Returns:
-        Why axe-core did not look at the page, too; None when it did. It does where Chromium is found, on the path or by
-        ``GRADESTACK_CHROMIUM``, and axe.min.js, in the package axe-playwright-python or by ``GRADESTACK_AXE``.
+        Why axe-core did not look at the page, too; None when it did. It does where Chromium is
+        found, on the path or by ``GRADESTACK_CHROMIUM``, and axe.min.js, in the package
+        axe-playwright-python or by ``GRADESTACK_AXE``.
     """
     known_as, compared = f"panel {type(panel).__name__!r}", panel.place == "compare"
-    assert comparison is not None or not compared, f"{known_as} is one of comparisons: hand over the content of one"
+    assert comparison is not None or not compared, (
+        f"{known_as} is one of comparisons: hand over the content of one"
+    )
     found = []
     for name, mark in (("plain", ""), ("hostile", _HOSTILE)):
         marked, data = _marked_run(report, comparison, mark)
@@ -120,7 +160,10 @@ def check_panel(
 
 def _marked(value: Any, mark: _Mark, fixed: Collection[str] = (), key: str = "") -> Any:
     if isinstance(value, Mapping):
-        held = {name: each if name in fixed else _marked(each, mark, fixed, name) for name, each in value.items()}
+        held = {
+            name: each if name in fixed else _marked(each, mark, fixed, name)
+            for name, each in value.items()
+        }
         return {mark(name, f"{key}:"): each for name, each in held.items()}
     if isinstance(value, list | tuple):
         return [_marked(each, mark, fixed, key) for each in value]
@@ -129,7 +172,9 @@ def _marked(value: Any, mark: _Mark, fixed: Collection[str] = (), key: str = "")
 
 def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any]:
     """Return the first rows of a run and a comparison with something behind every text."""
-    graders = {key for part in ("by_metric", "aggregates") for key in report.metrics.get(part) or {}}
+    graders = {
+        key for part in ("by_metric", "aggregates") for key in report.metrics.get(part) or {}
+    }
     kept = graders.union(*(report.metrics.get("aggregates") or {}).values())
     names = set[str]()
 
@@ -143,22 +188,33 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
     def of_figures(text: str, _: str) -> str:
         return f"{text}{mark}" if text in names else text
 
-    rows = [_marked(row, of_rows, _FIXED) for row in islice(report.rows() if report.has_rows else (), _ROWS)]
+    rows = [
+        _marked(row, of_rows, _FIXED)
+        for row in islice(report.rows() if report.has_rows else (), _ROWS)
+    ]
     held = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode("utf-8", "replace"))
     summary, data = (_marked(each, of_figures) for each in (report.summary, comparison))
     return Report(path=None, header=report.header, summary=summary, held=held), data
 
 
 def _pages(panel: Panel, run: Report, comparison: Any, out: Path) -> list[Path]:
-    """Write a page with the panel, of a panel of samples one for each sample it shows something of."""
+    """Write a page with the panel, of a panel of samples one for each sample it shows
+    something of.
+    """
     out.mkdir(parents=True)
     alone, reporter = Panels((Placed("panel", "tested", panel),)), HtmlReporter()
     report = attrs.evolve(run, shared={"panels": alone})
     compared = panel.place == "compare"
-    pages = list(reporter.write_comparison(comparison, report, out) if compared else reporter.write(report, out))
+    pages = list(
+        reporter.write_comparison(comparison, report, out)
+        if compared
+        else reporter.write(report, out)
+    )
     assert not report.told, report.told[0]
     if panel.place == "sample":
-        return _samples(panel, report, Sheets(environment(folders=folders(alone)), alone, rows=False), out)
+        return _samples(
+            panel, report, Sheets(environment(folders=folders(alone)), alone, rows=False), out
+        )
     own = report.apart()
     before = dumps([own.summary, own.header, comparison])
     list(panel.show(comparison if compared else own) or ())  # blocks may be made one by one
@@ -172,7 +228,10 @@ def _samples(panel: Panel, report: Report, sheets: Sheets, out: Path) -> list[Pa
     for number, row in enumerate(report.rows(), 1):
         if shown := "".join(sheets.of_sample(row)):
             found.append(out / f"sample-{number}.html")
-            inside = f"<main><h1>Run</h1><h2>Samples</h2><h3>Row {number}</h3>{shown}</main></body></html>"
+            inside = (
+                "<main><h1>Run</h1><h2>Samples</h2><h3>Row "
+                f"{number}</h3>{shown}</main></body></html>"
+            )
             found[-1].write_text(head + inside, encoding="utf-8")
     assert found, f"panel {type(panel).__name__!r} shows nothing of this run"
     return found
@@ -223,7 +282,9 @@ class _Look(HTMLParser):
             address = value.strip().lower()
             if name.startswith("on") or name == "style":
                 told.append(f"has {name}, which the page's content security policy forbids")
-            if (name in _LOADING and not address.startswith("data:image/")) or address.startswith("javascript:"):
+            if (name in _LOADING and not address.startswith("data:image/")) or address.startswith(
+                "javascript:"
+            ):
                 told.append(f"has {name}={value[:60]!r}, which the page's policy forbids")
         if tag in _ACTIVE:
             told.append("has no place in a panel")

@@ -1,4 +1,7 @@
-"""Texts and numbers as people read them: hidden characters made visible, long texts cut, numbers in one format."""
+"""Texts and numbers as people read them.
+
+Hidden characters made visible, long texts cut, numbers in one format.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ def _visible(match: re.Match[str]) -> str:
 def clean(text: str) -> str:
     """Return the text with every character that hides, reorders or cannot be written made visible.
 
-    Control characters become their pictures (``␛``); bidirectional controls, invisible characters and lone surrogates
-    become ``⟨U+202E⟩``. Tabs and line ends stay, CR LF reads as one line end.
+    Control characters become their pictures (``␛``); bidirectional controls, invisible characters
+    and lone surrogates become ``⟨U+202E⟩``. Tabs and line ends stay, CR LF reads as one line end.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -38,16 +41,25 @@ def clean(text: str) -> str:
 
 
 def brief(value: Any, limit: int = 140) -> str:
-    """Return a value on one line: texts as they are, anything else as JSON, cut with an ellipsis."""
+    """Return a value on one line.
+
+    Texts as they are, anything else as JSON, cut with an ellipsis.
+    """
     if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
-        return " ".join(value.split()) if "  " in value or value[:1] == " " or value[-1:] == " " else value
+        return (
+            " ".join(value.split())
+            if "  " in value or value[:1] == " " or value[-1:] == " "
+            else value
+        )
     text = value[: 4 * limit] if isinstance(value, str) else compact(value)[: 4 * limit]
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def number(value: Any) -> str:
-    """Return a figure: integers with thousands separators, fractions with three decimals, None as "n/a"."""
+    """Return a figure: integers with thousands separators, fractions with three decimals, None as
+    "n/a".
+    """
     if type(value) is float:
         return _fraction(value)
     if value is None:
@@ -94,7 +106,9 @@ _TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 def token(text: str) -> str:
-    """Return a text as one word of letters, digits, dots, dashes and underscores, for classes and data attributes."""
+    """Return a text as one word of letters, digits, dots, dashes and underscores, for classes and
+    data attributes.
+    """
     return _TOKEN.sub("_", text[:80]) or "_"
 
 
@@ -109,6 +123,10 @@ _DIGITS = re.compile(r"(\d{1,18})")
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key by which ``task 2`` comes before ``task 10``."""
     parts = _DIGITS.split(text)
-    if len(parts) == 3 and parts[1].isascii():  # nearly every id; a page sorts as many as it has tasks
+    if (
+        len(parts) == 3 and parts[1].isascii()
+    ):  # nearly every id; a page sorts as many as it has tasks
         return (-1, parts[0]), (int(parts[1]), ""), (-1, parts[2])
-    return tuple((int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in parts)
+    return tuple(
+        (int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in parts
+    )

@@ -42,7 +42,12 @@ _IDLE = 30.0
 """Seconds a browser may keep a connection open without asking for anything."""
 _SAMPLE = re.compile(r"report_data/chunk-s(\d{1,12})\.js|rows/(\d{1,12})\.json", re.ASCII)
 _POLICY = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-_TYPES = {".html": "text/html", ".js": "text/javascript", ".json": "application/json", ".txt": "text/plain"}
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".txt": "text/plain",
+}
 _SAFETY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -64,7 +69,10 @@ class ServedRun:
         self._report = attrs.evolve(complete, registry=registry)
         self._index, found = index_of(self._report), panels(self._report)
         self._sheets = Sheets(environment(folders=folders(found)), found, rows=False)
-        self._one, self._folder = threading.Lock(), tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._one, self._folder = (
+            threading.Lock(),
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True),
+        )
         folder = Path(self._folder.name)
         try:
             with guarded("reporter html"):
@@ -72,7 +80,11 @@ class ServedRun:
         except BaseException:
             self.close()
             raise
-        self._files = {each.relative_to(folder).as_posix(): each for each in folder.rglob("*") if each.is_file()}
+        self._files = {
+            each.relative_to(folder).as_posix(): each
+            for each in folder.rglob("*")
+            if each.is_file()
+        }
 
     def close(self) -> None:
         """Remove what was written."""
@@ -104,7 +116,10 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     timeout = 0.1
-    """Seconds after which it looks whether it was ended: an exception would close connections under their threads."""
+    """Seconds after which it looks whether it was ended.
+
+    An exception would close connections under their threads.
+    """
 
     def __init__(self, run: ServedRun, port: int = 0) -> None:
         self.run, self.token, self.ended = run, secrets.token_urlsafe(24), threading.Event()
@@ -117,7 +132,10 @@ class Server(ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say in one line what went wrong with an answer; a browser that went away is nothing wrong."""
+        """Say in one line what went wrong with an answer.
+
+        A browser that went away is nothing wrong.
+        """
         error = sys.exception()
         if not self.ended.is_set() and not isinstance(error, ConnectionError | TimeoutError):
             sys.stderr.write(f"error: unexpected {type(error).__name__}\n")
@@ -150,9 +168,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, code: int, body: bytes, ending: str) -> None:
         """Send an answer, which may do nothing, but for a page what that itself says."""
         policy = _POLICY.search(body[:20_000]) if ending == ".html" else None
-        allowed = html.unescape(policy[1].decode(errors="replace")) if policy else "default-src 'none'"
+        allowed = (
+            html.unescape(policy[1].decode(errors="replace")) if policy else "default-src 'none'"
+        )
         self.send_response(code)
-        self.send_header("Content-Type", f"{_TYPES.get(ending, 'application/octet-stream')}; charset=utf-8")
+        self.send_header(
+            "Content-Type", f"{_TYPES.get(ending, 'application/octet-stream')}; charset=utf-8"
+        )
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", f"{allowed}; frame-ancestors 'none'")
         for name, value in (_SAFETY | ({"Allow": "GET"} if code == 405 else {})).items():
@@ -163,7 +185,9 @@ class _Handler(BaseHTTPRequestHandler):
     @override
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         self.close_connection = True
-        self._say(*((405, "only reading is possible here") if code == 501 else (code, "not a request")))
+        self._say(
+            *((405, "only reading is possible here") if code == 501 else (code, "not a request"))
+        )
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
@@ -172,10 +196,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 @click.command(epilog="Example: gradestack view out")
 @click.argument("run_dir")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port [default: any free one].")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port [default: any free one].",
+)
 @click.option("--open", "browser", is_flag=True, help="Open it in the browser.")
 def view(run_dir: str, *, port: int, browser: bool) -> None:
-    """Serve the report of RUN_DIR to this machine's browser: a page as for any run, whose samples are read one by one.
+    """Serve the report of RUN_DIR to this machine's browser.
+
+    A page as for any run, whose samples are read one by one.
 
     Read-only; the URL holds a secret. Ctrl-C ends it.
     """
@@ -192,8 +224,13 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
 
 
 def _serve(server: Server, *, browser: bool) -> None:
-    """Serve until Ctrl-C, SIGTERM or SIGHUP, so that the temporary directory goes; what was ignored stays so."""
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    """Serve until Ctrl-C, SIGTERM or SIGHUP, so that the temporary directory goes.
+
+    What was ignored stays so.
+    """
+    numbers = [
+        getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+    ]
     numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda *_: server.ended.set()) for number in numbers}
     try:

@@ -1,4 +1,7 @@
-"""Readers ``openai`` and ``anthropic``: logs of the APIs of both, requests, answers, and batches of them."""
+"""Readers ``openai`` and ``anthropic``.
+
+Logs of the APIs of both, requests, answers, and batches of them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ messages model max_tokens system tools tool_choice temperature top_p stream meta
 input_transformations custom_id task_id run trial trace_id span_id session_id request response completion output body
 method url timestamp conversation
 """
-"""Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
+"""Keys of requests, of answers and of logs of both.
+
+What stands beside them in a record is remarked.
+"""
 _OPENAI: Final = """
 input instructions functions parallel_tool_calls function_call n stream_options stop max_completion_tokens
 presence_penalty frequency_penalty logit_bias logprobs top_logprobs response_format seed user store reasoning_effort
@@ -54,7 +60,11 @@ def _request(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 def _failed_status(response: Any) -> str | None:
     """Return that a request failed, where the status of its response says so."""
     code = response.get("status_code") if isinstance(response, dict) else None
-    return f"the request ended with status {code}" if isinstance(code, int) and code >= _HTTP_ERROR else None
+    return (
+        f"the request ended with status {code}"
+        if isinstance(code, int) and code >= _HTTP_ERROR
+        else None
+    )
 
 
 def _entries(value: Any) -> list[Any]:
@@ -69,10 +79,11 @@ def _said(content: Any) -> dict[str, Any]:
 class OpenAILogs(ChatLogs):
     """Reads OpenAI chat messages in all their wrappings, and Responses.
 
-    A record is an object with ``messages`` (fine-tuning lines, requests), a list of messages, a request with its
-    response (also as the ``body`` of either, as batches have it), an answer alone, or a Responses object; a file holds
-    one a line, a list of them, or one. A list of messages or of items is one conversation. Results belong to the call
-    of their id; one without id to the oldest unanswered call of its name. Several choices are runs of one task.
+    A record is an object with ``messages`` (fine-tuning lines, requests), a list of messages, a
+    request with its response (also as the ``body`` of either, as batches have it), an answer alone,
+    or a Responses object; a file holds one a line, a list of them, or one. A list of messages or of
+    items is one conversation. Results belong to the call of their id; one without id to the oldest
+    unanswered call of its name. Several choices are runs of one task.
     """
 
     known = frozenset(f"{_SHARED} {_OPENAI}".split()) - {"system"}
@@ -84,26 +95,44 @@ class OpenAILogs(ChatLogs):
             return Exchange(entries=record)
         if str(record.get("object", "")).endswith(".chunk"):
             raise ValueError("a piece of a streamed answer; log the whole answer")
-        request = _request(record, "request", "body", *["input"] * isinstance(record.get("input"), dict))
+        request = _request(
+            record, "request", "body", *["input"] * isinstance(record.get("input"), dict)
+        )
         response = _response(record, request)
         entries = _entries(request.get("messages", request.get("input")))
         if told := request.get("instructions") or response.get("instructions"):
-            entries = [*([{"role": "system", "content": told}] if isinstance(told, str) else as_list(told)), *entries]
-        error = response.get("error") or record.get("error") or _failed_status(record.get("response"))
+            entries = [
+                *(
+                    [{"role": "system", "content": told}]
+                    if isinstance(told, str)
+                    else as_list(told)
+                ),
+                *entries,
+            ]
+        error = (
+            response.get("error") or record.get("error") or _failed_status(record.get("response"))
+        )
         error = error or ("the answer failed" if response.get("status") == "failed" else None)
         answers = tuple(_answers(response))
         if not entries and error is None and not any(answer.entries for answer in answers):
             raise ValueError(
-                "no messages, no items and no answer: an object with messages, input, choices or output is expected"
+                "no messages, no items and no answer: an object with messages, input, choices or "
+                "output is expected"
             )
-        return Exchange(request=request, response=response, entries=entries, answers=answers, error=error)
+        return Exchange(
+            request=request, response=response, entries=entries, answers=answers, error=error
+        )
 
     @override
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
         if reason == "failed" or exchange.error is not None:
             return "error"
         details = exchange.response.get("incomplete_details")
-        if reason == "incomplete" and isinstance(details, dict) and isinstance(reason := details.get("reason"), str):
+        if (
+            reason == "incomplete"
+            and isinstance(details, dict)
+            and isinstance(reason := details.get("reason"), str)
+        ):
             return _ENDED.get(reason, f"limit:{reason}")
         found = _ENDED.get(reason) if isinstance(reason, str) else None
         return None if found == "completed" and waiting else found
@@ -140,11 +169,14 @@ def _answers(response: Mapping[str, Any]) -> Iterator[Answer]:
 
 @attrs.frozen(kw_only=True)
 class AnthropicLogs(ChatLogs):
-    """Reads Anthropic messages: requests with or without their answer, answers alone, batch requests and results.
+    """Reads Anthropic messages.
 
-    A record is an object with ``messages``, a list of messages, a request with its response, or an answer; a file holds
-    one a line, a list of them, or one. Calls are the blocks ``tool_use``, ``server_tool_use`` and ``mcp_tool_use``;
-    their results are found by ``tool_use_id``, and whether they are errors is said by the format.
+    Requests with or without their answer, answers alone, batch requests and results.
+
+    A record is an object with ``messages``, a list of messages, a request with its response, or an
+    answer; a file holds one a line, a list of them, or one. Calls are the blocks ``tool_use``,
+    ``server_tool_use`` and ``mcp_tool_use``; their results are found by ``tool_use_id``, and
+    whether they are errors is said by the format.
     """
 
     known = frozenset(f"{_SHARED} {_ANTHROPIC}".split())
@@ -160,13 +192,16 @@ class AnthropicLogs(ChatLogs):
         entries = [*as_list(request.get("messages"))]
         if not entries and not answer and error is None:
             raise ValueError(
-                "no messages and no answer: an object with messages, or with role and content, is expected"
+                "no messages and no answer: an object with messages, or with role and content, is "
+                "expected"
             )
         if request.get("system"):
             entries.insert(0, {"role": "system", "content": request["system"]})
         reason = answer.get("stop_reason", request.get("stop_reason"))
         answers = (Answer(None, [answer] if answer else [], reason),)
-        return Exchange(request=request, response=answer, entries=entries, answers=answers, error=error)
+        return Exchange(
+            request=request, response=answer, entries=entries, answers=answers, error=error
+        )
 
     @override
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
@@ -181,7 +216,9 @@ def _answer(record: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[Mapp
     result = record.get("result")
     if isinstance(result, dict) and isinstance(result.get("type"), str):
         found = body_of(result.get("message"))
-        return found, None if found else result.get("error") or f"the request ended as {result['type']}"
+        return found, None if found else result.get(
+            "error"
+        ) or f"the request ended as {result['type']}"
     if record.get("role") == "assistant" and "content" in record:
         return record, None
     error = record.get("error")
@@ -190,7 +227,9 @@ def _answer(record: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[Mapp
         found = body_of(given)
         if found.get("role") == "assistant":
             return found, None
-        blocks = isinstance(given, list) and given and isinstance(given[0], dict) and "type" in given[0]
+        blocks = (
+            isinstance(given, list) and given and isinstance(given[0], dict) and "type" in given[0]
+        )
         if blocks or (isinstance(given, str) and name != "message" and "messages" in request):
             return _said(given), None
         error = error or found.get("error") or _failed_status(given)

@@ -26,16 +26,20 @@ children agent_id usage agent_usage facets
 
 @attrs.frozen(kw_only=True)
 class JsonLines(RecordReader):
-    """One JSON object per line: ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
+    """One JSON object per line.
 
-    ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text), or an object with
-    ``calls``, ``label``, ``text``, ``plan`` (``expected`` also ``alternatives``, ``forbidden``, ``state``). Calls are
-    ``{"name", "arguments"}`` or in OpenAI's form; arguments are an object or JSON text, also under ``args``, ``input``
-    or ``parameters``. Without ``predicted``, calls and answer are taken from ``messages``, of whatever dialect each
-    of them is. The form has versions; the key ``version`` is optional and means 1 when absent. Version 2 differs in
-    that ``null`` as the arguments of an expected call means that they are not compared, and in that details of calls
-    made that are of another kind than the form's, and unknown keys of expected calls, are refused, not left out. The
-    JSON Schema is printed by ``gradestack schema sample``.
+    ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
+
+    ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text),
+    or an object with ``calls``, ``label``, ``text``, ``plan`` (``expected`` also ``alternatives``,
+    ``forbidden``, ``state``). Calls are ``{"name", "arguments"}`` or in OpenAI's form; arguments
+    are an object or JSON text, also under ``args``, ``input`` or ``parameters``. Without
+    ``predicted``, calls and answer are taken from ``messages``, of whatever dialect each of them
+    is. The form has versions; the key ``version`` is optional and means 1 when absent. Version 2
+    differs in that ``null`` as the arguments of an expected call means that they are not compared,
+    and in that details of calls made that are of another kind than the form's, and unknown keys of
+    expected calls, are refused, not left out. The JSON Schema is printed by
+    ``gradestack schema sample``.
     """
 
     version = "2"
@@ -51,11 +55,15 @@ class JsonLines(RecordReader):
         if not isinstance(record, chat.OBJECT):
             return None
         expected = record.get("expected")
-        below = isinstance(expected, Mapping) and "tool_calls" in expected and "predicted" not in record
+        below = (
+            isinstance(expected, Mapping) and "tool_calls" in expected and "predicted" not in record
+        )
         if below or isinstance(record.get("messages"), str):
             return 0.0  # own data, some of whose columns are called so
         own = _OWN & set(record)
-        identified = "id" in record and not isinstance(record["id"], list | Mapping)  # else it holds columns
+        identified = "id" in record and not isinstance(
+            record["id"], list | Mapping
+        )  # else it holds columns
         return 0.5 if identified and own and not set(record) - KEYS else 0.0
 
     @classmethod
@@ -84,15 +92,23 @@ class JsonLines(RecordReader):
             plain = all(map(bytes.isascii, lines))
             lines.reverse()
             for number in range(first, first + len(lines)):
-                data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
+                data = (
+                    lines.pop()
+                )  # which may be long, and is not needed while somebody works on what it holds
                 try:
                     if not (plain or data.isascii()):
-                        check_utf8(data)  # what is kept raw, or overridden by a later key, is not looked at otherwise
+                        check_utf8(
+                            data
+                            # what is kept raw, or overridden by a later key, is not looked at
+                            # otherwise
+                        )
                     record: Sample | BadRecord = sample_of(data, shown, number)
                 except (ValueError, RecursionError, jsonl_lines.Unusual):
                     if not data or data.isspace():
                         continue
-                    record = self._thorough(data, Source(file=shown, ordinal=number - 1, line=number))
+                    record = self._thorough(
+                        data, Source(file=shown, ordinal=number - 1, line=number)
+                    )
                 if self.ids is not None and isinstance(record, Sample):
                     (record,) = self.identified((record,), loads(data))
                 block.append(record)

@@ -1,8 +1,9 @@
 """A line of the ``jsonl`` form, decoded straight into a sample.
 
-What the form nests stays in fields of the line; those of the sample are set once. What does not follow the form in its
-usual shapes (``Unusual``, or whatever msgspec refuses) is left to ``gradestack_plugins.readers.jsonl_sides``: it gives
-the same sample where both can, and says what is wrong where something is.
+What the form nests stays in fields of the line; those of the sample are set once. What does not
+follow the form in its usual shapes (``Unusual``, or whatever msgspec refuses) is left to
+``gradestack_plugins.readers.jsonl_sides``: it gives the same sample where both can, and says what
+is wrong where something is.
 """
 
 from __future__ import annotations
@@ -20,17 +21,24 @@ from gradestack.jsonio import check_depth, loads
 from gradestack_plugins.readers import chat
 
 VERSIONS = (1, 2)
-"""Versions of the form. What has no version is of the first, with all that the second added. Some things differ: null
-arguments of an expected call are none in the first, and not compared in the second; details of calls made that are of
-another kind than the form's, and unknown keys of expected calls, are left out in the first, and refused in the second;
-arguments of an expected call that are neither an object nor text cannot be decoded in the first, and are refused in
-the second."""
-SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(Path(__file__).with_name("sample_schema.json").read_bytes())
+"""Versions of the form.
+
+What has no version is of the first, with all that the second added. Some things differ: null
+arguments of an expected call are none in the first, and not compared in the second; details of
+calls made that are of another kind than the form's, and unknown keys of expected calls, are left
+out in the first, and refused in the second; arguments of an expected call that are neither an
+object nor text cannot be decoded in the first, and are refused in the second.
+"""
+SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(
+    Path(__file__).with_name("sample_schema.json").read_bytes()
+)
 _MOST_TOOLS = 4096
 _LARGEST_TOOL = 32 * 1024
 _LONG = 500  # characters of JSON that can be nested too deeply
 _NO_EXPECTATION = Expectation()
-_known_tools: dict[bytes, ToolSpec] = {}  # tools by their text: records repeat the same few, in any order
+_known_tools: dict[
+    bytes, ToolSpec
+] = {}  # tools by their text: records repeat the same few, in any order
 
 
 class Unusual(Exception):
@@ -48,8 +56,14 @@ class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _KNOWN = frozenset({"name", "arguments", "raw_arguments", "id", "requestor"})
-_FIELDS = [(each.name, each.type, None) for each in msgspec.structs.fields(ToolCall) if each.name not in _KNOWN]
-CallDetails: Any = msgspec.defstruct("CallDetails", _FIELDS, forbid_unknown_fields=True, gc=False, kw_only=True)
+_FIELDS = [
+    (each.name, each.type, None)
+    for each in msgspec.structs.fields(ToolCall)
+    if each.name not in _KNOWN
+]
+CallDetails: Any = msgspec.defstruct(
+    "CallDetails", _FIELDS, forbid_unknown_fields=True, gc=False, kw_only=True
+)
 """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
 
 
@@ -64,7 +78,9 @@ class _Made(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     requestor: str | None = None
 
 
-_Call: Any = msgspec.defstruct("_Call", _FIELDS, bases=(_Made,), forbid_unknown_fields=True, gc=False)
+_Call: Any = msgspec.defstruct(
+    "_Call", _FIELDS, bases=(_Made,), forbid_unknown_fields=True, gc=False
+)
 _DETAILS = slice(len(_Made.__struct_fields__), None)
 _NO_DETAILS = (None,) * len(_FIELDS)
 
@@ -139,14 +155,21 @@ def _calls(entries: list[Any]) -> tuple[ToolCall, ...]:
             if type(arguments) is not dict:
                 arguments = None
         elif type(arguments) is not dict:
-            arguments, text = chat.parse_arguments(inner.kwargs if arguments is UNSET else arguments)
+            arguments, text = chat.parse_arguments(
+                inner.kwargs if arguments is UNSET else arguments
+            )
         call = ToolCall(name=inner.name, arguments=arguments, raw_arguments=text, id=entry.id)
         if inner is entry:
             if not entry.name:
                 raise Unusual
             if (details := astuple(entry)[_DETAILS]) != _NO_DETAILS:
                 call = replace(
-                    call, **{name: each for (name, *_), each in zip(_FIELDS, details, strict=True) if each is not None}
+                    call,
+                    **{
+                        name: each
+                        for (name, *_), each in zip(_FIELDS, details, strict=True)
+                        if each is not None
+                    },
                 )
         made.append(call if entry.requestor is None else replace(call, requestor=entry.requestor))
     return tuple(made)
@@ -155,13 +178,19 @@ def _calls(entries: list[Any]) -> tuple[ToolCall, ...]:
 def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectation:
     found = _NO_EXPECTATION
     if given is not None:
-        found = Expectation(label=given, text=given) if isinstance(given, str) else Expectation(calls=tuple(given))
+        found = (
+            Expectation(label=given, text=given)
+            if isinstance(given, str)
+            else Expectation(calls=tuple(given))
+        )
     _set(line, "expected", found)
     return found
 
 
 def _set_turns(line: Any) -> None:
-    """Set the conversation, what else the line does not say, and without a prediction its calls and last answer."""
+    """Set the conversation, what else the line does not say, and without a prediction its calls and
+    last answer.
+    """
     given = None if line.turns is None or line.turns == () else line.turns
     if given is None and line.messages is None:
         _set(line, "turns", ())
@@ -172,7 +201,10 @@ def _set_turns(line: Any) -> None:
     said = talk.said(() if line.predicted is UNSET else ("calls", "text"))
     known = {name for name in ("input", "model", "agent_usage") if getattr(line, name) is not None}
     known |= {"usage"} if "agent_usage" in known else set()
-    for name, value in (*(each for each in said.items() if each[0] not in known), ("remarks", talk.remarks)):
+    for name, value in (
+        *(each for each in said.items() if each[0] not in known),
+        ("remarks", talk.remarks),
+    ):
         _set(line, name, value)
 
 
@@ -194,7 +226,9 @@ def _set_predicted(line: Any, predicted: Any) -> None:
 
 
 def usage_of(recorded: Any) -> Usage | None:
-    """Return usage recorded in gradestack's own keys, None for any other form and where it says nothing."""
+    """Return usage recorded in gradestack's own keys, None for any other form and where it says
+    nothing.
+    """
     if not recorded:
         return None
     try:
@@ -215,7 +249,12 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
     if type(expected) is not Expectation:
         expected = _set_expected(line, expected)
     for call in expected.calls or ():
-        if call.arguments is None or call.raw_arguments is not None or not call.name or (call.turn or 0) < 0:
+        if (
+            call.arguments is None
+            or call.raw_arguments is not None
+            or not call.name
+            or (call.turn or 0) < 0
+        ):
             raise Unusual
     if expected.alternatives:
         raise Unusual

@@ -1,6 +1,9 @@
-"""A record of the ``jsonl`` form, value by value: short forms and dialects understood, or what is wrong, and where.
+"""A record of the ``jsonl`` form, value by value.
 
-The first version of the form looked at less than the second: ``jsonl_lines.VERSIONS`` says what it lets pass.
+Short forms and dialects understood, or what is wrong, and where.
+
+The first version of the form looked at less than the second: ``jsonl_lines.VERSIONS`` says what it
+lets pass.
 """
 
 from __future__ import annotations
@@ -12,20 +15,40 @@ from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 
-from gradestack import Expectation, ExpectedCall, Fault, Rule, Sample, Source, Status, ToolCall, replace, suggest
+from gradestack import (
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Rule,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    replace,
+    suggest,
+)
 from gradestack.jsonio import as_text, check_depth
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, VERSIONS, CallDetails, usage_of
 
 KEYS = frozenset(SAMPLE_SCHEMA["properties"])
-_PLAIN: Final = tuple("cluster model run input ended trace children agent_id recorded state facets".split())  # noqa: SIM905
+_PLAIN: Final = tuple(
+    "cluster model run input ended trace children agent_id recorded state facets".split()  # noqa: SIM905
+)
 """Keys of a record that are fields of the sample."""
 _SIDE: Final = ("calls", "label", "text", "plan")
-_ADDED: Final = ("alternatives", "forbidden", "state")  # keys of `expected` that the second version of the form added
+_ADDED: Final = (
+    "alternatives",
+    "forbidden",
+    "state",
+)  # keys of `expected` that the second version of the form added
 _RULED: Final = ("rules", "optional", "turn", "group", "requestor")
 _DETAILS: Final = CallDetails.__struct_fields__
 _MADE: Final = ("id", "type", "index", *(each for each in _DETAILS if each != "turn"))
-"""What a call that was made has and nothing is expected of: such calls may be given as references."""
+"""What a call that was made has and nothing is expected of.
+
+Such calls may be given as references.
+"""
 _UNNAMED: Final = frozenset({*_MADE, "kwargs"})
 """Keys that are read over, or another word for one, and not named to who mistypes."""
 _FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
@@ -66,7 +89,9 @@ def wrong(key: str, wanted: str, value: Any) -> Wrong:
     """Return that a key holds something else than what was expected."""
     shown = json.dumps(value, default=str)
     check_depth(shown)
-    return Wrong(f"{key}: expected {wanted}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+    return Wrong(
+        f"{key}: expected {wanted}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"
+    )
 
 
 def _unknown(key: str, name: Any, known: Sequence[str]) -> Wrong:
@@ -80,9 +105,16 @@ def _below(key: str, name: Any) -> str:
 
 
 def _fields(
-    given: Mapping[str, Any], form: Any, names: Iterable[str], place: str = "", *, lenient: bool = False
+    given: Mapping[str, Any],
+    form: Any,
+    names: Iterable[str],
+    place: str = "",
+    *,
+    lenient: bool = False,
 ) -> dict[str, Any]:
-    """Return what an object has under the names of a form's fields, null left out; ``place`` stands before the names.
+    """Return what an object has under the names of a form's fields, null left out.
+
+    ``place`` stands before the names.
 
     What is of another kind is refused, or (``lenient``) left out.
     """
@@ -118,7 +150,8 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     version = record.get("version", VERSIONS[0])
     if version not in VERSIONS or isinstance(version, bool):
         raise Wrong(
-            f"version {version!r} of the sample form is unknown, this gradestack reads versions up to {VERSIONS[-1]}; "
+            f"version {version!r} of the sample form is unknown, this gradestack reads versions "
+            f"up to {VERSIONS[-1]}; "
             "upgrade gradestack, or write the file in the form of `gradestack schema sample`"
         )
     if not KEYS.issuperset(record):
@@ -127,7 +160,9 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     if "id" not in record:
         raise Wrong("id is missing")
     talk = _talk(record)
-    found = {} if talk is None else {**talk.said(("calls", "text") if "predicted" in record else ())}
+    found = (
+        {} if talk is None else {**talk.said(("calls", "text") if "predicted" in record else ())}
+    )
     found |= {} if talk is None else {"remarks": talk.remarks}
     found |= _side(record.get("predicted"), "predicted", version, _made)
     if isinstance(answer := found.get("text"), tuple):
@@ -181,7 +216,9 @@ def _error(value: Any) -> Fault | None:
     if not isinstance(value, chat.OBJECT):
         raise wrong("error", "text or an object with type and message", value)
     kind, message = value.get("type"), value.get("message")
-    return Fault(category="target", code="target_error", message=str(message or ""), type=str(kind or ""))
+    return Fault(
+        category="target", code="target_error", message=str(message or ""), type=str(kind or "")
+    )
 
 
 Call = Callable[[Any, str, int], Any]
@@ -190,11 +227,17 @@ Call = Callable[[Any, str, int], Any]
 def _calls(value: Any, key: str, version: int, call: Call) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise wrong(key, "a list of calls", value)
-    return tuple([call(entry, f"{key}[{position}]", version) for position, entry in enumerate(value)])
+    return tuple(
+        [call(entry, f"{key}[{position}]", version) for position, entry in enumerate(value)]
+    )
 
 
-def _side(value: Any, key: str, version: int, call: Call, added: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short forms."""
+def _side(
+    value: Any, key: str, version: int, call: Call, added: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short
+    forms.
+    """
     if value is None:
         return {}
     if isinstance(value, str):
@@ -206,7 +249,10 @@ def _side(value: Any, key: str, version: int, call: Call, added: tuple[str, ...]
     if "name" in value or "function" in value or (added and "names" in value):
         for name in value:
             if name in _ADDED and added:
-                raise Wrong(f"{key}.{name}: not beside the name of a call; give the call in a list under {key}.calls")
+                raise Wrong(
+                    f"{key}.{name}: not beside the name of a call; give the call in a list under "
+                    f"{key}.calls"
+                )
         return {"calls": (call(value, key, version),)}
     for name in value:
         if name not in _SIDE and name not in added:
@@ -217,22 +263,34 @@ def _side(value: Any, key: str, version: int, call: Call, added: tuple[str, ...]
     return found
 
 
-def _named(entry: Any, key: str, *, several: bool = False) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return a call that names its tool, or (``several``) tools, and what of it holds name and arguments."""
+def _named(
+    entry: Any, key: str, *, several: bool = False
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return a call that names its tool, or (``several``) tools, and what of it holds name and
+    arguments.
+    """
     from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
 
     call = usual_call(entry) if isinstance(entry, chat.OBJECT) else {}
     function = call.get("function")
     inner = function if function is not None and isinstance(function, chat.OBJECT) else call
     name, names = inner.get("name"), call.get("names") if several else None
-    among = name is None and names and isinstance(names, list) and all(isinstance(each, str) for each in names)
+    among = (
+        name is None
+        and names
+        and isinstance(names, list)
+        and all(isinstance(each, str) for each in names)
+    )
     if isinstance(name, str) or among:
         return call, inner
     raise wrong(key, "a call with a name", entry)
 
 
 def _made(entry: Any, key: str, version: int) -> ToolCall:
-    """Return a call that was made; the first version of the form leaves out details of another kind."""
+    """Return a call that was made.
+
+    The first version of the form leaves out details of another kind.
+    """
     entry, inner = _named(entry, key)
     call: Any = chat.tool_call(entry)
     if inner is not entry:
@@ -250,7 +308,9 @@ def expectation(value: Any, version: int) -> Expectation:
         if not isinstance(lists, list):
             raise wrong(key, "a list of lists of calls", lists)
         given = enumerate(lists)
-        found["alternatives"] = tuple([_calls(each, f"{key}[{at}]", version, _expected) for at, each in given])
+        found["alternatives"] = tuple(
+            [_calls(each, f"{key}[{at}]", version, _expected) for at, each in given]
+        )
     return Expectation(**found)
 
 
@@ -285,14 +345,19 @@ def _expected(entry: Any, key: str, version: int) -> ExpectedCall:
 def _check_keys(entry: Mapping[str, Any], key: str, known: tuple[str, ...], version: int) -> None:
     """Check the keys of an expected call.
 
-    The first version of the form let a call hold anything: there only what is nearly a key that it lacks is refused.
+    The first version of the form let a call hold anything: there only what is nearly a key that it
+    lacks is refused.
     """
     for name in entry:
         if name in known:
             continue
         if version > 1:
-            raise _unknown(_below(key, name), name, [each for each in known if each not in _UNNAMED])
-        nearly = suggest(name, [each for each in _RULED if each in known and each not in entry], cutoff=0.85)
+            raise _unknown(
+                _below(key, name), name, [each for each in known if each not in _UNNAMED]
+            )
+        nearly = suggest(
+            name, [each for each in _RULED if each in known and each not in entry], cutoff=0.85
+        )
         if "arguments" in known and not {"arguments", "kwargs"} & entry.keys():
             nearly = nearly or suggest(name, ("arguments",))
         if nearly:

@@ -1,4 +1,7 @@
-"""Stacks of data of one's own: which graders compare what was expected, chosen by what the data expects."""
+"""Stacks of data of one's own.
+
+Which graders compare what was expected, chosen by what the data expects.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,11 @@ from typing import Any, Final
 from gradestack import Sample
 from gradestack.jsonio import is_number
 
-VERDICTS: Final = ("success", "passed", "pass")  # names of recorded scores that say whether a run was a success
+VERDICTS: Final = (
+    "success",
+    "passed",
+    "pass",
+)  # names of recorded scores that say whether a run was a success
 _STACKS: Final = {
     "calls": "tool_calls",
     "text": "exact_match",
@@ -24,14 +31,19 @@ _FIRST: Final = 1000
 
 
 def expectations(sample: Sample) -> set[str]:
-    """Return what a sample expects: ``calls``, ``text``, ``label``; or the ``verdict`` that was recorded.
+    """Return what a sample expects: ``calls``, ``text``, ``label``.
 
-    One expected call whose arguments are not compared, and at most one made without any, are names of a ``tool``.
+    Or the ``verdict`` that was recorded.
+
+    One expected call whose arguments are not compared, and at most one made without any, are names
+    of a ``tool``.
     """
     expected, found = sample.expected, set[str]()
     if expected.calls is not None or expected.alternatives:
         made, due = sample.calls or (), expected.calls or ()
-        named = [call.arguments is None and not call.rules for call in due] == [True] and not expected.alternatives
+        named = [call.arguments is None and not call.rules for call in due] == [
+            True
+        ] and not expected.alternatives
         is_tool = named and len(made) <= 1 and not any(call.arguments for call in made)
         found.add("tool" if is_tool else "calls" if due or expected.alternatives else "no_call")
     of_label = expected.label is not None and sample.label is not None and sample.text is None
@@ -43,7 +55,9 @@ def expectations(sample: Sample) -> set[str]:
 
 
 def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack for what samples expect: calls, else texts, else labels, else a recorded verdict.
+    """Return the stack for what samples expect.
+
+    Calls, else texts, else labels, else a recorded verdict.
 
     Without any of them it is ``trajectory``, which needs no reference.
     """
@@ -66,15 +80,33 @@ def exact_match() -> dict[str, Any]:
 
 def classification() -> dict[str, Any]:
     """Return the stack that compares labels, or names of tools."""
-    figures = {"Accuracy": "label.classification.accuracy", "Macro-F1": "label.classification.macro_f1"}
-    return {"graders": {"label": {"kind": "label"}}, "outcome": "label", "headline": {"figures": figures}}
+    figures = {
+        "Accuracy": "label.classification.accuracy",
+        "Macro-F1": "label.classification.macro_f1",
+    }
+    return {
+        "graders": {"label": {"kind": "label"}},
+        "outcome": "label",
+        "headline": {"figures": figures},
+    }
 
 
 def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack that takes the verdict that was recorded with each run; without one, every score by its name."""
+    """Return the stack that takes the verdict that was recorded with each run.
+
+    Without one, every score by its name.
+    """
     given = [sample.recorded for sample in samples()]
-    verdict = next((each for found in given for each in VERDICTS if found.get(each) is not None), None)
-    names = [] if verdict else list(dict.fromkeys(name for found in given for name in found if is_number(found[name])))
+    verdict = next(
+        (each for found in given for each in VERDICTS if found.get(each) is not None), None
+    )
+    names = (
+        []
+        if verdict
+        else list(
+            dict.fromkeys(name for found in given for name in found if is_number(found[name]))
+        )
+    )
     if len(names) < 2:
         names = [verdict] if verdict else names
         graders = {"recorded": {"kind": "recorded", **({"metric": names[0]} if names else {})}}

@@ -57,7 +57,15 @@ from gradestack_plugins.readers.chat.mapping import (
     reader_of,
     sample_of,
 )
-from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on, usual_record
+from gradestack_plugins.readers.chat.names import (
+    FIRST,
+    Guess,
+    beginning,
+    decoded,
+    guess,
+    notes_on,
+    usual_record,
+)
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
@@ -68,9 +76,14 @@ _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _LARGEST_SNIFFED: Final = 2 * 1024 * 1024
 _SHOWN: Final = 12
-_LONGEST_NAME: Final = 100  # characters of a column's name where a file is taken for a table by its first line alone
-_SURE: Final = 0.85  # more than the reader of data sets is of a table, less than a reader of a format of its own
-_PERHAPS: Final = 0.1  # how sure it is of a Parquet file that nothing can read: reading it says what to install
+_LONGEST_NAME: Final = (
+    100  # characters of a column's name where a file is taken for a table by its first line alone
+)
+# more than the reader of data sets is of a table, less than a reader of a format of its own
+_SURE: Final = 0.85
+_PERHAPS: Final = (
+    0.1  # how sure it is of a Parquet file that nothing can read: reading it says what to install
+)
 _TABLES: Final = frozenset({".csv", ".tsv"})
 _SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standard input has none
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
@@ -78,7 +91,10 @@ _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
 _DEEP: Final = 3  # levels of a JSON document at which its list of records is looked for
 _RECORDS: Final = 0.58
-"""How sure it is of JSON records that say what an agent did: more than readers of questions and references are."""
+"""How sure it is of JSON records that say what an agent did.
+
+More than readers of questions and references are.
+"""
 _TRACES: Final = 0.93  # how sure it is of traces of Langfuse with their observations
 
 
@@ -88,25 +104,32 @@ def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
 
 def _checked_place(_: Any, __: Any, place: str | None) -> None:
     if place is not None and not place.startswith("$"):
-        raise ValueError(f"expected a path to the list of records, such as $.data.runs, got {place!r}")
+        raise ValueError(
+            f"expected a path to the list of records, such as $.data.runs, got {place!r}"
+        )
     if place not in (None, "$"):
         path_steps(str(place))
 
 
 @attrs.frozen(kw_only=True)
 class Records(StepReader):
-    """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are called.
+    """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are
+    called.
 
-    ``columns`` says for each field of a sample the column it stands in, or a path such as ``$.log.messages``. Without
-    it columns are recognised by usual names (``own_data@1``); with ``guess`` as well. JSON in a cell is decoded. An
-    empty cell is not recorded; of calls it says that there are none. Columns that are not taken are counted. A record
-    without an id has one made up.
+    ``columns`` says for each field of a sample the column it stands in, or a path such as
+    ``$.log.messages``. Without it columns are recognised by usual names (``own_data@1``); with
+    ``guess`` as well. JSON in a cell is decoded. An empty cell is not recorded; of calls it says
+    that there are none. Columns that are not taken are counted. A record without an id has one made
+    up.
     """
 
     columns: dict[str, str] | None = attrs.field(default=None, validator=_checked)
     """Field -> column or path."""
     guess: bool | None = None
-    """Whether columns are recognised by their names beside ``columns``; default: where there are none."""
+    """Whether columns are recognised by their names beside ``columns``.
+
+    Default: where there are none.
+    """
     records: str | None = attrs.field(default=None, validator=_checked_place)
     """Path to the list of records in one JSON document; default: the only one there is."""
 
@@ -128,7 +151,11 @@ class Records(StepReader):
 
     @classmethod
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
-        records = [element.value for element, _ in first_records(head, cls.sniffed) if element.problem is None]
+        records = [
+            element.value
+            for element, _ in first_records(head, cls.sniffed)
+            if element.problem is None
+        ]
         if not records:
             with suppress(JsonProblem, OSError), path.open("rb") as file:
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
@@ -136,7 +163,11 @@ class Records(StepReader):
             records = [records]
         if any(map(_observed, records)) or any(map(_is_score, records)):
             return _TRACES
-        said = [each for each in records if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))]
+        said = [
+            each
+            for each in records
+            if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))
+        ]
         objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
         if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
             return 0.0
@@ -148,11 +179,18 @@ class Records(StepReader):
     @classmethod
     def advice(cls, path: Path, head: bytes) -> tuple[str, str] | None:
         """Return what to type for a file that no reader recognises, where it holds columns."""
-        is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and path.suffix.lower() not in _TABLES
+        is_json = (
+            head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+            and path.suffix.lower() not in _TABLES
+        )
         if head.startswith(tables.PARQUET):
             rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
         elif is_json:
-            rows = [each.value for each, _ in first_records(head, cls.sniffed) if isinstance(each.value, dict)]
+            rows = [
+                each.value
+                for each, _ in first_records(head, cls.sniffed)
+                if isinstance(each.value, dict)
+            ]
             with suppress(JsonProblem):
                 rows = rows or [whole] if isinstance(whole := loads(head), dict) else rows
         else:
@@ -166,13 +204,18 @@ class Records(StepReader):
                 form = _form_of(given.path, self.records)
             columns = self._guessed(given, form).columns
             extra = {"form": form, "stem": stem, "columns": columns}
-            yield RecordFile(input=given, ranges=None if form == "records" else (Range(),), extra=extra)
+            yield RecordFile(
+                input=given, ranges=None if form == "records" else (Range(),), extra=extra
+            )
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether the first records hold a history beside what followed it."""
         if self._exclusive:
             return "prior_messages" in (self.columns or {})
-        return self._is_export(given) or "prior_messages" in guess(self._first(given), reader_of).columns
+        return (
+            self._is_export(given)
+            or "prior_messages" in guess(self._first(given), reader_of).columns
+        )
 
     def _first(self, given: Input) -> list[Mapping[str, Any]]:
         return list(islice(beginning(self._all(given)), self.sniffed))
@@ -186,7 +229,9 @@ class Records(StepReader):
 
     @override
     def index(self, inputs: Inputs) -> Any:
-        """Return by input what becomes of its model calls, what its rows of tools say of a trace, and all scores."""
+        """Return by input what becomes of its model calls, what its rows of tools say of a trace,
+        and all scores.
+        """
         results: dict[str, list[tuple[Any, Any, str | None]]] = {}
         scores: dict[str, dict[str, Any]] = {}
         for given, row in self._observations(inputs):
@@ -237,7 +282,9 @@ class Records(StepReader):
             columns, options = dict(found.columns), list[str]()
             if form == "document" and (place := self.records or self._place_of_records(given)):
                 options = ["--records", place]
-            return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), list(found.doubts)
+            return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), list(
+                found.doubts
+            )
         return [], []
 
     def _place_of_records(self, given: Input) -> str:
@@ -253,9 +300,18 @@ class Records(StepReader):
         if form in _ROWS:
             return _ROWS[form](given)
         if form == "document":
-            return (Element(at, 1, row) for at, row in enumerate(self._in_document(loads(_content(given)), given)))
+            return (
+                Element(at, 1, row)
+                for at, row in enumerate(self._in_document(loads(_content(given)), given))
+            )
         found = read_records(given, part, "lines" if form == "lists" else "either")
-        return together(found) if form == "entries" else _unfolded(found) if form == "traces" else found
+        return (
+            together(found)
+            if form == "entries"
+            else _unfolded(found)
+            if form == "traces"
+            else found
+        )
 
     def _in_document(self, document: Any, given: Input) -> list[Any]:
         """Return the records of one JSON document.
@@ -265,9 +321,15 @@ class Records(StepReader):
         """
         if self.records is not None:
             try:
-                found = document if self.records == "$" else path_value(document, path_steps(self.records))
+                found = (
+                    document
+                    if self.records == "$"
+                    else path_value(document, path_steps(self.records))
+                )
             except RecursionError:
-                raise DataError(f"{given.shown}: nested too deeply for {self.records[:_LONGEST_NAME]}") from None
+                raise DataError(
+                    f"{given.shown}: nested too deeply for {self.records[:_LONGEST_NAME]}"
+                ) from None
             except ValueError as error:
                 raise DataError(f"{given.shown}: {error}") from error
             if not isinstance(found, list | dict):
@@ -283,15 +345,25 @@ class Records(StepReader):
             raise DataError(what, f"lists: {there}", f"try: {command}")
         return lists[0][1] if lists else [document]
 
-    def _columns_of(self, names: list[str] | None, first: list[Any], where: str, *, path: Path | None = None) -> Guess:
+    def _columns_of(
+        self, names: list[str] | None, first: list[Any], where: str, *, path: Path | None = None
+    ) -> Guess:
         columns, table = dict(self.columns or {}), names is not None
-        names = list(dict.fromkeys(str(key) for each in first for key in each)) if names is None else names
+        names = (
+            list(dict.fromkeys(str(key) for each in first for key in each))
+            if names is None
+            else names
+        )
         if not names and (table or first):
             raise DataError(f"{where}: there are no columns")
         if not first and not table:
             return Guess(columns, names=names)
         fields = mapped(columns).fields
-        lost = [each for each in fields if each.steps[0] not in names] if table else missing(fields, first)
+        lost = (
+            [each for each in fields if each.steps[0] not in names]
+            if table
+            else missing(fields, first)
+        )
         lost = lost if table or len(first) < FIRST else []  # it may come later
         if lost:
             told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
@@ -314,8 +386,16 @@ class Records(StepReader):
         if not columns:
             how = (f"fields: {_listed(names)}", f"say which holds what: {_ARGUMENT}")
             what = "no column has a name that is recognised" if first else "there are no rows"
-            raise DataError(f"{where}: {what}", *(how if path is None else _advice(first, path) if first else ()))
-        return Guess(columns, [each for each in found.doubts if not any(place in each for place in used)], names, first)
+            raise DataError(
+                f"{where}: {what}",
+                *(how if path is None else _advice(first, path) if first else ()),
+            )
+        return Guess(
+            columns,
+            [each for each in found.doubts if not any(place in each for place in used)],
+            names,
+            first,
+        )
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -325,13 +405,17 @@ class Records(StepReader):
         samples, results = self.merged(self._read(shard), index.get(shown)), index.get(STEPS)
         samples = (_answered(each, results, shown) for each in samples) if results else samples
         scores = index.get(_SCORES)
-        return (_scored(each, scores.get(_trace_of(each))) for each in samples) if scores else samples
+        return (
+            (_scored(each, scores.get(_trace_of(each))) for each in samples) if scores else samples
+        )
 
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         of_record = partial(self._samples_of, mapped(columns), stem, table=form in _ROWS)
-        return self.samples_in(self._elements(shard.input, form, part), of_record, shard.input.shown)
+        return self.samples_in(
+            self._elements(shard.input, form, part), of_record, shard.input.shown
+        )
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a data frame, or of mappings, as they would be read of a file."""
@@ -344,7 +428,10 @@ class Records(StepReader):
         rows = self.samples_in(chain(first, found), of_record, "memory")
         if self.merge and "prior_messages" in columns:
             whole = list(rows)
-            rows = self.merged(iter(whole), put_together(each for each in whole if isinstance(each, Sample)).changes)
+            rows = self.merged(
+                iter(whole),
+                put_together(each for each in whole if isinstance(each, Sample)).changes,
+            )
         yield from rows
 
     def _samples_of(
@@ -355,32 +442,51 @@ class Records(StepReader):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         row = observation(record) if columns.has_steps else None
         if (row is None or row.is_model_call) and not _is_score(record):
-            sample = sample_of(record, columns, source, made=f"{stem}:{source.ordinal}", table=table)
+            sample = sample_of(
+                record, columns, source, made=f"{stem}:{source.ordinal}", table=table
+            )
             yield _scored(sample, dict(scores_of(record)))
 
 
 _SCORES: Final = " scores"  # in an index, beside names of inputs: the scores of each trace
 _LONG: Final = 500  # characters from which on a text of several lines is taken for a conversation
-_CONVERT: Final = "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
-_COMPARED: Final = "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
+_CONVERT: Final = (
+    "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
+)
+_COMPARED: Final = (
+    "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
+)
 _ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'  # how columns are mapped in Python
 
 
 def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
-    return any(field == each or field.startswith(f"{each}.") or each.startswith(f"{field}.") for each in columns)
+    return any(
+        field == each or field.startswith(f"{each}.") or each.startswith(f"{field}.")
+        for each in columns
+    )
 
 
 def _is_a_log(record: dict[str, Any]) -> bool:
     log = dialect.of_record(record)
-    return log is not None and log.name != "other" and (log.certainty > dialect.PERHAPS or "messages" in record)
+    return (
+        log is not None
+        and log.name != "other"
+        and (log.certainty > dialect.PERHAPS or "messages" in record)
+    )
 
 
 def _is_of_jsonl(record: dict[str, Any]) -> bool:
-    return "predicted" in record or bool(JsonLines.looks_like(record))  # a line: no list is of the jsonl form
+    return "predicted" in record or bool(
+        JsonLines.looks_like(record)
+    )  # a line: no list is of the jsonl form
 
 
-def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str) -> Sample | BadRecord:
-    """Give calls without a result that of the row of a tool at their place among those of their name in the trace."""
+def _answered(
+    sample: Sample | BadRecord, results: Mapping[str, Any], shown: str
+) -> Sample | BadRecord:
+    """Give calls without a result that of the row of a tool at their place among those of their
+    name in the trace.
+    """
     if isinstance(sample, Sample):
         left = list(results.get(f"{shown} {_trace_of(sample)}", ()))
         for call in sample.calls or ():
@@ -388,7 +494,9 @@ def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str
             if rows and call.status is None:
                 found = error_form(rows[0][1])
                 finish(call, rows[0][1], rows[0][2] or (found and found.message))
-                sample = replace(sample, remarks=dict(Counter(sample.remarks) - Counter(call_without_result=1)))
+                sample = replace(
+                    sample, remarks=dict(Counter(sample.remarks) - Counter(call_without_result=1))
+                )
             left = [each for each in left if each is not rows[0]] if rows else left
     return sample
 
@@ -409,7 +517,11 @@ _HOLD_SCORES: Final = frozenset({"column:scores", "column:annotations"})
 
 def _is_score(record: Any) -> bool:
     """Return whether a record is a score of a trace by itself."""
-    return isinstance(record, dict) and {"name", "value"} <= record.keys() and observation(record) is not None
+    return (
+        isinstance(record, dict)
+        and {"name", "value"} <= record.keys()
+        and observation(record) is not None
+    )
 
 
 def _content(given: Input) -> bytes:
@@ -417,14 +529,23 @@ def _content(given: Input) -> bytes:
 
 
 def _rows_of(document: Any) -> list[dict[str, Any]]:
-    """Return the records of a document that holds them by column, by row or by id, as frames do; none of any other."""
-    if not isinstance(document, dict) or not document or guess([document], reader_of, fitting=True).shows_a_run:
+    """Return the records of a document that holds them by column, by row or by id, as frames do.
+
+    None of any other.
+    """
+    if (
+        not isinstance(document, dict)
+        or not document
+        or guess([document], reader_of, fitting=True).shows_a_run
+    ):
         return []
     forms: list[Iterator[dict[str, Any]]] = []
     values = list(document.values())
     if document.keys() == {"columns", "index", "data"}:
         names = list(map(str, as_list(document["columns"])))
-        forms.append(dict(zip(names, as_list(row), strict=False)) for row in as_list(document["data"]))
+        forms.append(
+            dict(zip(names, as_list(row), strict=False)) for row in as_list(document["data"])
+        )
     if all(isinstance(each, list) and len(each) == len(values[0]) for each in values):
         forms.append(dict(zip(document, row, strict=True)) for row in zip(*values, strict=True))
     if all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
@@ -464,7 +585,11 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
     """Yield the lists of a document whose objects say what an agent did, each with its path."""
     for key, value in document.items() if isinstance(document, dict) and depth < _DEEP else ():
         name = f".{key}" if key.isidentifier() else f"[{key!r}]"
-        objects = [each for each in value[:FIRST] if isinstance(each, dict)] if isinstance(value, list) else []
+        objects = (
+            [each for each in value[:FIRST] if isinstance(each, dict)]
+            if isinstance(value, list)
+            else []
+        )
         if objects and dialect.of_entries(value) is None and guess(objects).holds_answers:
             yield f"{place}{name}", value
         elif isinstance(value, dict):
@@ -484,16 +609,25 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
-    """Return which fields rows have, and what to type: question, answer and what was expected as they usually stand.
+    """Return which fields rows have, and what to type.
 
-    Of records that hold lists, objects or whole conversations no column is an answer: they are to be converted.
-    A command is proposed only where it would compare something.
+    Question, answer and what was expected as they usually stand.
+
+    Of records that hold lists, objects or whole conversations no column is an answer: they are to
+    be converted. A command is proposed only where it would compare something.
     """
     found, advice = guess(rows, reader_of), _CONVERT
     if all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
-        known, texts = found.columns.values(), {name for row in rows for name in row if isinstance(row[name], str)}
+        known, texts = (
+            found.columns.values(),
+            {name for row in rows for name in row if isinstance(row[name], str)},
+        )
         left = [name for name in found.names if name not in known and name in texts]
-        fields = [each for each in ("input", "text", "expected.text")[len(left) == 1 :] if each not in found.columns]
+        fields = [
+            each
+            for each in ("input", "text", "expected.text")[len(left) == 1 :]
+            if each not in found.columns
+        ]
         mapping = [f"--map={field}={name}" for field, name in zip(fields, left, strict=False)]
         whole = f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
         advice = whole if len(mapping) == len(fields) else _COMPARED
@@ -502,19 +636,27 @@ def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
 
 def _is_plain(value: Any) -> bool:
     value = decoded(value)
-    return not isinstance(value, list | dict) and not (isinstance(value, str) and len(value) > _LONG and "\n" in value)
+    return not isinstance(value, list | dict) and not (
+        isinstance(value, str) and len(value) > _LONG and "\n" in value
+    )
 
 
 def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, CsvProblem):
         first = head.removeprefix(b"\xef\xbb\xbf").splitlines()[:2]
         text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
-        return [name.strip() for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]]
+        return [
+            name.strip()
+            for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]
+        ]
     return []
 
 
 def _rows_of_csv(path: Path, head: bytes, least: int) -> list[Mapping[str, Any]]:
-    """Return the first rows of a file with a header of at least so many names; where none can be read, one of texts."""
+    """Return the first rows of a file with a header of at least so many names.
+
+    Where none can be read, one of texts.
+    """
     names = _header(head)
     odd = len(names) < least or not all(names[1:]) or max(map(len, names)) >= _LONGEST_NAME
     return [] if odd else _first_rows(tables.csv_table, path) or [dict.fromkeys(names, "?")]
@@ -533,7 +675,9 @@ def _form_of(path: Path, place: str | None) -> Form:
         if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
             return "csv"
         chat = form_of(head)
-        if place is None and any(_observed(each.value) for each, _ in first_records(head, 1) if each.problem is None):
+        if place is None and any(
+            _observed(each.value) for each, _ in first_records(head, 1) if each.problem is None
+        ):
             return "traces"
         if chat in {"lists", "entries"}:
             return chat
@@ -542,7 +686,9 @@ def _form_of(path: Path, place: str | None) -> Form:
         try:
             line, _, rest = text.partition(b"\n")
             value = loads(line)
-            found = _holds_records(value) and not guess([value], reader_of, fitting=True).shows_a_run
+            found = (
+                _holds_records(value) and not guess([value], reader_of, fitting=True).shows_a_run
+            )
             if not rest.strip() and (place is not None or found):
                 return "document"
         except JsonProblem:

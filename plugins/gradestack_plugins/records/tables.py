@@ -16,10 +16,13 @@ from gradestack.jsonio import CsvProblem, Element, csv_rows
 from gradestack_plugins.readers.chat.mapping import as_json
 
 PARQUET: Final = b"PAR1"  # how a Parquet file begins
-_LARGEST_ROW: Final = 64 * 1024 * 1024  # bytes of a row from which on a quote is taken for one that is never closed
+_LARGEST_ROW: Final = (
+    64 * 1024 * 1024
+)  # bytes of a row from which on a quote is taken for one that is never closed
 _BATCH: Final = 64
 _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
-_MOST_TIMES: Final = 1000  # how much a Parquet file may unpack to, in bytes and times its size; one of both has to hold
+# how much a Parquet file may unpack to, in bytes and times its size; one of both has to hold
+_MOST_TIMES: Final = 1000
 _DELIMITERS: Final = (",", "\t", ";")
 
 
@@ -37,19 +40,26 @@ class _Lines:
 
     def read(self) -> Iterator[str]:
         with self.file.path.open("rb") as opened:
-            lines = (part for line in opened for part in (line.splitlines(keepends=True) if b"\r" in line else (line,)))
+            lines = (
+                part
+                for line in opened
+                for part in (line.splitlines(keepends=True) if b"\r" in line else (line,))
+            )
             for self.number, line in enumerate(lines, 1):
                 data = line
                 if self.number == 1:
                     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                        raise _said(self.file, 1, "the table is written in UTF-16; save it as UTF-8")
+                        raise _said(
+                            self.file, 1, "the table is written in UTF-16; save it as UTF-8"
+                        )
                     data = data.removeprefix(BOM_UTF8)
                 self.held += len(data)
                 if self.held > _LARGEST_ROW:
                     raise _said(
                         self.file,
                         self.first,
-                        f"the row that begins here is longer than {_LARGEST_ROW >> 20} MiB: a quote is not closed",
+                        f"the row that begins here is longer than {_LARGEST_ROW >> 20} MiB: a "
+                        "quote is not closed",
                     )
                 try:
                     yield data.decode()
@@ -58,14 +68,17 @@ class _Lines:
                     raise _said(self.file, self.number, what) from error
 
 
-_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)  # the line that spreadsheets may write first
+_EXCEL: Final = re.compile(
+    r"sep=([,;\t|])\s*", re.IGNORECASE
+)  # the line that spreadsheets may write first
 
 
 def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
-    """Return the line that names columns, what separates its cells, and how many lines stand before it.
+    """Return the line that names columns, what separates its cells, and how many lines stand before
+    it.
 
-    That is said by a line before it, as spreadsheets write it; else it is a comma, or a tab or semicolon where the
-    header has no comma.
+    That is said by a line before it, as spreadsheets write it; else it is a comma, or a tab or
+    semicolon where the header has no comma.
     """
     header = next(lines, "")
     if said := _EXCEL.fullmatch(header):
@@ -91,8 +104,13 @@ def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
     names = [str(name) for name in columns]
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
-        places = " and ".join(str(number) for number, name in enumerate(names, 1) if name == twice[0])
-        raise DataError(f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or remove one")
+        places = " and ".join(
+            str(number) for number, name in enumerate(names, 1) if name == twice[0]
+        )
+        raise DataError(
+            f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or "
+            "remove one"
+        )
     return names
 
 
@@ -112,7 +130,9 @@ def csv_table(file: Input) -> Iterator[Element]:
         if len(cells) == len(names):
             yield Element(at, line, dict(zip(names, cells, strict=True)))
         else:
-            yield Element(at, line, problem=f"{len(cells)} cells where the table has {len(names)} columns")
+            yield Element(
+                at, line, problem=f"{len(cells)} cells where the table has {len(names)} columns"
+            )
 
 
 def reads_parquet() -> bool:
@@ -139,7 +159,8 @@ def _parquet(file: Input) -> Any:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise DataError(
-            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install pyarrow (extra 'tables')"
+            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install pyarrow (extra "
+            "'tables')"
         ) from error
     with _readable_parquet(file):
         about = parquet.read_metadata(file.path)
@@ -147,7 +168,8 @@ def _parquet(file: Input) -> Any:
         words = {"STRING", "JSON", "ENUM", "NONE"}
         held = (leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY")
         texts = [leaf.path for leaf in held if leaf.logical_type.type in words]
-        # Texts that stand once in the file stand once in memory: a batch of them may be a million times as large.
+        # Texts that stand once in the file stand once in memory: a batch of them may be a million
+        # times as large.
         return parquet.ParquetFile(file.path, metadata=about, read_dictionary=texts)
 
 
@@ -160,7 +182,12 @@ def parquet_columns(file: Input) -> list[str]:
 def parquet_table(file: Input) -> Iterator[Element]:
     """Yield the rows of a Parquet file; one longer than 64 MiB is broken."""
     return (
-        Element(at, None, as_json(row), None if row is not None else f"longer than {_LARGEST_ROW >> 20} MiB")
+        Element(
+            at,
+            None,
+            as_json(row),
+            None if row is not None else f"longer than {_LARGEST_ROW >> 20} MiB",
+        )
         for at, row in enumerate(_parquet_rows(file))
     )
 
@@ -180,15 +207,22 @@ def _parquet_rows(file: Input) -> Iterator[dict[str, Any] | None]:
                 continue
             for row in map(batch.slice, range(len(batch)), repeat(1)):
                 yield from row.to_pylist() if _size(row) <= _LARGEST_ROW else [None]
-        importlib.import_module("pyarrow").default_memory_pool().release_unused()  # it is read several times
+        importlib.import_module(
+            "pyarrow"
+        ).default_memory_pool().release_unused()  # it is read several times
 
 
 def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:
-    """Check how much a Parquet file holds, or says it does, by its size: each row may repeat what stands there once."""
+    """Check how much a Parquet file holds, or says it does, by its size.
+
+    Each row may repeat what stands there once.
+    """
     if unpacked > _LARGEST_UNPACKED and unpacked > packed * _MOST_TIMES:
         raise DataError(
-            f"{file.shown}: its {packed} bytes unpack to more than {_LARGEST_UNPACKED >> 20} MiB and "
-            f"{_MOST_TIMES} times its size; write its records as JSON Lines, or in several files, if that is meant"
+            f"{file.shown}: its {packed} bytes unpack to more than {_LARGEST_UNPACKED >> 20} MiB "
+            "and "
+            f"{_MOST_TIMES} times its size; write its records as JSON Lines, or in several files, "
+            "if that is meant"
         )
 
 
@@ -200,7 +234,9 @@ def _size(values: Any) -> int:
     if types.is_dictionary(kind):
         compute = importlib.import_module("pyarrow.compute")
         lengths = compute.binary_length(values.dictionary)
-        return len(values) + (compute.sum(compute.cast(lengths.take(values.indices), "int64")).as_py() or 0)
+        return len(values) + (
+            compute.sum(compute.cast(lengths.take(values.indices), "int64")).as_py() or 0
+        )
     if types.is_nested(kind):
         flat = values.flatten()
         return len(values) + (sum(map(_size, flat)) if types.is_struct(kind) else _size(flat))
@@ -208,13 +244,19 @@ def _size(values: Any) -> int:
 
 
 def frame_table(frame: Any) -> Iterator[Element]:
-    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings."""
+    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable
+    of mappings.
+    """
     rows: Iterable[Any] = frame
     if hasattr(frame, "to_pylist"):
         rows = (row for batch in frame.to_batches() for row in batch.to_pylist())
     elif hasattr(frame, "columns"):
         names = checked_columns(frame.columns, "the data frame")
-        held = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
+        held = (
+            frame.iter_rows()
+            if hasattr(frame, "iter_rows")
+            else frame.itertuples(index=False, name=None)
+        )
         rows = (dict(zip(names, row, strict=True)) for row in held)
     for at, row in enumerate(rows):
         known = isinstance(row, Mapping)

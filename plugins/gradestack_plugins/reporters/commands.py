@@ -1,4 +1,6 @@
-"""The commands ``validate``, ``schema`` and ``stacks`` of suites, ``plugins`` of what is installed, and ``new``."""
+"""The commands ``validate``, ``schema`` and ``stacks`` of suites, ``plugins`` of what is installed,
+and ``new``.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +53,11 @@ _CONDITION = re.compile(r"  #(with|without) (\w+)$")
 
 
 def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Path]:
-    """Write a metric in one file (``FILE.py``), or a package with its test in a folder, and yield the files.
+    """Write a metric in one file (``FILE.py``), or a package with its test in a folder, and yield
+    the files.
 
-    Lines of a template that end in ``#with PART``, or ``#without PART``, are those of packages that have it, or not.
+    Lines of a template that end in ``#with PART``, or ``#without PART``, are those of packages that
+    have it, or not.
 
     Raises:
         ConfigError: Something has that name, it is none of a distribution, or a part is unknown.
@@ -63,24 +67,39 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
         there = "a file has none" if alone else f"there are: {', '.join(PARTS)}"
         raise ConfigError(f"{name}: no part to begin with is called {unknown[0]!r}; {there}")
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", stem := place.name.removesuffix(".py")):
-        raise ConfigError(f"{name}: name it in lower case letters, digits and single hyphens, such as gradestack-acme")
+        raise ConfigError(
+            f"{name}: name it in lower case letters, digits and single hyphens, such as "
+            "gradestack-acme"
+        )
     if place.exists():
         raise ConfigError(f"{name}: is there already; choose another name")
     module = stem.replace("-", "_")
     if keyword.iskeyword(module) or find_spec(module):
         raise ConfigError(f"{name}: Python has a {module!r} already; choose another name")
     key = module.removeprefix("gradestack_")
-    if taken := next(chain.from_iterable(registry.offers(kind, key) for kind in ("grader", *parts)), None):
-        raise ConfigError(f"{name}: {taken[1].release} has a {taken[0].kind} {key!r} already; choose another name")
+    if taken := next(
+        chain.from_iterable(registry.offers(kind, key) for kind in ("grader", *parts)), None
+    ):
+        raise ConfigError(
+            f"{name}: {taken[1].release} has a {taken[0].kind} {key!r} already; choose another name"
+        )
     names = {"distribution": stem, "module": module, "key": key, "release": __version__}
     for template, form in _PLACES.items():
         if (template in PARTS and template not in parts) or (alone and template != "metric"):
             continue
         file = place if alone else place / form.format(module, template.replace("init", "__init__"))
-        source = files("gradestack_templates") / "new" / f"{template}{'.py' * ('.' not in template)}.txt"
-        text = Template(source.read_text(encoding="utf-8")).substitute(names, Class=key.title().replace("_", ""))
+        source = (
+            files("gradestack_templates") / "new" / f"{template}{'.py' * ('.' not in template)}.txt"
+        )
+        text = Template(source.read_text(encoding="utf-8")).substitute(
+            names, Class=key.title().replace("_", "")
+        )
         found = [(line, _CONDITION.search(line)) for line in text.splitlines()]
-        kept = [_CONDITION.sub("", line) for line, if_ in found if not if_ or (if_[1] == "with") == (if_[2] in parts)]
+        kept = [
+            _CONDITION.sub("", line)
+            for line, if_ in found
+            if not if_ or (if_[1] == "with") == (if_[2] in parts)
+        ]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
@@ -91,7 +110,12 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
 
 @click.command(epilog="Example: gradestack new politeness")
 @click.argument("name")
-@click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
+@click.option(
+    "--with",
+    "parts",
+    metavar="PARTS",
+    help="Also reader, aggregator, exporter, stack; with commas between.",
+)
 def new(name: str, *, parts: str | None) -> None:
     """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
     for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split()), _registry()):
@@ -124,14 +148,26 @@ _ENTRIES = {
 
 
 def component_data(registry: Registry, kind: str | None = None) -> dict[str, list[Any]]:
-    """Return every component, broken plugins and names that several distributions offer, as JSON data."""
+    """Return every component, broken plugins and names that several distributions offer, as JSON
+    data.
+    """
     if kind is not None and kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
+        raise ConfigError(
+            f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}"
+        )
 
     def whose(plugin: Any) -> dict[str, str]:
-        return {"plugin": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
+        return {
+            "plugin": plugin.name,
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+        }
 
-    found = [each._asdict() | whose(plugin) for each, plugin in registry.components() if kind in (None, each.kind)]
+    found = [
+        each._asdict() | whose(plugin)
+        for each, plugin in registry.components()
+        if kind in (None, each.kind)
+    ]
     broken = [{**whose(plugin), "error": plugin.error} for plugin in registry.broken]
     return {"components": found, "broken": broken, "conflicts": registry.conflicts}
 
@@ -139,15 +175,21 @@ def component_data(registry: Registry, kind: str | None = None) -> dict[str, lis
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
     """Yield the same as lines."""
     found, end = component_data(registry, kind), "  [{distribution} {version}]"
-    yield from (f"{{kind:<11}} {{name:<26}} {{summary}}{end}".format(**each) for each in found["components"])
-    yield from (f"broken      {{plugin:<26}} {{error}}{end}".format(**each) for each in found["broken"])
+    yield from (
+        f"{{kind:<11}} {{name:<26}} {{summary}}{end}".format(**each) for each in found["components"]
+    )
+    yield from (
+        f"broken      {{plugin:<26}} {{error}}{end}".format(**each) for each in found["broken"]
+    )
     yield from (f"conflict    {conflict}" for conflict in found["conflicts"])
 
 
 def _type_name(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
         return " | ".join(map(_type_name, schema["anyOf"]))
-    return " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
+    return (
+        " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
+    )
 
 
 def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
@@ -155,7 +197,12 @@ def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
         required = option in schema.get("required", ())
         default = "required" if required else f"default {json.dumps(each.get('default'))}"
         yield f"{indent}{option}: {_type_name(each)} ({default})"
-        for nested in (each, each.get("items"), each.get("additionalProperties"), *each.get("anyOf", ())):
+        for nested in (
+            each,
+            each.get("items"),
+            each.get("additionalProperties"),
+            *each.get("anyOf", ()),
+        ):
             if isinstance(nested, Mapping) and "properties" in nested:
                 yield from _option_lines(nested, f"{indent}  ")
 
@@ -163,7 +210,9 @@ def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
 def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
     options = {key: json.dumps(each.get("default")) for key, each in schema["properties"].items()}
     options = (
-        ({"of": "GRADER"} if kind == "aggregator" else {}) | options | dict.fromkeys(schema.get("required", ()), "...")
+        ({"of": "GRADER"} if kind == "aggregator" else {})
+        | options
+        | dict.fromkeys(schema.get("required", ()), "...")
     )
     found = ", ".join(f"{key}: {value}" for key, value in {"kind": name, **options}.items())
     return _ENTRIES[kind].format(f"{{{found}}}" if options and kind != "extractor" else name)
@@ -174,7 +223,9 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     found = [(kind, *offer[:3]) for kind in KINDS for offer in registry.offers(kind, name)]
     if not found:
         known = [component.name for component, _ in registry.components()]
-        raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
+        raise ConfigError(
+            f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`"
+        )
     for number, (kind, component, plugin, called) in enumerate(found):
         if number:
             yield ""
@@ -208,14 +259,21 @@ def _registry() -> Registry:
 @click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
     """List every component with its plugin's distribution and version."""
-    found = [json.dumps(component_data(_registry(), kind))] if as_json else component_lines(_registry(), kind)
+    found = (
+        [json.dumps(component_data(_registry(), kind))]
+        if as_json
+        else component_lines(_registry(), kind)
+    )
     click.echo("\n".join(map(terminal_line, found)))
 
 
 @plugins.command("describe", epilog="Example: gradestack plugins describe tool_calls")
 @click.argument("name")
 def plugins_describe(name: str) -> None:
-    """Describe the component NAME: what it computes, its options and defaults, its entry in a suite."""
+    """Describe the component NAME.
+
+    What it computes, its options and defaults, its entry in a suite.
+    """
     click.echo("\n".join(map(terminal_line, describe_lines(_registry(), name))))
 
 
@@ -223,11 +281,14 @@ def plugins_describe(name: str) -> None:
 @click.argument("package")
 @click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
 @click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
-@click.option("--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it.")
+@click.option(
+    "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
+)
 def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
     """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
 
-    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check, or something has required options.
+    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check, or something has
+    required options.
     """
     from gradestack.testing import checks  # noqa: PLC0415 - not needed to list
 
@@ -240,9 +301,16 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
         try:
             check()
         except (AssertionError, ConfigError) as error:  # one needs an example
-            broken = max(broken, PluginError.exit_code if isinstance(error, AssertionError) else error.exit_code)
+            broken = max(
+                broken,
+                PluginError.exit_code if isinstance(error, AssertionError) else error.exit_code,
+            )
             said = " ".join(str(error).removeprefix(f"{check}: ").split())
-            click.echo(terminal_line(f"{'FAILED' if isinstance(error, AssertionError) else 'not checked'}: {said}"))
+            click.echo(
+                terminal_line(
+                    f"{'FAILED' if isinstance(error, AssertionError) else 'not checked'}: {said}"
+                )
+            )
         else:
             click.echo("ok")
     sys.exit(broken)
@@ -250,8 +318,12 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
 
 @click.command(epilog="Example: gradestack validate suite.yaml")
 @click.argument("suite")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
-@click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
+)
+@click.option(
+    "--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it."
+)
 @click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
 def validate(suite: str, **given: Any) -> None:
     """Check the suite file SUITE without running it."""
@@ -262,7 +334,10 @@ def validate(suite: str, **given: Any) -> None:
     words, by = found.headline, found.success
     lines = (
         f"{suite}: valid",
-        f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})",
+        (
+            f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} "
+            f"({found.reader.name})"
+        ),
         f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}",
         f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}",
         f"  gates:   {len(found.gates) or 'none'}{limit}; main grader {found.main}",
@@ -298,5 +373,9 @@ def stacks_show(name: str) -> None:
 def schema(what: str) -> None:
     """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
     registry = _registry()
-    found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
+    found = (
+        suite_schema(registry)
+        if what == "suite"
+        else registry.load("reader", "jsonl").json_schema()
+    )
     click.echo(dumps(found, indent=2))

@@ -22,11 +22,13 @@ ANNOTATIONS, SUMMARY = "annotations.txt", "step_summary.md"
 
 @attrs.frozen(kw_only=True)
 class GithubReporter(Reporter):
-    """Writes what a step of GitHub Actions shows: ``annotations.txt`` to print, ``step_summary.md`` for its summary.
+    """Writes what a step of GitHub Actions shows.
 
-    Annotations are the gates that failed and the worst samples that are no success, ten in all; everything else is in
-    the summary, which is the Markdown report with fewer samples. They are files, so that nothing but the step that
-    prints them gives commands to the system.
+    ``annotations.txt`` to print, ``step_summary.md`` for its summary.
+
+    Annotations are the gates that failed and the worst samples that are no success, ten in all;
+    everything else is in the summary, which is the Markdown report with fewer samples. They are
+    files, so that nothing but the step that prints them gives commands to the system.
     """
 
     max_annotations: int = 10
@@ -54,22 +56,35 @@ def _gates(report: Report) -> Iterator[str]:
 
 
 def gate_verdict(gate: Mapping[str, Any]) -> str:
-    """Return what became of a gate, and the figure it compared with what people should know of it."""
+    """Return what became of a gate, and the figure it compared with what people should
+    know of it.
+    """
     actual, notes = gate_texts(gate)
     return brief("; ".join([f"{as_text(gate.get('outcome'))}, actual: {actual}", *notes]), 300)
 
 
 def _samples(report: Report, most: int) -> Iterator[str]:
-    entries = [entry for entry in index_of(report).entries if verdict(entry) not in ("passed", "skipped", "graded")]
+    entries = [
+        entry
+        for entry in index_of(report).entries
+        if verdict(entry) not in ("passed", "skipped", "graded")
+    ]
     chosen = worst(entries, most) if most > 0 else []
-    rows = rows_at(report, (entry.position for entry in chosen), trajectories=False) if chosen else ()
+    rows = (
+        rows_at(report, (entry.position for entry in chosen), trajectories=False) if chosen else ()
+    )
     for entry, row in zip(chosen, rows, strict=True):
-        name = " ".join(filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else "")))
+        name = " ".join(
+            filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else ""))
+        )
         yield ci_command("error", brief(name, 200), brief(_why(as_map(row.get("grade"))), 500))
 
 
 def _why(grade: Mapping[str, Any]) -> str:
-    told = [f"{as_text(each.get('code'))}: {as_text(each.get('message'))}" for each in all_reasons(grade)]
+    told = [
+        f"{as_text(each.get('code'))}: {as_text(each.get('message'))}"
+        for each in all_reasons(grade)
+    ]
     fault = as_map(grade.get("fault"))
     state = as_text(grade.get("state"))
     found = as_text(fault.get("message")) or "; ".join(told[:3]) or as_text(grade.get("rationale"))

@@ -37,12 +37,15 @@ class _Case:
 
 @attrs.frozen(kw_only=True)
 class JunitReporter(Reporter):
-    """Writes ``junit.xml``, which GitLab, Jenkins and others read: a suite of tests per grader, and one of the gates.
+    """Writes ``junit.xml``, which GitLab, Jenkins and others read.
 
-    A test case is one run of one task. It fails when it does not pass by the grader's verdict (its own, else a score of
-    1 or more, or of 0 and less where lower ones are better; where neither are, it passes), with the reasons; a failed
-    or missing grade is an error, a skipped one is skipped. Properties of a suite are the grader's figures. Of more than
-    ``max_cases`` only those that did not pass are listed, and how many did.
+    A suite of tests per grader, and one of the gates.
+
+    A test case is one run of one task. It fails when it does not pass by the grader's verdict (its
+    own, else a score of 1 or more, or of 0 and less where lower ones are better; where neither are,
+    it passes), with the reasons; a failed or missing grade is an error, a skipped one is skipped.
+    Properties of a suite are the grader's figures. Of more than ``max_cases`` only those that did
+    not pass are listed, and how many did.
     """
 
     max_cases: int = 20_000
@@ -53,7 +56,9 @@ class JunitReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        counts: dict[str, Counter[str]] = {str(key): Counter() for key in as_map(report.metrics.get("by_metric"))}
+        counts: dict[str, Counter[str]] = {
+            str(key): Counter() for key in as_map(report.metrics.get("by_metric"))
+        }
         for key, case in _cases(report):
             counts.setdefault(key, Counter())[case.result] += 1
         every = sum(each.total() for each in counts.values()) <= self.max_cases
@@ -65,8 +70,14 @@ class JunitReporter(Reporter):
             name = xml_text(brief(report.name, 200))
             file.write(f'<testsuites name="{name}" {_attributes(total, "failures", "errors")}>\n')
             for key, found in counts.items():
-                listed = (case for of, case in _cases(report) if of == key and (every or case.result != "passed"))
-                file.writelines(_suite(key, found, listed, _properties(report, key, found, every=every)))
+                listed = (
+                    case
+                    for of, case in _cases(report)
+                    if of == key and (every or case.result != "passed")
+                )
+                file.writelines(
+                    _suite(key, found, listed, _properties(report, key, found, every=every))
+                )
             if gates:
                 file.writelines(_suite(_GATES, of_gates, gates, ()))
             file.write("</testsuites>\n")
@@ -74,21 +85,41 @@ class JunitReporter(Reporter):
 
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
-    decides, declared = as_text(as_map(report.summary.get("outcome")).get("grader")), Declarations(report.header)
+    decides, declared = (
+        as_text(as_map(report.summary.get("outcome")).get("grader")),
+        Declarations(report.header),
+    )
     for row in report.rows() if report.has_rows else ():
-        sample, run, model = as_map(row.get("sample")), row.get("run"), as_text(row.get("model_name"))
+        sample, run, model = (
+            as_map(row.get("sample")),
+            row.get("run"),
+            as_text(row.get("model_name")),
+        )
         name = str(sample.get("id"))
         for key, grade in as_map(row.get("grades")).items():
             verdict, means = row.get("passed") if key == decides else None, declared.score(str(key))
             case = name if run is None else f"{name} run {run}"
-            yield str(key), _judged(case, model, as_map(grade), verdict, "higher" if means is None else means.better)
+            yield (
+                str(key),
+                _judged(
+                    case, model, as_map(grade), verdict, "higher" if means is None else means.better
+                ),
+            )
 
 
 def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str) -> _Case:
     state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
     fault = as_map(grade.get("fault"))
-    told = [f"{as_text(each.get('code'))}: {as_text(each.get('message'))}" for each in all_reasons(grade)]
-    short = as_text(fault.get("message")) or as_text(fault.get("code")) or rationale or next(iter(told), state)
+    told = [
+        f"{as_text(each.get('code'))}: {as_text(each.get('message'))}"
+        for each in all_reasons(grade)
+    ]
+    short = (
+        as_text(fault.get("message"))
+        or as_text(fault.get("code"))
+        or rationale
+        or next(iter(told), state)
+    )
     if state != "graded":
         result = "skipped" if state == "skipped" else "error"
     else:
@@ -97,23 +128,41 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, be
         if own is None and score is not None:
             own = better == "neither" or (score <= 0 if better == "lower" else score >= 1)
         passed = own is True
-        result, short = "passed" if passed else "failure", f"score {score}: {short}" if short else f"score {score}"
-    return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
+        result, short = (
+            "passed" if passed else "failure",
+            f"score {score}: {short}" if short else f"score {score}",
+        )
+    return _Case(
+        result,
+        name,
+        model,
+        brief(short, 300),
+        "\n".join(brief(each, 300) for each in told)[:_LONGEST],
+    )
 
 
 def _gate(gate: Mapping[str, Any]) -> _Case:
-    result, text = "passed" if gate.get("passed") is True else "failure", brief(as_text(gate.get("text")), 300)
+    result, text = (
+        "passed" if gate.get("passed") is True else "failure",
+        brief(as_text(gate.get("text")), 300),
+    )
     return _Case(result, text, "", gate_verdict(gate), "")
 
 
-def _suite(key: str, counts: Counter[str], cases: Iterable[_Case], properties: Iterable[str]) -> Iterator[str]:
+def _suite(
+    key: str, counts: Counter[str], cases: Iterable[_Case], properties: Iterable[str]
+) -> Iterator[str]:
     yield f'<testsuite name="{xml_text(key)}" {_attributes(counts, *_NUMBERS)}>\n'
     yield from properties
     yield from (_case(key, case) for case in cases)
     yield "</testsuite>\n"
 
 
-_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}  # attribute -> result of a case
+_NUMBERS = {
+    "failures": "failure",
+    "errors": "error",
+    "skipped": "skipped",
+}  # attribute -> result of a case
 
 
 def _attributes(counts: Counter[str], *names: str) -> str:
@@ -140,19 +189,25 @@ def _properties(report: Report, key: str, counts: Counter[str], *, every: bool) 
 
 def _case(key: str, case: _Case) -> str:
     group = f"{key}.{case.model}" if case.model else key
-    head = f'<testcase classname="{xml_text(brief(group, 200))}" name="{xml_text(brief(case.name, 800))}" time="0"'
+    head = (
+        f'<testcase classname="{xml_text(brief(group, 200))}" '
+        f'name="{xml_text(brief(case.name, 800))}" time="0"'
+    )
     if case.result == "passed":
         return f"{head}/>\n"
     kind = f' type="{case.result}"' if case.result != "skipped" else ""
-    body = f'<{case.result} message="{xml_text(case.short)}"{kind}>{xml_text(case.reasons)}</{case.result}>'
+    body = (
+        f"<{case.result} "
+        f'message="{xml_text(case.short)}"{kind}>{xml_text(case.reasons)}</{case.result}>'
+    )
     return f"{head}>{body}</testcase>\n"
 
 
 def xml_text(text: object) -> str:
     r"""Return a text for the inside of an XML element or of an attribute in double quotes.
 
-    Each line is made safe as for a terminal, so that what XML cannot hold (control characters, lone surrogates) stands
-    escaped as in a Python string; markup is escaped. Line ends stay.
+    Each line is made safe as for a terminal, so that what XML cannot hold (control characters, lone
+    surrogates) stands escaped as in a Python string; markup is escaped. Line ends stay.
 
     >>> print(xml_text('a < "b"'))
     a &lt; &quot;b&quot;

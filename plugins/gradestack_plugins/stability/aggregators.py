@@ -53,18 +53,21 @@ _LABEL_SET = {"labels": list(LABELS)}
 class StabilityLabel(Grader):
     """Compares the label of one run with the gold label: score 1.0 when equal, 0.0 otherwise.
 
-    The aggregator ``stability`` folds the labels of a task's runs; the mean score over runs is the mean accuracy across
-    runs when every task has as many. The first run of a record carries what the record says of itself: the runs asked
-    for and, in ``upstream``, the derived fields that are trusted.
+    The aggregator ``stability`` folds the labels of a task's runs; the mean score over runs is the
+    mean accuracy across runs when every task has as many. The first run of a record carries what
+    the record says of itself: the runs asked for and, in ``upstream``, the derived fields that are
+    trusted.
 
     Differences between the profiles:
 
-    - a label outside the four is ``invalid`` in ``documented`` and a value of its own in ``upstream``
+    - a label outside the four is ``invalid`` in ``documented`` and a value of its own in
+      ``upstream``
     - a null label is a missing run in ``documented`` and a value like any other in ``upstream``
-    - a gold label outside the four is a failure in ``documented``; ``upstream`` counts the task as processed and adds
-      nothing for it
+    - a gold label outside the four is a failure in ``documented``; ``upstream`` counts the task as
+      processed and adds nothing for it
 
-    Samples of other formats are graded by their ``label`` and expected label, whatever the label set.
+    Samples of other formats are graded by their ``label`` and expected label, whatever the label
+    set.
     """
 
     needs = frozenset({"label", "expected", "native"})
@@ -83,10 +86,19 @@ class StabilityLabel(Grader):
             return grade
         about: dict[str, Any] = {"label_json": native.label.json}
         if native.first:
-            about = {"label_set": _LABEL_SET, "n_runs": native.n_runs, "derived": native.derived, **about}
+            about = {
+                "label_set": _LABEL_SET,
+                "n_runs": native.n_runs,
+                "derived": native.derived,
+                **about,
+            }
         rows = native.dataset_rows if native.first else None
-        metadata = {name: value for name, value in about.items() if value is not None} | {**grade.metadata}
-        return replace(grade, metadata=metadata, counts={} if rows is None else {"dataset_rows": rows})
+        metadata = {name: value for name, value in about.items() if value is not None} | {
+            **grade.metadata
+        }
+        return replace(
+            grade, metadata=metadata, counts={} if rows is None else {"dataset_rows": rows}
+        )
 
     def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
         gold = sample.expected.label
@@ -99,7 +111,9 @@ class StabilityLabel(Grader):
         if documented and label not in LABELS:
             label = INVALID
         if gold is None:
-            return replace(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
+            return replace(
+                skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label
+            )
         if documented and gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
             fault = Fault(category="data", code="unknown_gold", message=message)
@@ -126,19 +140,43 @@ RATES: dict[str, str] = {
 """Metric -> measure of one task it is the mean of, in output order."""
 
 PER_GOLD = (
-    *("stability_at_k", "mean_consistency_at_k", "mean_entropy", "mean_normalized_entropy", "mean_flip_rate"),
+    *(
+        "stability_at_k",
+        "mean_consistency_at_k",
+        "mean_entropy",
+        "mean_normalized_entropy",
+        "mean_flip_rate",
+    ),
     *("mean_accuracy_across_runs", "mode_correct_rate"),
 )
 
 _LABELS: dict[str, tuple[str, str]] = {
     "stability_at_k": ("The same answer in every run", "tasks whose k runs are alike / tasks"),
-    "mean_consistency_at_k": ("Consistency", "mean over tasks of m / k, m runs having the most frequent value"),
-    "stable_and_correct_rate": ("The same right answer in every run", "tasks whose k runs are right / tasks"),
-    "stable_but_wrong_rate": ("The same wrong answer in every run", "tasks of k alike, wrong runs / tasks"),
-    "mode_correct_rate": ("Most frequent answer right", "tasks whose most frequent value is right / tasks"),
+    "mean_consistency_at_k": (
+        "Consistency",
+        "mean over tasks of m / k, m runs having the most frequent value",
+    ),
+    "stable_and_correct_rate": (
+        "The same right answer in every run",
+        "tasks whose k runs are right / tasks",
+    ),
+    "stable_but_wrong_rate": (
+        "The same wrong answer in every run",
+        "tasks of k alike, wrong runs / tasks",
+    ),
+    "mode_correct_rate": (
+        "Most frequent answer right",
+        "tasks whose most frequent value is right / tasks",
+    ),
     "mean_accuracy_across_runs": ("Accuracy across runs", "mean over tasks of right runs / k"),
-    "mean_entropy": ("Entropy of the answers", "mean over tasks of -sum of p log2 p over the values of a task"),
-    "mean_normalized_entropy": ("Normalised entropy of the answers", "entropy / log2 of the size of the label set"),
+    "mean_entropy": (
+        "Entropy of the answers",
+        "mean over tasks of -sum of p log2 p over the values of a task",
+    ),
+    "mean_normalized_entropy": (
+        "Normalised entropy of the answers",
+        "entropy / log2 of the size of the label set",
+    ),
     "mean_flip_rate": ("Answer changed from run to run", "mean over tasks of changes / (runs - 1)"),
 }
 _LOWER = ("stable_but_wrong_rate", "mean_entropy", "mean_normalized_entropy", "mean_flip_rate")
@@ -164,12 +202,18 @@ Measures = Mapping[str, Any]
 
 
 def mode(labels: Sequence[Hashable]) -> tuple[Hashable, int]:
-    """Return the most frequent label and its multiplicity; on a tie the label seen first in the runs."""
+    """Return the most frequent label and its multiplicity.
+
+    On a tie the label seen first in the runs.
+    """
     return Counter(labels).most_common(1)[0]
 
 
 def entropy(labels: Sequence[Hashable]) -> float:
-    """Return ``-sum of p log2 p`` over the labels present, in bits; the order of the runs does not matter."""
+    """Return ``-sum of p log2 p`` over the labels present, in bits.
+
+    The order of the runs does not matter.
+    """
     n = len(labels)
     return abs(math.fsum(-(c / n) * math.log2(c / n) for c in Counter(labels).values()))
 
@@ -189,28 +233,41 @@ def flips(labels: Sequence[Hashable]) -> int:
 
 
 def measures(
-    labels: Sequence[Hashable], gold: Hashable, k: int, n_labels: int, trusted: Mapping[str, Any] | None = None
+    labels: Sequence[Hashable],
+    gold: Hashable,
+    k: int,
+    n_labels: int,
+    trusted: Mapping[str, Any] | None = None,
 ) -> Measures:
     """Return the measures of one task."""
     upstream, trusted, n = trusted is not None, trusted or {}, len(labels)
-    found: dict[str, Any] = {name: trusted[name] for name in (*UPSTREAM_FLOATS, *UPSTREAM_FLAGS) if name in trusted}
+    found: dict[str, Any] = {
+        name: trusted[name] for name in (*UPSTREAM_FLOATS, *UPSTREAM_FLAGS) if name in trusted
+    }
     if not labels:
         return {**dict.fromkeys(RATES.values(), 0.0), **found}
     k = k if k > 0 else n
     label, count = mode(labels)
     if "mode_label" in trusted and "mode_count" in trusted:
         label, count = trusted["mode_label"], trusted["mode_count"]
-    if "consistency" not in found:  # numbers too large for a float are allowed where nothing is computed from them
+    if (
+        "consistency" not in found
+    ):  # numbers too large for a float are allowed where nothing is computed from them
         found["consistency"] = float(count) / float(k)
     found.setdefault("is_stable", count == k)
     found.setdefault("is_mode_correct", label == gold)
     found.setdefault("is_stable_and_correct", found["is_stable"] and found["is_mode_correct"])
     found.setdefault("is_stable_but_wrong", found["is_stable"] and not found["is_mode_correct"])
-    found.setdefault("mean_accuracy_across_runs", sum(each == gold for each in labels) / float(n if upstream else k))
+    found.setdefault(
+        "mean_accuracy_across_runs",
+        sum(each == gold for each in labels) / float(n if upstream else k),
+    )
     found.setdefault("entropy", entropy_in_order(labels) if upstream else entropy(labels))
     none = 0.0 if upstream else None
     normalized = found["entropy"] / math.log2(n_labels) if n_labels > 1 else none
-    found.setdefault("normalized_entropy", normalized if upstream or normalized is None else min(1.0, normalized))
+    found.setdefault(
+        "normalized_entropy", normalized if upstream or normalized is None else min(1.0, normalized)
+    )
     found.setdefault("flip_rate", flips(labels) / float(n - 1) if n > 1 else none)
     return found
 
@@ -233,7 +290,10 @@ class Task(msgspec.Struct):
 
 
 class _Share(NamedTuple):
-    """What one task of one group adds to a mean: recorded runs, its value, and what it adds to the divisor."""
+    """What one task of one group adds to a mean.
+
+    Recorded runs, its value, and what it adds to the divisor.
+    """
 
     task: str
     runs: int = 0
@@ -248,9 +308,10 @@ Measured = Sequence[tuple[Task, Measures]]
 class Stability(IntervalAggregator):
     """How alike the k runs of a task are, over any grader's outcomes.
 
-    A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its own verdict, else
-    score against ``threshold``; the gold label is then ``pass``). Per task with values y1 ... yk in recorded order, m
-    the multiplicity of the most frequent value (the mode; on a tie the value seen first):
+    A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its
+    own verdict, else score against ``threshold``; the gold label is then ``pass``). Per task with
+    values y1 ... yk in recorded order, m the multiplicity of the most frequent value (the mode; on
+    a tie the value seen first):
 
     - consistency = m / k; stable: m = k; mode correct: mode = gold
     - mean accuracy across runs = #(y_r = gold) / k
@@ -258,30 +319,39 @@ class Stability(IntervalAggregator):
     - flip rate = #(y_r != y_(r-1)) / (runs - 1)
 
     Every metric is the arithmetic mean over tasks: ``stability_at_k``, ``mean_consistency_at_k``,
-    ``stable_and_correct_rate``, ``stable_but_wrong_rate``, ``mode_correct_rate``, ``mean_accuracy_across_runs``,
-    ``mean_entropy``, ``mean_normalized_entropy``, ``mean_flip_rate``; some again per gold label, ``..._gold_LABEL``.
-    ``coverage = n_items_processed / n_items_total``. Standard errors of the means over tasks stand under ``stderr``, an
-    interval that leaves out one task at a time beside each mean. Of several models ``models`` has the figures of each.
+    ``stable_and_correct_rate``, ``stable_but_wrong_rate``, ``mode_correct_rate``,
+    ``mean_accuracy_across_runs``, ``mean_entropy``, ``mean_normalized_entropy``,
+    ``mean_flip_rate``; some again per gold label, ``..._gold_LABEL``.
+    ``coverage = n_items_processed / n_items_total``. Standard errors of the means over tasks stand
+    under ``stderr``, an interval that leaves out one task at a time beside each mean. Of several
+    models ``models`` has the figures of each.
 
     Differences between the profiles:
 
-    - divisor: ``documented`` the tasks processed; ``upstream`` the tasks of the dataset, so a task without runs lowers
-      every mean, and one outside the dataset raises it (coverage can pass 1). ``documented`` leaves the latter out.
-    - |Y|: ``documented`` the label set, one more for a task that holds a value outside it (all such values count as
-      ``invalid``), so at most 1; ``upstream`` the label set, so ``invalid`` can take it above 1
-    - k: ``documented`` the runs asked for, at least those recorded or lost; ``upstream`` the record's ``n_runs`` even
-      when more runs are there, so m / k can pass 1, and for the accuracy the runs recorded
+    - divisor: ``documented`` the tasks processed; ``upstream`` the tasks of the dataset, so a task
+      without runs lowers every mean, and one outside the dataset raises it (coverage can pass 1).
+      ``documented`` leaves the latter out.
+    - |Y|: ``documented`` the label set, one more for a task that holds a value outside it (all such
+      values count as ``invalid``), so at most 1; ``upstream`` the label set, so ``invalid`` can
+      take it above 1
+    - k: ``documented`` the runs asked for, at least those recorded or lost; ``upstream`` the
+      record's ``n_runs`` even when more runs are there, so m / k can pass 1, and for the accuracy
+      the runs recorded
     - flip rate of a single run: ``documented`` undefined (null, outside the mean); ``upstream`` 0.0
-    - derived fields of a record: ``documented`` computes all anew; ``upstream`` trusts what is there
-    - nothing to average: ``documented`` null; ``upstream`` 0.0 per gold label, and no metrics at all without any task
+    - derived fields of a record: ``documented`` computes all anew; ``upstream`` trusts what is
+      there
+    - nothing to average: ``documented`` null; ``upstream`` 0.0 per gold label, and no metrics at
+      all without any task
 
-    A run without a value (missing, failed or skipped) is counted under ``n_runs_missing``; it keeps a task from being
-    stable.
+    A run without a value (missing, failed or skipped) is counted under ``n_runs_missing``; it keeps
+    a task from being stable.
     """
 
     version = "2"
     figures: ClassVar = _FIGURES
-    keeps: ClassVar = frozenset(f"metadata:{name}" for name in ("label_set", "n_runs", "derived", "label_json"))
+    keeps: ClassVar = frozenset(
+        f"metadata:{name}" for name in ("label_set", "n_runs", "derived", "label_json")
+    )
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None
@@ -292,7 +362,9 @@ class Stability(IntervalAggregator):
         default=1.0, validator=[attrs.validators.gt(-math.inf), attrs.validators.lt(math.inf)]
     )
     """Score from which a run passes, where its grader has no verdict of its own."""
-    runs: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
+    runs: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.ge(1))
+    )
     """Runs asked for per task (k), where the records do not say."""
     divisor: Literal["processed", "items"] | None = None
     """What means are divided by; default ``processed`` (upstream: ``items``)."""
@@ -300,7 +372,9 @@ class Stability(IntervalAggregator):
     """Facets that keep runs of the same task and model apart."""
 
     def __attrs_post_init__(self) -> None:
-        if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
+        if self.labels is not None and (
+            len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)
+        ):
             raise ValueError("labels must name at least two different labels")
 
     @property
@@ -315,7 +389,11 @@ class Stability(IntervalAggregator):
         declared: dict[str, None] = {}
         passes = False
         for key, grade in grades:
-            place = (key.model, *(json.dumps(key.facets.get(name), sort_keys=True) for name in self.by), key.id)
+            place = (
+                key.model,
+                *(json.dumps(key.facets.get(name), sort_keys=True) for name in self.by),
+                key.id,
+            )
             if (task := groups.get(place)) is None:
                 task = groups[place] = Task(key.id)
                 models.setdefault(key.model or "", []).append(task)
@@ -324,9 +402,17 @@ class Stability(IntervalAggregator):
         tasks = list(groups.values())
         labels, classes = self._label_set(tuple(declared), tasks, passes=passes)
         found, counts = self._figures(tasks, labels, classes)
-        result = {**found, **counts, **self._runs(tasks), "labels": list(labels), "gold_labels": list(classes)}
+        result = {
+            **found,
+            **counts,
+            **self._runs(tasks),
+            "labels": list(labels),
+            "gold_labels": list(classes),
+        }
         if len(models) > 1:
-            result["models"] = {model: self._figures(held, labels, classes)[0] for model, held in models.items()}
+            result["models"] = {
+                model: self._figures(held, labels, classes)[0] for model, held in models.items()
+            }
         return result
 
     def _record(self, task: Task, grade: Grade) -> bool:
@@ -349,9 +435,13 @@ class Stability(IntervalAggregator):
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
         upstream = self.profile == "upstream"
         inside = [task for task in tasks if upstream or task.rows != 0]
-        with_runs = [task for task in inside if task.runs or (upstream and task.derived is not None)]
+        with_runs = [
+            task for task in inside if task.runs or (upstream and task.derived is not None)
+        ]
         with_gold = [task for task in with_runs if task.gold is not None]
-        processed = [(task, self._measure(task, labels)) for task in with_gold if task.gold in labels]
+        processed = [
+            (task, self._measure(task, labels)) for task in with_gold if task.gold in labels
+        ]
         total = sum(1 if task.rows is None else task.rows for task in inside)
         counts: dict[str, JSON] = {
             "n_items_without_runs": len(inside) - len(with_runs),
@@ -363,15 +453,21 @@ class Stability(IntervalAggregator):
             return {}, counts
         divisor, absent = None, list[_Share]()
         if (self.divisor or ("items" if upstream else "processed")) == "items":
-            divisor = total  # to which dataset rows add more than the one of every task that was processed
-            absent = [_Share(task.id, weight=float(1 if task.rows is None else task.rows)) for task in inside]
+            # to which dataset rows add more than the one of every task that was processed
+            divisor = total
+            absent = [
+                _Share(task.id, weight=float(1 if task.rows is None else task.rows))
+                for task in inside
+            ]
             absent += [_Share(task.id, weight=-1.0) for task, _ in processed]
         elif upstream:
             divisor = len(with_gold)
             absent = [_Share(task.id) for task in with_gold if task.gold not in labels]
         n = len(with_gold) if upstream else len(processed)
         undefined: dict[str, str] = {}
-        bits = math.log2(min(len(labels) + 1, max((len(task.runs) for task, _ in processed), default=1)) or 1)
+        bits = math.log2(
+            min(len(labels) + 1, max((len(task.runs) for task, _ in processed), default=1)) or 1
+        )
         figures: dict[str, JSON] = {
             "n_items_total": float(total) if upstream else total,
             "n_items_processed": float(n) if upstream else n,
@@ -398,7 +494,10 @@ class Stability(IntervalAggregator):
         absent: Sequence[_Share],
         undefined: dict[str, str],
     ) -> dict[str, JSON]:
-        """Return means and their intervals; ``absent`` adds to the divisor alone, ``bits`` is the greatest entropy."""
+        """Return means and their intervals.
+
+        ``absent`` adds to the divisor alone, ``bits`` is the greatest entropy.
+        """
         means, intervals = dict[str, JSON](), dict[str, JSON]()
         for metric in metrics:
             name, shares = metric + suffix, _shares(processed, metric)
@@ -406,7 +505,11 @@ class Stability(IntervalAggregator):
             total = math.fsum(each.value for each in shares)
             means[name] = total / by if by else None if self.profile == "documented" else 0.0
             if means[name] is None:
-                why = "no task has two runs" if processed and metric == "mean_flip_rate" else "no task"
+                why = (
+                    "no task has two runs"
+                    if processed and metric == "mean_flip_rate"
+                    else "no task"
+                )
                 undefined[name], intervals[f"{name}_interval"] = why, {"reason": why}
             else:
                 most = bits if metric == _IN_BITS else None
@@ -431,7 +534,9 @@ class Stability(IntervalAggregator):
 
     def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
         if self.profile == "upstream":
-            return measures(task.runs, task.gold, task.k or self.runs or 0, len(labels), task.derived or {})
+            return measures(
+                task.runs, task.gold, task.k or self.runs or 0, len(labels), task.derived or {}
+            )
         # None, not INVALID: a class may have that name
         values: list[Hashable] = [value if value in labels else None for value in task.runs]
         return measures(values, task.gold, self._asked(task), len(labels) + (None in values))
@@ -465,7 +570,10 @@ class Stability(IntervalAggregator):
 
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
         asked = Counter(self._asked(task) for task in tasks if task.runs)
-        expected, recorded = sum(k * number for k, number in asked.items()), sum(len(task.runs) for task in tasks)
+        expected, recorded = (
+            sum(k * number for k, number in asked.items()),
+            sum(len(task.runs) for task in tasks),
+        )
         lost = sum((task.lost for task in tasks if task.runs), Counter[str]())
         return {
             "tasks_by_k": {str(k): asked[k] for k in sorted(asked)},
@@ -480,12 +588,18 @@ class Stability(IntervalAggregator):
 def _declared(metadata: Mapping[str, JSON]) -> list[str]:
     label_set = metadata.get("label_set")
     declared = label_set.get("labels") if isinstance(label_set, Mapping) else None
-    return [each for each in declared if isinstance(each, str)] if isinstance(declared, list | tuple) else []
+    return (
+        [each for each in declared if isinstance(each, str)]
+        if isinstance(declared, list | tuple)
+        else []
+    )
 
 
 def _shares(processed: Measured, metric: str) -> list[_Share]:
     values = ((task, each[RATES[metric]]) for task, each in processed)
-    return [_Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None]
+    return [
+        _Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None
+    ]
 
 
 def _stderr(processed: Measured, metric: str) -> float | None:
@@ -499,7 +613,12 @@ def _stderr(processed: Measured, metric: str) -> float | None:
 
 _COUNTS = ("n_items_total", "n_items_processed", "coverage")
 _ADDED = (
-    *("n_items_without_runs", "n_items_without_gold", "n_items_unknown_gold", "n_items_outside_dataset"),
+    *(
+        "n_items_without_runs",
+        "n_items_without_gold",
+        "n_items_unknown_gold",
+        "n_items_outside_dataset",
+    ),
     *("n_runs_expected", "n_runs_recorded", "n_runs_missing"),
 )
 
@@ -513,12 +632,21 @@ def metrics_block(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
-    """Return what stands before the metrics: name, number of runs, temperatures and, for scoring, the delimiter."""
+    """Return what stands before the metrics.
+
+    Name, number of runs, temperatures and, for scoring, the delimiter.
+    """
     kind, temperature = kind_of(record), record.get("temperature")
     found: dict[str, Any] = {"exp_name": sweep_name(record, stem), "n_runs": record.get("n_runs")}
     if kind == "llm_judge":
-        return {**found, "target_temperature": temperature, "judge_temperature": record.get("judge_temperature", 0.0)}
-    delimiter = {"forced_delimiter": record.get("forced_delimiter")} if kind == "mcq_logprob" else {}
+        return {
+            **found,
+            "target_temperature": temperature,
+            "judge_temperature": record.get("judge_temperature", 0.0),
+        }
+    delimiter = (
+        {"forced_delimiter": record.get("forced_delimiter")} if kind == "mcq_logprob" else {}
+    )
     return {**found, "temperature": temperature, **delimiter}
 
 
@@ -526,8 +654,9 @@ def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
 class StabilityExporter(Exporter):
     """Writes ``{exp_name, n_runs, temperature, metrics}`` as the suite does after a sweep.
 
-    In ``documented`` a last key ``gradestack`` holds counts the suite does not have: tasks without runs, without or
-    with an unknown gold label, outside the dataset; runs expected, recorded and missing.
+    In ``documented`` a last key ``gradestack`` holds counts the suite does not have: tasks without
+    runs, without or with an unknown gold label, outside the dataset; runs expected, recorded and
+    missing.
     """
 
     reader = "stability"

@@ -30,9 +30,16 @@ class Stability(blocks.Panel):
             metrics = as_map(held.get("stability"))
             if as_number(metrics.get("mean_consistency_at_k")) is not None:
                 names = [
-                    name for name in map(str, as_list(metrics.get("labels"))) if metrics.get(f"n_items_gold_{name}")
+                    name
+                    for name in map(str, as_list(metrics.get("labels")))
+                    if metrics.get(f"n_items_gold_{name}")
                 ]
-                values = [[as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS] for name in names]
+                values = [
+                    [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]
+                    for name in names
+                ]
                 if len(names) > 1:
-                    return [blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")]
+                    return [
+                        blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")
+                    ]
         return None

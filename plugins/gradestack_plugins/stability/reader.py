@@ -1,4 +1,7 @@
-"""Reader ``stability``: sweeps of the evaluation suite, one line per task with the labels of its runs."""
+"""Reader ``stability``.
+
+Sweeps of the evaluation suite, one line per task with the labels of its runs.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,13 @@ LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 
 INVALID = "invalid"
 
-UPSTREAM_FLOATS = ("consistency", "mean_accuracy_across_runs", "entropy", "normalized_entropy", "flip_rate")
+UPSTREAM_FLOATS = (
+    "consistency",
+    "mean_accuracy_across_runs",
+    "entropy",
+    "normalized_entropy",
+    "flip_rate",
+)
 UPSTREAM_FLAGS = ("is_stable", "is_mode_correct", "is_stable_and_correct", "is_stable_but_wrong")
 """Derived fields of a record that ``upstream`` trusts."""
 
@@ -88,7 +97,9 @@ def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
         n_runs = _whole(record, "n_runs")
         _computable(record, "n_runs", n_runs, _LARGEST_UPSTREAM)
         n_runs, derived = min(max(0, n_runs), _LARGEST_UPSTREAM), _derived(record)
-        if _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
+        if _measured(record) and any(
+            isinstance(label, list | dict) for label in record["run_labels"]
+        ):
             raise ValueError("run_labels holds a list or an object, which cannot be counted")
     else:
         if labels is not None and not isinstance(labels, list):
@@ -98,7 +109,9 @@ def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
     return Sweep(
         uuid=uuid,
         gold=_gold(record, trusting=trusting),
-        runs=tuple(_label(value, trusting=trusting) for value in labels) if isinstance(labels, list) else (),
+        runs=tuple(_label(value, trusting=trusting) for value in labels)
+        if isinstance(labels, list)
+        else (),
         texts=tuple(text if isinstance(text, str) else None for text in as_list(texts)),
         model=as_text(record.get("target_model")) or None,
         n_runs=n_runs,
@@ -112,7 +125,10 @@ def _known_gold(record: Mapping[str, Any]) -> bool:
 
 
 def _measured(record: Mapping[str, Any]) -> bool:
-    """Return whether the suite looks at the runs at all: it does for a known gold label and a list of runs."""
+    """Return whether the suite looks at the runs at all.
+
+    It does for a known gold label and a list of runs.
+    """
     labels = record.get("run_labels")
     return _known_gold(record) and isinstance(labels, list) and bool(labels)
 
@@ -135,7 +151,10 @@ def _label(value: Any, *, trusting: bool) -> RunLabel:
 
 
 def _whole(record: Mapping[str, Any], name: str) -> int:
-    """Return a field as a whole number the way ``int()`` reads it; what is empty or not there is 0."""
+    """Return a field as a whole number the way ``int()`` reads it.
+
+    What is empty or not there is 0.
+    """
     value = record.get(name)
     try:
         return int(value or 0)
@@ -155,13 +174,20 @@ def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 number = float(record[name])
             except (TypeError, ValueError, OverflowError):
-                raise ValueError(f"{name} must be a number, got {compact(record[name])[:60]}") from None
+                raise ValueError(
+                    f"{name} must be a number, got {compact(record[name])[:60]}"
+                ) from None
             if abs(number) <= _LARGEST_FIGURE:
                 found[name] = number
             elif _known_gold(record):
-                raise ValueError(f"{name} must be finite" + (", not this large" if math.isfinite(number) else ""))
+                raise ValueError(
+                    f"{name} must be finite" + (", not this large" if math.isfinite(number) else "")
+                )
     if "mode_label" in record and "mode_count" in record and _measured(record):
-        found["mode_label"], found["mode_count"] = record["mode_label"], _whole(record, "mode_count")
+        found["mode_label"], found["mode_count"] = (
+            record["mode_label"],
+            _whole(record, "mode_count"),
+        )
         _computable(record, "mode_count", found["mode_count"], _LARGEST_FIGURE)
     return found
 
@@ -180,7 +206,11 @@ def sweep_name(record: Mapping[str, Any], stem: str) -> str:
         return name
     kind, k, temperature = kind_of(record), record.get("n_runs"), record.get("temperature")
     mark = "Ttarget" if kind == "llm_judge" else "T"
-    return f"{kind}_stability_k={k}_{mark}={temperature}" if k is not None and temperature is not None else stem
+    return (
+        f"{kind}_stability_k={k}_{mark}={temperature}"
+        if k is not None and temperature is not None
+        else stem
+    )
 
 
 class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +234,9 @@ class Task(NamedTuple):
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
-    """A file's records whose uuid occurs again (the last one counts, in the place of the first), and its sweep."""
+    """A file's records whose uuid occurs again (the last one counts, in the place of the first),
+    and its sweep.
+    """
 
     replaced: dict[int, Element]
     dropped: frozenset[int]
@@ -229,27 +261,34 @@ class StabilityIndex(msgspec.Struct, frozen=True, kw_only=True):
     def experiment(self, name: str) -> str | None:
         """Return the sweep of records of a file that name none.
 
-        Of several files each has a name of its own, whatever sweep it is: runs of a task belong together within a file
-        only, and sweeps at two temperatures that do not name themselves would be one.
+        Of several files each has a name of its own, whatever sweep it is: runs of a task belong
+        together within a file only, and sweeps at two temperatures that do not name themselves
+        would be one.
         """
         file = self.files[name]
         if len(self.files) < 2 or file.experiment is not None:
             return file.experiment
-        return file.name if sum(each.name == file.name for each in self.files.values()) == 1 else name
+        return (
+            file.name if sum(each.name == file.name for each in self.files.values()) == 1 else name
+        )
 
 
 @attrs.frozen(kw_only=True)
 class StabilityReader(RecordReader):
-    """Reads the sweeps of the evaluation suite (JSON Lines, or one JSON list): one sample per run of every record.
+    """Reads the sweeps of the evaluation suite (JSON Lines, or one JSON list).
 
-    A record needs ``uuid`` and ``run_labels``; ``gold_label``, ``n_runs`` and ``target_model`` are used where they are
-    there. The sample's id is the uuid, its run the position in ``run_labels``. A repeated uuid overwrites: the last
-    record counts, in the place of the first. ``ckpt_name`` becomes the facet ``experiment``, so that sweeps at several
-    temperatures stay apart; of several files graded together each is a sweep of its own, whether it names one or not.
+    One sample per run of every record.
 
-    With a dataset a row without a record becomes a missing sample, which lowers the coverage, and records outside it
-    are marked; a row that cannot be used is reported as bad and is no row. ``documented`` takes a gold label the record
-    lacks from the dataset; ``upstream`` uses the record alone.
+    A record needs ``uuid`` and ``run_labels``; ``gold_label``, ``n_runs`` and ``target_model`` are
+    used where they are there. The sample's id is the uuid, its run the position in ``run_labels``.
+    A repeated uuid overwrites: the last record counts, in the place of the first. ``ckpt_name``
+    becomes the facet ``experiment``, so that sweeps at several temperatures stay apart; of several
+    files graded together each is a sweep of its own, whether it names one or not.
+
+    With a dataset a row without a record becomes a missing sample, which lowers the coverage, and
+    records outside it are marked; a row that cannot be used is reported as bad and is no row.
+    ``documented`` takes a gold label the record lacks from the dataset; ``upstream`` uses the
+    record alone.
     """
 
     provides = frozenset({"label", "expected", "text", "native"})
@@ -272,12 +311,18 @@ class StabilityReader(RecordReader):
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        return "run_labels without a uuid" if "run_labels" in record and uuid_of(record) is None else None
+        return (
+            "run_labels without a uuid"
+            if "run_labels" in record and uuid_of(record) is None
+            else None
+        )
 
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
         """Find repeated records, and read the dataset's identifiers and gold labels."""
-        files = {each.name: _file(each, self.profile if inputs.dataset else None) for each in inputs.data}
+        files = {
+            each.name: _file(each, self.profile if inputs.dataset else None) for each in inputs.data
+        }
         if inputs.dataset is None:
             return StabilityIndex(files=files)
         tasks: dict[str, Task] = {}
@@ -322,7 +367,9 @@ class StabilityReader(RecordReader):
                     native=StabilityRun(first=True, dataset_rows=task.rows),
                 )
 
-    def _runs(self, index: StabilityIndex, name: str, record: Any, place: Source) -> Iterator[Sample | BadRecord]:
+    def _runs(
+        self, index: StabilityIndex, name: str, record: Any, place: Source
+    ) -> Iterator[Sample | BadRecord]:
         file = index.files[name]
         if place.ordinal in file.dropped:
             return
@@ -330,7 +377,9 @@ class StabilityReader(RecordReader):
             record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
         try:
             if not isinstance(record, dict):
-                raise ValueError(f"expected a stability record (an object), found {compact(record)[:60]}")  # noqa: TRY004, TRY301
+                raise ValueError(  # noqa: TRY004, TRY301
+                    f"expected a stability record (an object), found {compact(record)[:60]}"
+                )
             if (uuid := uuid_of(record)) is None:
                 raise ValueError("uuid is missing or not a non-empty text")  # noqa: TRY301
             sweep = read_sweep(record, uuid, self.profile)
@@ -354,23 +403,38 @@ class StabilityReader(RecordReader):
                 facets={"experiment": experiment} if experiment else {},
                 source=place,
                 native=StabilityRun(
-                    label=label, first=run == 0, n_runs=sweep.n_runs, derived=sweep.derived, dataset_rows=rows
+                    label=label,
+                    first=run == 0,
+                    n_runs=sweep.n_runs,
+                    derived=sweep.derived,
+                    dataset_rows=rows,
                 ),
             )
 
 
 def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
-    """Return the identifier, gold label and question of a dataset row; ValueError where it cannot be used."""
+    """Return the identifier, gold label and question of a dataset row.
+
+    ValueError where it cannot be used.
+    """
     record = raw.value
     if raw.problem is not None or not isinstance(record, dict):
-        raise ValueError(raw.problem or f"expected a dataset row (an object), found {compact(record)[:60]}")
+        raise ValueError(
+            raw.problem or f"expected a dataset row (an object), found {compact(record)[:60]}"
+        )
     uuid, gold, question = uuid_of(record), record.get("correct_answer"), record.get("question")
-    if uuid is None and profile == "upstream" and not isinstance(record.get("uuid", []), list | dict):
+    if (
+        uuid is None
+        and profile == "upstream"
+        and not isinstance(record.get("uuid", []), list | dict)
+    ):
         uuid = compact(record["uuid"])
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
     if gold is not None and gold not in LABELS:
-        raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
+        raise ValueError(
+            f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}"
+        )
     return uuid, gold, question if isinstance(question, str) else None
 
 

@@ -43,14 +43,18 @@ def percent_agreement(table: Table) -> float | None:
 
 
 def kappa(table: Table) -> float | None:
-    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both raters' shares."""
+    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both
+    raters' shares.
+    """
     n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
     chance = math.fsum(left[label] * right[label] for label in left) / n**2 if n else 1
     return None if observed is None or chance == 1 else (observed - chance) / (1 - chance)
 
 
 def ac1(table: Table) -> float | None:
-    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of each of q classes."""
+    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of
+    each of q classes.
+    """
     n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
     labels = left.keys() | right.keys()
     if observed is None or len(labels) == 1:
@@ -69,7 +73,10 @@ def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
 
 
 def alpha(units: Mapping[Any, int], level: Level) -> float | None:
-    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values; None for none, and for one value only."""
+    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values.
+
+    None for none, and for one value only.
+    """
     pairable = {values: times for values, times in units.items() if len(values) > 1}
     totals: Counter[Any] = Counter()
     for values, times in pairable.items():
@@ -80,7 +87,9 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
     place: dict[Any, Any] = {value: value for value in totals}
     if level == "ordinal":  # its mean rank
         ends = accumulate(totals[value] for value in sorted(totals))
-        place = {value: end - totals[value] / 2 for value, end in zip(sorted(totals), ends, strict=True)}
+        place = {
+            value: end - totals[value] / 2 for value, end in zip(sorted(totals), ends, strict=True)
+        }
 
     def apart(counts: Mapping[Any, int]) -> float:
         pairs = product(counts.items(), repeat=2)
@@ -88,7 +97,9 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
             return math.fsum(a * b for (x, a), (y, b) in pairs if x != y)
         return math.fsum(a * b * (place[x] - place[y]) ** 2 for (x, a), (y, b) in pairs)
 
-    observed = [times * apart(Counter(values)) / (len(values) - 1) for values, times in pairable.items()]
+    observed = [
+        times * apart(Counter(values)) / (len(values) - 1) for values, times in pairable.items()
+    ]
     return 1 - math.fsum(observed) / (apart(totals) / (totals.total() - 1))
 
 
@@ -106,8 +117,18 @@ _PAIR = (
     _coefficient("kappa", "Cohen's kappa", about="(p_o - p_e) / (1 - p_e)"),
     _coefficient("ac1", "Gwet's AC1", about="(p_o - p_e) / (1 - p_e)"),
     _coefficient("alpha", "Krippendorff's alpha", about="1 - D_o / D_e"),
-    _share("false_pass_rate", "False passes", better="lower", about="passes of the second / fails of the first"),
-    _share("false_fail_rate", "False fails", better="lower", about="fails of the second / passes of the first"),
+    _share(
+        "false_pass_rate",
+        "False passes",
+        better="lower",
+        about="passes of the second / fails of the first",
+    ),
+    _share(
+        "false_fail_rate",
+        "False fails",
+        better="lower",
+        about="fails of the second / passes of the first",
+    ),
 )
 _ALPHA = "1 - D_o / D_e over all raters"
 
@@ -116,24 +137,30 @@ _ALPHA = "1 - D_o / D_e over all raters"
 class Agreement(IntervalAggregator):
     """How often raters give a sample the same label, and how much of that is more than chance.
 
-    Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its own verdict, else a
-    score of 1 or more); with ``labels`` people, too. Without either they are gold label and label of the grades.
-    For each pair, over the samples both have labelled, with intervals that leave out one task at a time:
+    Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its
+    own verdict, else a score of 1 or more); with ``labels`` people, too. Without either they are
+    gold label and label of the grades. For each pair, over the samples both have labelled, with
+    intervals that leave out one task at a time:
 
     - ``percent_agreement``
-    - ``kappa`` = (p_o - p_e) / (1 - p_e), p_e = sum of both shares by class (Cohen); null with one class on both sides
-    - ``ac1``: the same with p_e = sum of pi (1 - pi) / (q - 1), pi the mean share of each of q classes (Gwet); it stays
-      sensible where nearly all labels are alike
-    - ``alpha`` = 1 - D_o / D_e over pairable values (Krippendorff, nominal); null with one value only
-    - ``table``: labels of the first in rows, of the second in columns; with ``pass`` and ``fail`` also
-      ``false_pass_rate`` (the second says pass, of those the first fails) and ``false_fail_rate``
+    - ``kappa`` = (p_o - p_e) / (1 - p_e), p_e = sum of both shares by class (Cohen); null with one
+      class on both sides
+    - ``ac1``: the same with p_e = sum of pi (1 - pi) / (q - 1), pi the mean share of each of q
+      classes (Gwet); it stays sensible where nearly all labels are alike
+    - ``alpha`` = 1 - D_o / D_e over pairable values (Krippendorff, nominal); null with one value
+      only
+    - ``table``: labels of the first in rows, of the second in columns; with ``pass`` and ``fail``
+      also ``false_pass_rate`` (the second says pass, of those the first fails) and
+      ``false_fail_rate``
 
-    ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two of their scores. The
-    ``alpha`` of a single pair is ``alpha_nominal``, whose interval is ``alpha_nominal_interval``.
+    ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two
+    of their scores. The ``alpha`` of a single pair is ``alpha_nominal``, whose interval is
+    ``alpha_nominal_interval``.
 
-    Raters named in ``again`` are the grader itself, asked once more: a judge whose verdicts were recorded twice. They
-    are not compared with the others; ``noise_floor`` is the share of samples whose verdict is the same every time, with
-    its interval. No rater can be expected to agree with a judge more often than the judge with itself.
+    Raters named in ``again`` are the grader itself, asked once more: a judge whose verdicts were
+    recorded twice. They are not compared with the others; ``noise_floor`` is the share of samples
+    whose verdict is the same every time, with its interval. No rater can be expected to agree with
+    a judge more often than the judge with itself.
     """
 
     version = "2"
@@ -176,10 +203,15 @@ class Agreement(IntervalAggregator):
         others = [name for name in self.raters if name != grades.key]
         names, columns = [GRADER], [grades]
         if self.raters:
-            names, columns = [grades.key, *others], [grades.of(name) for name in (grades.key, *others)]
+            names, columns = (
+                [grades.key, *others],
+                [grades.of(name) for name in (grades.key, *others)],
+            )
         for row in zip(*columns, strict=True):
             key, task = row[0][0], row[0][0].id if row[0][0].cluster is None else row[0][0].cluster
-            labels, scores = self._ratings(key, zip(names, [grade for _, grade in row], strict=True))
+            labels, scores = self._ratings(
+                key, zip(names, [grade for _, grade in row], strict=True)
+            )
             repeated = [labels.pop(name) for name in self.again if name in labels]
             if repeated and grades.key in labels:
                 noise[task].append(set(repeated) == {labels[grades.key]})
@@ -200,7 +232,9 @@ class Agreement(IntervalAggregator):
             **({"warnings": [said]} if raters and (said := self._unlike(tables, raters)) else {}),
         }
 
-    def _ratings(self, key: Key, rated: Iterable[tuple[str, Grade]]) -> tuple[dict[str, str], list[float]]:
+    def _ratings(
+        self, key: Key, rated: Iterable[tuple[str, Grade]]
+    ) -> tuple[dict[str, str], list[float]]:
         """Return the labels a sample has by rater, people and gold label first, and its scores."""
         labels, scores, before = dict[str, str](), list[float](), dict[str, str]()
         if (label := self.people.get(key.id)) is not None:
@@ -214,15 +248,25 @@ class Agreement(IntervalAggregator):
                     before = {GOLD: grade.gold}
         return before | labels, scores
 
-    def _unlike(self, tables: Mapping[Pair, Mapping[Pair, int]], raters: Collection[str]) -> str | None:
+    def _unlike(
+        self, tables: Mapping[Pair, Mapping[Pair, int]], raters: Collection[str]
+    ) -> str | None:
         """Return that the labels of people can agree with nothing, where they cannot."""
         if self.labels is None:
             return None
         name, first = self.labels.name, next(iter(self.people))
         if PEOPLE not in raters:
-            return f"{name}: none of its {len(self.people)} ids is that of a sample, the first: {first[:80]!r}"
-        said = {label for (people, _), cells in tables.items() if people == PEOPLE for _, label in cells}
-        ours, theirs = said | ({_PASS, _FAIL} if said & {_PASS, _FAIL} else set()), set(self.people.values())
+            return (
+                f"{name}: none of its {len(self.people)} ids is that of a sample, the first: "
+                f"{first[:80]!r}"
+            )
+        said = {
+            label for (people, _), cells in tables.items() if people == PEOPLE for _, label in cells
+        }
+        ours, theirs = (
+            said | ({_PASS, _FAIL} if said & {_PASS, _FAIL} else set()),
+            set(self.people.values()),
+        )
         if not said or ours & theirs:
             return None
         shown, other = (", ".join(sorted(each)[:3])[:80] for each in (theirs, ours))
@@ -230,45 +274,68 @@ class Agreement(IntervalAggregator):
 
     def _noise(self, tasks: Collection[list[bool]]) -> dict[str, JSON]:
         cells = Counter[tuple[float, ...]]((len(same), sum(same)) for same in tasks)
-        sure = ratio_interval(cells, confidence=self.confidence) if tasks else {"reason": "nothing judged again"}
+        sure = (
+            ratio_interval(cells, confidence=self.confidence)
+            if tasks
+            else {"reason": "nothing judged again"}
+        )
         floor = ratio(sum(map(sum, tasks)), sum(map(len, tasks)))
         return {"noise_floor": floor, "noise_floor_interval": {**sure}}
 
     def _estimated(
         self, name: str, tasks: Tasks, coefficient: Callable[[Mapping[Any, int]], float | None]
     ) -> dict[str, JSON]:
-        """Return a coefficient of all units and its interval, which leaves out one task at a time."""
+        """Return a coefficient of all units and its interval, which leaves out one task
+        at a time.
+        """
         units = sum(tasks.values(), Counter[Any]())
         value = coefficient(units)
         if len({value for unit in units for value in unit}) > _MANY:
-            return {name: value, f"{name}_interval": {"reason": f"more than {_MANY} distinct values"}}
+            return {
+                name: value,
+                f"{name}_interval": {"reason": f"more than {_MANY} distinct values"},
+            }
         alike = Counter(frozenset(cells.items()) for cells in tasks.values())
-        left = [(coefficient(units - Counter(dict(cells))), times) for cells, times in alike.items()]
+        left = [
+            (coefficient(units - Counter(dict(cells))), times) for cells, times in alike.items()
+        ]
         of = estimate(value, left, len(tasks))
-        sure = interval(of, units.total(), confidence=self.confidence, share=False, least=-1.0, most=1.0)
+        sure = interval(
+            of, units.total(), confidence=self.confidence, share=False, least=-1.0, most=1.0
+        )
         return {name: value, f"{name}_interval": {**sure}}
 
     def _pair(self, table: Mapping[Pair, int], tasks: Tasks) -> dict[str, JSON]:
         def rate(above: Collection[Pair], below: Collection[Pair]) -> JSON:
             sums = Counter[tuple[float, ...]](
-                tuple([sum(cells[cell] for cell in some) for some in (below, above)]) for cells in tasks.values()
+                tuple([sum(cells[cell] for cell in some) for some in (below, above)])
+                for cells in tasks.values()
             )
             return {**ratio_interval(sums, confidence=self.confidence)}
 
         found: dict[str, JSON] = {
             "n": sum(table.values()),
             "percent_agreement": percent_agreement(table),
-            "percent_agreement_interval": rate([cell for cell in table if cell[0] == cell[1]], table),
+            "percent_agreement_interval": rate(
+                [cell for cell in table if cell[0] == cell[1]], table
+            ),
         }
         for name, coefficient in _COEFFICIENTS.items():
             found |= self._estimated(name, tasks, coefficient)
         labels = sorted({label for cell in table for label in cell})
         if set(labels) <= {_PASS, _FAIL}:
-            for name, (truth, said) in {"false_pass_rate": (_FAIL, _PASS), "false_fail_rate": (_PASS, _FAIL)}.items():
+            for name, (truth, said) in {
+                "false_pass_rate": (_FAIL, _PASS),
+                "false_fail_rate": (_PASS, _FAIL),
+            }.items():
                 below = [cell for cell in table if cell[0] == truth]
                 found[name] = ratio(table.get((truth, said), 0), sum(table[cell] for cell in below))
-                found[f"{name}_interval"] = rate([(truth, said)], below) if below else {"reason": f"no {truth}"}
-        found["table"] = {left: {right: table.get((left, right), 0) for right in labels} for left in labels}
+                found[f"{name}_interval"] = (
+                    rate([(truth, said)], below) if below else {"reason": f"no {truth}"}
+                )
+        found["table"] = {
+            left: {right: table.get((left, right), 0) for right in labels} for left in labels
+        }
         return found
 
 
@@ -294,7 +361,9 @@ def read_labels(path: Path) -> dict[str, str]:
 
 
 def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], str]]:
-    """Yield file and line of each label, what it is of (its id, and ``more``, None where empty), and the label."""
+    """Yield file and line of each label, what it is of (its id, and ``more``, None where empty),
+    and the label.
+    """
     places = set[tuple[Any, ...]]()
     line = 0
     try:
@@ -309,7 +378,9 @@ def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], s
     except OSError as error:
         raise ConfigError(f"{path.name}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path.name}: byte {error.object[error.start]:#04x} is not UTF-8") from error
+        raise ConfigError(
+            f"{path.name}: byte {error.object[error.start]:#04x} is not UTF-8"
+        ) from error
     except _Wrong as error:
         raise ConfigError(f"{path.name}:{error.line or line}: {error}") from error
     if not places:
@@ -342,7 +413,9 @@ def _lines(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             except JsonProblem as error:
                 raise _Wrong(str(error), number) from error
             if not isinstance(row, dict):
-                raise _Wrong(f"expected an object with id and label, found {compact(row)[:60]}", number)
+                raise _Wrong(
+                    f"expected an object with id and label, found {compact(row)[:60]}", number
+                )
             yield number, row
 
 

@@ -1,4 +1,6 @@
-"""Accuracy, per-class precision, recall and F1, macro-F1 and the confusion matrix of any grader that yields labels."""
+"""Accuracy, per-class precision, recall and F1, macro-F1 and the confusion matrix of any grader
+that yields labels.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from gradestack import (
 from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Cells = tuple[tuple[tuple[str, str | None], int], ...]
-"""Gold and predicted label, None for a prediction without one, and how many samples of a task have them."""
+"""Gold and predicted label, None for a prediction without one, and how many samples of a task have
+them.
+"""
 _FEW = 20
 """Tasks of a class from which on its F1 is sure enough for the jackknife of a mean."""
 
@@ -61,9 +65,14 @@ class Tally(NamedTuple):
 
 
 class Counted:
-    """Labels of tasks over a label set: their matrix, and the scores made of it with their intervals."""
+    """Labels of tasks over a label set.
 
-    def __init__(self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float) -> None:
+    Their matrix, and the scores made of it with their intervals.
+    """
+
+    def __init__(
+        self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float
+    ) -> None:
         self.labels, self.confidence = labels, confidence
         self.matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
         self.outside = dict.fromkeys(labels, 0)
@@ -72,7 +81,10 @@ class Counted:
         """Samples whose gold label is none of them."""
         self.by_class: dict[str, Counter[Tally]] = {label: Counter() for label in labels}
         self.parts: list[tuple[int, int, dict[str, Tally], int]] = []
-        """Samples, right ones and classes of a task, and how many tasks add that; those that add nothing are out."""
+        """Samples, right ones and classes of a task, and how many tasks add that.
+
+        Those that add nothing are out.
+        """
         for cells, times in tasks.items():
             classes = defaultdict[str, Tally](Tally)
             for (gold, predicted), count in cells:
@@ -86,7 +98,9 @@ class Counted:
                     self.matrix[gold][predicted] += count * times
                     classes[predicted] = classes[predicted].add(0, 0, count)
             if size := sum(tally.gold for tally in classes.values()):
-                self.parts.append((size, sum(tally.hits for tally in classes.values()), classes, times))
+                self.parts.append(
+                    (size, sum(tally.hits for tally in classes.values()), classes, times)
+                )
             for label, tally in classes.items():
                 self.by_class[label][tally] += times
         self.totals = dict.fromkeys(labels, Tally())
@@ -101,10 +115,17 @@ class Counted:
         """Return accuracy and macro-F1, also that of the classes that are not excluded."""
         kept = [label for label in self.labels if label not in exclude]
         without = {"macro_f1_no_" + "_".join(exclude): self._macro(kept)} if exclude else {}
-        return {"accuracy": ratio(self.correct, self.n), "macro_f1": self._macro(self.labels), **without}
+        return {
+            "accuracy": ratio(self.correct, self.n),
+            "macro_f1": self._macro(self.labels),
+            **without,
+        }
 
     def _macro(self, labels: Sequence[str]) -> float | None:
-        """Return the mean F1 of some classes, an undefined one counting as 0; None without classes."""
+        """Return the mean F1 of some classes, an undefined one counting as 0.
+
+        None without classes.
+        """
         total = 0.0
         for label in labels:  # left to right: the built-in sum compensates from Python 3.12 on
             total += self.scores[label]["f1"] or 0.0
@@ -118,7 +139,10 @@ class Counted:
         return ratio_interval(cells, confidence=self.confidence)
 
     def of_class(self, label: str) -> dict[str, Interval]:
-        """Return the intervals of precision, recall and F1; of the tasks in which the class occurs accordingly."""
+        """Return the intervals of precision, recall and F1.
+
+        Of the tasks in which the class occurs accordingly.
+        """
         hits, gold, predicted = self.totals[label]
         n = {"precision": predicted, "recall": gold, "f1": gold + predicted - hits}
         cells = {name: Counter[tuple[float, ...]]() for name in n}
@@ -126,14 +150,19 @@ class Counted:
             cells["precision"][c, a] += times
             cells["recall"][b, a] += times
             cells["f1"][b + c, 2 * a] += times
-        return {name: ratio_interval(each, n=n[name], confidence=self.confidence) for name, each in cells.items()}
+        return {
+            name: ratio_interval(each, n=n[name], confidence=self.confidence)
+            for name, each in cells.items()
+        }
 
     def macro_f1(self, labels: Sequence[str]) -> Interval:
-        """Return the interval of the mean F1 of some classes; one that does not occur without a task has 0 without it.
+        """Return the interval of the mean F1 of some classes.
 
-        Where a class is that of few tasks, leaving out one at a time says too little of it. The interval is then no
-        narrower than that of the classes' own together, ``m -+ sqrt(sum of (F1 - end)^2) / number``; none where a class
-        is in no gold label.
+        One that does not occur without a task has 0 without it.
+
+        Where a class is that of few tasks, leaving out one at a time says too little of it. The
+        interval is then no narrower than that of the classes' own together,
+        ``m -+ sqrt(sum of (F1 - end)^2) / number``; none where a class is in no gold label.
         """
         if not labels or not self.n:
             return {"reason": "undefined"}
@@ -150,20 +179,31 @@ class Counted:
                     without += self.totals[label].add(*(-each for each in tally)).f1 - whole[label]
             left[without / len(labels)] += times
         value, clusters = total / len(labels), sum(times for *_, times in self.parts)
-        found = interval(estimate(value, list(left.items()), clusters), self.n, confidence=self.confidence)
-        tasks = [sum(times for tally, times in self.by_class[label].items() if tally.gold) for label in labels]
+        found = interval(
+            estimate(value, list(left.items()), clusters), self.n, confidence=self.confidence
+        )
+        tasks = [
+            sum(times for tally, times in self.by_class[label].items() if tally.gold)
+            for label in labels
+        ]
         if "low" in found and min(tasks) < _FEW:
             own = [(whole[label], self.of_class(label)["f1"]) for label in labels]
             below = math.hypot(*[f1 - of.get("low", 0.0) for f1, of in own]) / len(labels)
             above = math.hypot(*[of.get("high", 1.0) - f1 for f1, of in own]) / len(labels)
-            found["low"], found["high"] = min(found["low"], value - below), max(found["high"], value + above)
+            found["low"], found["high"] = (
+                min(found["low"], value - below),
+                max(found["high"], value + above),
+            )
         return found
 
 
 Counts = Counter[str]
 Names = Mapping[str, Sequence[Any]]
-"""Name of a number -> what it says: ``cell``, set, gold label, predicted label; ``count``, set, what; ``labels`` or
-``exclude``, and the labels. The set of the grades themselves is None."""
+"""Name of a number -> what it says: ``cell``, set, gold label, predicted label.
+
+``count``, set, what; ``labels`` or ``exclude``, and the labels. The set of the grades themselves is
+None.
+"""
 
 _LACKING = {
     "precision": "never predicted",
@@ -186,23 +226,34 @@ def _names(numbers: Iterable[str]) -> Names:
 
 def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
     found, counts = {_name("count", of, str(graded.outcome)): 1}, graded.counts
-    found |= {_name("count", of, f"counted_{name}"): counts[name] for name in _COUNTED if counts.get(name)}
+    found |= {
+        _name("count", of, f"counted_{name}"): counts[name] for name in _COUNTED if counts.get(name)
+    }
     if graded.outcome is Outcome.GRADED:
         lacks = graded.gold is None
-        found[_name("count", of, "no_gold") if lacks else _name("cell", of, graded.gold, graded.label)] = 1
+        found[
+            _name("count", of, "no_gold") if lacks else _name("cell", of, graded.gold, graded.label)
+        ] = 1
     return found
 
 
 def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1]))
+    return tuple(
+        dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1])
+    )
 
 
 def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) -> Counter[Cells]:
-    """Return the cells of tasks in one set, and how many tasks have them; those without any are out."""
+    """Return the cells of tasks in one set, and how many tasks have them.
+
+    Those without any are out.
+    """
     wanted = {name: (said[2], said[3]) for name, said in names.items() if said[:2] == ["cell", of]}
     found: Counter[Cells] = Counter()
     for numbers, times in tasks.items():
-        if cells := tuple([(wanted[name], int(number)) for name, number in numbers if name in wanted]):
+        if cells := tuple(
+            [(wanted[name], int(number)) for name, number in numbers if name in wanted]
+        ):
             found[cells] += times
     return found
 
@@ -211,37 +262,51 @@ def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) ->
 class Classification(IntervalAggregator):
     """Classification metrics over grades with a gold label and a predicted label.
 
-    With ``C[gold][predicted]`` the confusion matrix, rows gold and columns predicted, and N the sum of its cells:
+    With ``C[gold][predicted]`` the confusion matrix, rows gold and columns predicted, and N the sum
+    of its cells:
 
     - ``accuracy = sum of C[y][y] / N``
-    - per class ``precision = tp / (tp + fp)``, ``recall = tp / (tp + fn)``, ``f1 = 2 P R / (P + R)``,
-      ``support = tp + fn``
-    - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support; one that occurs
-      nowhere, whose own F1 is null, counts as 0, and ``macro_f1_note`` says so (``documented``)
-    - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a prediction of an
-      excluded label stays a miss
+    - per class ``precision = tp / (tp + fp)``, ``recall = tp / (tp + fn)``,
+      ``f1 = 2 P R / (P + R)``, ``support = tp + fn``
+    - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support;
+      one that occurs nowhere, whose own F1 is null, counts as 0, and ``macro_f1_note`` says so
+      (``documented``)
+    - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a
+      prediction of an excluded label stays a miss
 
-    N counts grades that have a score: missing, skipped and failed ones stand beside it. Whether a dataset row without a
-    prediction is in N is therefore the grader's decision (the When2Call grader leaves it out in ``documented`` and
-    counts it as a coerced prediction in ``upstream``).
+    N counts grades that have a score: missing, skipped and failed ones stand beside it. Whether a
+    dataset row without a prediction is in N is therefore the grader's decision (the When2Call
+    grader leaves it out in ``documented`` and counts it as a coerced prediction in ``upstream``).
 
-    The label set is, in this order: the option ``labels``; what the grades declare (``metadata.label_set.labels``);
-    else every label seen, sorted. A prediction outside it, or without a label, is counted in a predicted-only column
-    named ``invalid`` and is wrong everywhere; a gold label outside it is left out of the matrix and counted in
-    ``n_unknown_gold``. A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
+    The label set is, in this order: the option ``labels``; what the grades declare
+    (``metadata.label_set.labels``); else every label seen, sorted. A prediction outside it, or
+    without a label, is counted in a predicted-only column named ``invalid`` and is wrong
+    everywhere; a gold label outside it is left out of the matrix and counted in ``n_unknown_gold``.
+    A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
     a class like any other, and the column is then ``(invalid)``.
 
-    Every figure has its interval, which leaves out one task at a time; of several models ``models`` has those of each.
+    Every figure has its interval, which leaves out one task at a time; of several models ``models``
+    has those of each.
 
-    Differences between the profiles, for empty denominators only: ``documented`` gives null and names the reason under
-    ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
+    Differences between the profiles, for empty denominators only: ``documented`` gives null and
+    names the reason under ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
     """
 
     version = "4"
     figures: ClassVar = (
-        Figure("accuracy", "Accuracy", about="predictions equal to the gold label / graded samples", divisor=_GRADED),
+        Figure(
+            "accuracy",
+            "Accuracy",
+            about="predictions equal to the gold label / graded samples",
+            divisor=_GRADED,
+        ),
         Figure("macro_f1", "Macro-F1", about="mean of F1 over the label set", divisor=_GRADED),
-        Figure("macro_f1_no_{class}", "Macro-F1 of the other classes", about="mean of F1 over them", divisor=_GRADED),
+        Figure(
+            "macro_f1_no_{class}",
+            "Macro-F1 of the other classes",
+            about="mean of F1 over them",
+            divisor=_GRADED,
+        ),
         Figure("per_class.{class}.precision", "Precision", about="tp / (tp + fp)", divisor=_GRADED),
         Figure("per_class.{class}.recall", "Recall", about="tp / (tp + fn)", divisor=_GRADED),
         Figure("per_class.{class}.f1", "F1", about="2 P R / (P + R)", divisor=_GRADED),
@@ -256,13 +321,18 @@ class Classification(IntervalAggregator):
     invalid: str = "invalid"
     """Name of the column for predictions outside the label set."""
     items: Literal["declared", "ignore", "sets", "pool"] = "declared"
-    """What to do with the labelled items inside a grade: ``sets`` gives the items of one id metrics of their own (under
-    ``sets``), ``pool`` counts every item instead of the grade, ``declared`` follows ``metadata.label_set.items``."""
+    """What to do with the labelled items inside a grade.
+
+    ``sets`` gives the items of one id metrics of their own (under ``sets``), ``pool`` counts every
+    item instead of the grade, ``declared`` follows ``metadata.label_set.items``.
+    """
 
     def __attrs_post_init__(self) -> None:
         if self.labels is not None and len(set(self.labels)) < max(1, len(self.labels)):
             raise ValueError("labels must name at least one label, and each only once")
-        if self.labels is not None and (unknown := sorted(set(self.exclude or ()) - set(self.labels))):
+        if self.labels is not None and (
+            unknown := sorted(set(self.exclude or ()) - set(self.labels))
+        ):
             raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
 
     @override
@@ -286,7 +356,9 @@ class Classification(IntervalAggregator):
         if self.labels is None:
             return {}
         names = _names(sums)
-        counted = Counted(_cells_of({tuple(sums.items()): 1}, names, None), self.labels, self.confidence)
+        counted = Counted(
+            _cells_of({tuple(sums.items()): 1}, names, None), self.labels, self.confidence
+        )
         values = counted.values(self._excluded(names))
         return {} if values["accuracy"] is None else {**values, "per_class": counted.scores}
 
@@ -300,12 +372,21 @@ class Classification(IntervalAggregator):
                 counts.setdefault(said[1], Counter())[said[2]] = int(totals[name])
         cells = {of: _cells_of(every, names, of) for of in counts}
         labels, exclude = self._label_set(names, cells.values()), self._excluded(names)
-        main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in cells.items()]
+        main, *sets = [
+            self._metrics(labels, exclude, each, counts[of]) for of, each in cells.items()
+        ]
         if sets:
             main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))
-        of_models = {model: found for model, tasks in models.items() if (found := _cells_of(tasks, names, None))}
+        of_models = {
+            model: found
+            for model, tasks in models.items()
+            if (found := _cells_of(tasks, names, None))
+        }
         if len(of_models) > 1:
-            main["models"] = {model: self._metrics(labels, exclude, each, None) for model, each in of_models.items()}
+            main["models"] = {
+                model: self._metrics(labels, exclude, each, None)
+                for model, each in of_models.items()
+            }
         return main
 
     def _excluded(self, names: Names) -> tuple[str, ...]:
@@ -319,20 +400,31 @@ class Classification(IntervalAggregator):
         return tuple(sorted({gold for gold, _ in pairs} | (predicted - {self.invalid})))
 
     def _metrics(
-        self, labels: tuple[str, ...], exclude: tuple[str, ...], tasks: Mapping[Cells, int], counts: Counts | None
+        self,
+        labels: tuple[str, ...],
+        exclude: tuple[str, ...],
+        tasks: Mapping[Cells, int],
+        counts: Counts | None,
     ) -> dict[str, JSON]:
         counted, undefined = Counted(tasks, labels, self.confidence), dict[str, str]()
         documented = self.profile == "documented"
 
-        def figure(name: str, value: float | None, reason: str, sure: Interval, place: str = "") -> dict[str, JSON]:
-            """Return a figure and its interval; of an undefined one null (upstream: 0.0) and why it has none."""
+        def figure(
+            name: str, value: float | None, reason: str, sure: Interval, place: str = ""
+        ) -> dict[str, JSON]:
+            """Return a figure and its interval.
+
+            Of an undefined one null (upstream: 0.0) and why it has none.
+            """
             if value is None:
                 value, sure = None if documented else 0.0, {"reason": reason}
                 undefined[place + name] = reason
             return {name: value, f"{name}_interval": {**sure}}
 
         values = counted.values(exclude)
-        accuracy = figure("accuracy", values.pop("accuracy"), "nothing was graded", counted.accuracy())
+        accuracy = figure(
+            "accuracy", values.pop("accuracy"), "nothing was graded", counted.accuracy()
+        )
         result: dict[str, JSON] = {"n": counted.n, "n_correct": counted.correct, **accuracy}
         for name, value in values.items():
             kept = [label for label in labels if name == "macro_f1" or label not in exclude]
@@ -341,7 +433,9 @@ class Classification(IntervalAggregator):
             nowhere = [label for label in kept if counted.scores[label]["f1"] is None]
             if nowhere and documented:
                 many = "counts" if len(nowhere) == 1 else "count"
-                result[f"{name}_note"] = f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
+                result[f"{name}_note"] = (
+                    f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
+                )
         classes: dict[str, JSON] = {}
         for label in labels:
             sure, place, found = counted.of_class(label), f"per_class.{label}.", dict[str, JSON]()

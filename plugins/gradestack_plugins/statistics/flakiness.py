@@ -25,26 +25,45 @@ _ICC = "(MSB - MSW) / (MSB + (n0 - 1) MSW)"
 
 @attrs.frozen(kw_only=True)
 class Flakiness(IntervalAggregator):
-    """How much a task's runs differ, over pass or fail (the grader's verdict, else a score from ``threshold`` on).
+    """How much a task's runs differ, over pass or fail (the grader's verdict, else a score from
+    ``threshold`` on).
 
     With c passes in the k runs of a task, over tasks with two runs and more:
 
-    - a task is ``flaky`` when 0 < c < k; ``flaky_share`` with its interval; ``always`` and ``never`` the others
+    - a task is ``flaky`` when 0 < c < k; ``flaky_share`` with its interval; ``always`` and
+      ``never`` the others
     - ``within_variance`` = mean of c (k - c) / (k (k - 1))
-    - ``icc`` = (MSB - MSW) / (MSB + (n0 - 1) MSW), from the one-way analysis of variance of runs by task, n0 the mean
-      number of runs (less their spread where they differ): how much alike runs of one task are
-    - ``design_effect`` = 1 + (runs per task - 1) icc, and ``worth`` = runs / design_effect: so many independent samples
+    - ``icc`` = (MSB - MSW) / (MSB + (n0 - 1) MSW), from the one-way analysis of variance of runs by
+      task, n0 the mean number of runs (less their spread where they differ): how much alike runs of
+      one task are
+    - ``design_effect`` = 1 + (runs per task - 1) icc, and ``worth`` = runs / design_effect: so many
+      independent samples
 
-    All null with one run a task. All but ``worth``, which grows with the number of tasks, have intervals. Of several
-    models ``models`` has these for each, and the tasks that every model always or never passes stand under
-    ``saturated``: they tell models apart no more.
+    All null with one run a task. All but ``worth``, which grows with the number of tasks, have
+    intervals. Of several models ``models`` has these for each, and the tasks that every model
+    always or never passes stand under ``saturated``: they tell models apart no more.
     """
 
     figures: ClassVar = (
         _of_runs("flaky_share", "Flaky tasks", "lower", "share", _FLAKY),
-        _of_runs("within_variance", "Variance within tasks", "lower", "score", _VARIANCE, least=0.0, most=0.5),
+        _of_runs(
+            "within_variance",
+            "Variance within tasks",
+            "lower",
+            "score",
+            _VARIANCE,
+            least=0.0,
+            most=0.5,
+        ),
         _of_runs("icc", "Intra-class correlation", "neither", "score", _ICC, least=-1.0, most=1.0),
-        _of_runs("design_effect", "Design effect", "neither", "score", "1 + (runs per task - 1) icc", least=0.0),
+        _of_runs(
+            "design_effect",
+            "Design effect",
+            "neither",
+            "score",
+            "1 + (runs per task - 1) icc",
+            least=0.0,
+        ),
         _of_runs("worth", "Independent samples", "higher", "count", "runs / design effect"),
     )
     pooled: ClassVar = False

@@ -39,31 +39,42 @@ class IntervalAggregator(Aggregator):
 class Mean(IntervalAggregator):
     r"""Mean score, its standard error and interval, clustered by task.
 
-    With scores x_i over n graded samples in C clusters (a cluster is one task, whose runs depend on each other):
+    With scores x_i over n graded samples in C clusters (a cluster is one task, whose runs depend on
+    each other):
 
         mean   = sum(x_i) / n
         stderr = sqrt(C / (C - 1) * sum over clusters of (sum of (x_i - mean) in the cluster)^2) / n
 
-    With one run per task this is the usual standard error, sample standard deviation / sqrt(n). Undefined (None) for
-    fewer than two clusters. Sums are exact and rounded once. The interval is that of ``gradestack.interval``, whose
-    standard error leaves out one task at a time; for equally many runs a task that is ``stderr``.
+    With one run per task this is the usual standard error, sample standard deviation / sqrt(n).
+    Undefined (None) for fewer than two clusters. Sums are exact and rounded once. The interval is
+    that of ``gradestack.interval``, whose standard error leaves out one task at a time; for equally
+    many runs a task that is ``stderr``.
 
-    Of several models ``models`` holds the same for each; what stands beside it is over all of them, clustered by task.
+    Of several models ``models`` holds the same for each; what stands beside it is over all of them,
+    clustered by task.
 
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
     reads_labels: ClassVar[bool] = False
-    figures: ClassVar = (Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),)
+    figures: ClassVar = (
+        Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),
+    )
 
     profile: Profile = "documented"
     """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
     least: float | None = None
-    """Least score there can be, where scores are no shares; no interval goes below. Default: as the grader says."""
+    """Least score there can be, where scores are no shares; no interval goes below.
+
+    Default: as the grader says.
+    """
     most: float | None = None
-    """Greatest score there can be, likewise. Scores of at least 0 without one are amounts, whose interval is Hall's."""
+    """Greatest score there can be, likewise.
+
+    Scores of at least 0 without one are amounts, whose interval is Hall's.
+    """
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
@@ -72,18 +83,28 @@ class Mean(IntervalAggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         (every, models), unit = grades.sums("", "scores", whole=True), grades.unit("scores")
-        outside = any(grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted)
+        outside = any(
+            grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted
+        )
         share = self.share and not outside
         found: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
         if len(models) > 1:
-            found["models"] = {model: self._figures(cells, unit, share=share) for model, cells in models.items()}
+            found["models"] = {
+                model: self._figures(cells, unit, share=share) for model, cells in models.items()
+            }
         return found
 
-    def _figures(self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool) -> dict[str, JSON]:
+    def _figures(
+        self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool
+    ) -> dict[str, JSON]:
         (n, mean, stderr), clusters = _exactly(cells, unit), sum(cells.values())
         found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
         if self.profile == "upstream":
-            half = None if stderr is None else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
+            half = (
+                None
+                if stderr is None
+                else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
+            )
             ends: JSON = None if mean is None or half is None else [mean - half, mean + half]
             named: dict[str, JSON] = {"ci": ends, "confidence": self.confidence}
             return found | ({"ci95": ends} if self.confidence == 0.95 else named)
@@ -91,9 +112,14 @@ class Mean(IntervalAggregator):
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
         of = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
-        least, most = -math.inf if self.least is None else self.least, math.inf if self.most is None else self.most
+        least, most = (
+            -math.inf if self.least is None else self.least,
+            math.inf if self.most is None else self.most,
+        )
         amount = not self.share and least >= 0 and math.isinf(most)
-        sure = interval(of, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount)
+        sure = interval(
+            of, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount
+        )
         return {**found, "mean_interval": {**sure}}
 
 
@@ -101,7 +127,9 @@ def _mean(samples: float, scores: float) -> dict[str, float | None]:
     return {"mean": scores / samples if samples else None}
 
 
-def _exactly(cells: Mapping[tuple[Any, ...], int], unit: int) -> tuple[int, float | None, float | None]:
+def _exactly(
+    cells: Mapping[tuple[Any, ...], int], unit: int
+) -> tuple[int, float | None, float | None]:
     """Return the number of scores, their mean and its standard error, each rounded once."""
     n = total = squares = products = sizes = 0
     for (size, value), times in cells.items():
@@ -113,12 +141,18 @@ def _exactly(cells: Mapping[tuple[Any, ...], int], unit: int) -> tuple[int, floa
     clusters, mean = sum(cells.values()), total / (n * unit) if n else None
     if mean is None or clusters < 2:
         return n, mean, None
-    spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
+    spread = (
+        n * n * squares - 2 * n * total * products + total * total * sizes
+    )  # (n * unit)^2 times the formula's
     return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
 
 
-def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float) -> dict[str, Any]:
-    """Return intervals of ratios of sums (figure -> divisor, dividend) that are not bound to [0, 1], also by model."""
+def unbounded_intervals(
+    grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float
+) -> dict[str, Any]:
+    """Return intervals of ratios of sums (figure -> divisor, dividend) that are not bound to [0,
+    1], also by model.
+    """
     found: dict[str, Any] = {}
     for name, numbers in of.items():
         every, models = grades.sums(*numbers)
@@ -127,5 +161,7 @@ def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confi
             of_models = found.setdefault("models", {})
             places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
         for place, tasks in places:
-            place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=confidence, share=False)}
+            place[f"{name}_interval"] = {
+                **ratio_interval(tasks, confidence=confidence, share=False)
+            }
     return found

@@ -15,7 +15,9 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:
-    """Return the suite fragment: the recorded reward, pass^k whose divisor is a task's own trials, and pass@k.
+    """Return the suite fragment.
+
+    The recorded reward, pass^k whose divisor is a task's own trials, and pass@k.
 
     A simulation is solved when its reward says so.
     """

@@ -46,10 +46,15 @@ SIMULATIONS = "simulations"
 _INFO = (b'"environment_info"', b'"agent_info"')
 _RUN = (b'"task_id"', b'"termination_reason"')
 _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
-_FIRST_KEYS = frozenset({b"timestamp", b"info", b"tasks", b"simulations", b"simulation_index", b"format_version"})
+_FIRST_KEYS = frozenset(
+    {b"timestamp", b"info", b"tasks", b"simulations", b"simulation_index", b"format_version"}
+)
 _HEAD = 64 * 1024
 _DECODED = 1024 * 1024
-"""What is read of a file whose first members are longer than its head: a policy, or tools, stand there."""
+"""What is read of a file whose first members are longer than its head.
+
+A policy, or tools, stand there.
+"""
 
 
 def confidence(path: Path, head: bytes) -> float:
@@ -62,7 +67,9 @@ def confidence(path: Path, head: bytes) -> float:
 
 
 def is_results(path: Path, head: bytes) -> bool:
-    """Return whether a file begins as an object with what the benchmark says of a run, or with simulations."""
+    """Return whether a file begins as an object with what the benchmark says of a run, or with
+    simulations.
+    """
     opening = _OPENING.match(head)
     if opening is None or opening[1] not in _FIRST_KEYS:
         return False
@@ -78,7 +85,11 @@ def is_results(path: Path, head: bytes) -> bool:
 def is_simulation(head: bytes) -> bool:
     """Return whether a file begins as one simulation: a file of the directory form."""
     opening = _OPENING.match(head)
-    return opening is not None and opening[1] in {b"id", b"task_id"} and all(key in head for key in _RUN)
+    return (
+        opening is not None
+        and opening[1] in {b"id", b"task_id"}
+        and all(key in head for key in _RUN)
+    )
 
 
 def _speaks_of_a_run(text: bytes) -> bool:
@@ -87,7 +98,9 @@ def _speaks_of_a_run(text: bytes) -> bool:
 
 
 def _is_run(directory: Path) -> bool:
-    """Return whether a directory holds results.json of the benchmark, with its simulations beside it or in it."""
+    """Return whether a directory holds results.json of the benchmark, with its simulations beside
+    it or in it.
+    """
     results = directory / RESULTS
     with suppress(OSError), open_regular(results) as file:
         return is_results(results, file.read(_HEAD))
@@ -103,29 +116,48 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     setting: Setting = msgspec.field(default_factory=Setting)
     ranges: tuple[Range, ...] | None = None
     """Where the simulations stand in the file itself; None in the directory form."""
-    files: tuple[str, ...] = ()  # files of the directory form, below the directory of the results file
+    files: tuple[
+        str, ...
+    ] = ()  # files of the directory form, below the directory of the results file
     missing: tuple[str, ...] = ()  # ids that `simulation_index` names and no file has
     extra: tuple[str, ...] = ()  # ids that files have and `simulation_index` does not name
 
 
 @attrs.frozen(kw_only=True)
 class Tau2(RecordReader):
-    """Reads results of tau2-bench: a file with ``tasks`` and ``simulations``, or a directory of one file each.
+    """Reads results of tau2-bench.
 
-    One sample per simulation: ``id`` is ``task_id`` as text, ``run`` is ``trial``, ``model`` the agent's model.
-    ``calls`` are the tool calls of all messages, those of the user's simulator with ``requestor: user``, each with its
-    result; ``expected.calls`` the actions of the task, where arguments that ``compare_args`` leaves out may be
-    anything. ``recorded`` holds ``reward``, ``db_match`` and, of each list of checks, the share that is met;
-    ``ended`` and the facet ``termination_reason`` say how it ended. A simulation that ended by
-    ``infrastructure_error`` or ``unexpected_error`` is a failed sample.
+    A file with ``tasks`` and ``simulations``, or a directory of one file each.
 
-    A file that has simulations of its own is read alone; one without is read with the folder ``simulations`` beside
-    it. A single file of that folder is read with the results file above it, where there is one.
+    One sample per simulation: ``id`` is ``task_id`` as text, ``run`` is ``trial``, ``model`` the
+    agent's model. ``calls`` are the tool calls of all messages, those of the user's simulator with
+    ``requestor: user``, each with its result; ``expected.calls`` the actions of the task, where
+    arguments that ``compare_args`` leaves out may be anything. ``recorded`` holds ``reward``,
+    ``db_match`` and, of each list of checks, the share that is met; ``ended`` and the facet
+    ``termination_reason`` say how it ended. A simulation that ended by ``infrastructure_error`` or
+    ``unexpected_error`` is a failed sample.
+
+    A file that has simulations of its own is read alone; one without is read with the folder
+    ``simulations`` beside it. A single file of that folder is read with the results file above it,
+    where there is one.
     """
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+            "error",
+            "ended",
+        }
         | {"usage", "agent_usage", "trace", "facets", "remarks", "source", "native"}
     )
     stack: ClassVar[str | None] = "tau2"
@@ -153,18 +185,30 @@ class Tau2(RecordReader):
         for given, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
             if recording.extra:
                 number, names = len(recording.extra), first_of(recording.extra, _NAMED)
-                yield f"{given.shown}: {number} simulation(s) not in simulation_index, read all the same: {names}"
+                yield (
+                    f"{given.shown}: {number} simulation(s) not in simulation_index, read all "
+                    f"the same: {names}"
+                )
 
     def files(self, inputs: Inputs, index: dict[str, Recording]) -> Iterator[RecordFile]:
-        """Yield the file of each input, or the files of its directory, and what is missing of them."""
+        """Yield the file of each input, or the files of its directory, and what is
+        missing of them.
+        """
         for given in inputs.data:
             recording = index[given.name]
             if recording.ranges is not None:
                 yield RecordFile(input=given, ranges=recording.ranges)
             for relative in recording.files:
-                yield RecordFile(input=given, file=given.below(relative), ranges=(Range(),), extra=relative)
+                yield RecordFile(
+                    input=given, file=given.below(relative), ranges=(Range(),), extra=relative
+                )
             if recording.missing:
-                yield RecordFile(input=given, file=_results(given), ranges=(Range(),), extra=list(recording.missing))
+                yield RecordFile(
+                    input=given,
+                    file=_results(given),
+                    ranges=(Range(),),
+                    extra=list(recording.missing),
+                )
 
     @override
     def read(self, shard: Shard, index: dict[str, Recording]) -> Iterator[Sample | BadRecord]:
@@ -172,11 +216,18 @@ class Tau2(RecordReader):
         given, setting = shard.input, index[shard.input.name].setting
         if isinstance(shard.extra, list):
             for place, identifier in enumerate(shard.extra):
-                reason = f"simulation_index names {identifier}, but there is no {SIMULATIONS}/{identifier}.json"
-                yield BadRecord(source=Source(file=_results(given).shown, ordinal=place), reason=reason)
+                reason = (
+                    f"simulation_index names {identifier}, but there is no "
+                    f"{SIMULATIONS}/{identifier}.json"
+                )
+                yield BadRecord(
+                    source=Source(file=_results(given).shown, ordinal=place), reason=reason
+                )
             return
         file = given.below(shard.extra or "")
-        yield from self.samples(shard, lambda record, source: (_checked(record, source, setting),), file)
+        yield from self.samples(
+            shard, lambda record, source: (_checked(record, source, setting),), file
+        )
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
@@ -201,7 +252,9 @@ def _recording(given: Input, inputs: set[Path]) -> Recording:
         return _alone(results, inputs)
     values, ranges = _members(results)
     if "info" not in values and "tasks" not in values and ranges is None:
-        raise DataError(f"{given.path}: neither info, tasks nor simulations; results of tau2-bench are expected")
+        raise DataError(
+            f"{given.path}: neither info, tasks nor simulations; results of tau2-bench are expected"
+        )
     setting = setting_of(values.get("info"), values.get("tasks"))
     folder = results.parent / SIMULATIONS
     if ranges is not None or not folder.is_dir():
@@ -210,7 +263,10 @@ def _recording(given: Input, inputs: set[Path]) -> Recording:
 
 
 def _alone(file: Path, inputs: set[Path]) -> Recording:
-    """Return the recording of one file of a folder of simulations: nothing where the whole of it is an input too."""
+    """Return the recording of one file of a folder of simulations.
+
+    Nothing where the whole of it is an input too.
+    """
     results = file.parent.parent / RESULTS
     if {results.resolve(), results.parent.resolve()} & inputs:
         return Recording()
@@ -237,8 +293,14 @@ def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
 
 
 def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
-    """Return the recording of a folder of simulations, checked against the index where there is one."""
-    names = sorted(each.stem for each in folder.iterdir() if each.suffix == ".json" and not each.name.startswith("."))
+    """Return the recording of a folder of simulations, checked against the index where there is
+    one.
+    """
+    names = sorted(
+        each.stem
+        for each in folder.iterdir()
+        if each.suffix == ".json" and not each.name.startswith(".")
+    )
     named = [str(each["id"]) for each in as_list(index) if isinstance(each, dict) and "id" in each]
     known, there = set(named), set(names)
     return Recording(

@@ -1,4 +1,7 @@
-"""Simulations as samples: what was said and done, what was expected, what the benchmark recorded."""
+"""Simulations as samples.
+
+What was said and done, what was expected, what the benchmark recorded.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     domain: str | None = None
     tools: tuple[ToolSpec, ...] | None = None
-    tasks: Mapping[str, Expectation] = msgspec.field(default_factory=dict)  # task id -> what it expects
+    tasks: Mapping[str, Expectation] = msgspec.field(
+        default_factory=dict
+    )  # task id -> what it expects
     has_tasks: bool = False
 
 
 def setting_of(info: JSON, tasks: JSON) -> Setting:
-    """Return what ``info`` and ``tasks`` of a results file say; ``tasks`` is None where there are none."""
+    """Return what ``info`` and ``tasks`` of a results file say.
+
+    ``tasks`` is None where there are none.
+    """
     about = as_map(info)
     agent, environment = as_map(about.get("agent_info")), as_map(about.get("environment_info"))
     voice = as_map(about.get("audio_native_config"))
@@ -52,7 +60,9 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
         domain=text_or_none(environment.get("domain_name")),
         tools=_tools(environment.get("tool_defs")),
         tasks={
-            str(task["id"]): expectation(task) for task in as_list(tasks) if isinstance(task, Mapping) and "id" in task
+            str(task["id"]): expectation(task)
+            for task in as_list(tasks)
+            if isinstance(task, Mapping) and "id" in task
         },
         has_tasks=isinstance(tasks, list),
     )
@@ -73,7 +83,10 @@ def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
 
 
 def expectation(task: Mapping[str, Any]) -> Expectation:
-    """Return what a task expects of a run; without a list of actions there is no reference for calls."""
+    """Return what a task expects of a run.
+
+    Without a list of actions there is no reference for calls.
+    """
     actions = as_map(task.get("evaluation_criteria")).get("actions")
     if not isinstance(actions, list) or not all(isinstance(each, Mapping) for each in actions):
         return Expectation()
@@ -81,14 +94,21 @@ def expectation(task: Mapping[str, Any]) -> Expectation:
 
 
 def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
-    """Return one expected action: with ``compare_args`` it has rules, for arguments not compared or not expected."""
+    """Return one expected action.
+
+    With ``compare_args`` it has rules, for arguments not compared or not expected.
+    """
     requestor, compared = action.get("requestor"), action.get("compare_args")
     arguments, raw = parse_arguments(action.get("arguments"))
     rules = None
     if isinstance(compared, list):
         given = arguments or {}
         rules = {key: Rule(ignore=True, optional=True) for key in given if key not in compared}
-        rules |= {key: Rule(optional=True) for key in compared if isinstance(key, str) and key not in given}
+        rules |= {
+            key: Rule(optional=True)
+            for key in compared
+            if isinstance(key, str) and key not in given
+        }
     return ExpectedCall(
         name=as_text(action.get("name")),
         arguments=arguments,
@@ -99,7 +119,10 @@ def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
 
 
 class Simulation(Conversation):
-    """What the messages of one simulation come to: calls of the agent and of the user, each with its result."""
+    """What the messages of one simulation come to.
+
+    Calls of the agent and of the user, each with its result.
+    """
 
     @override
     def _message(self, entry: dict[str, Any], role: str) -> None:
@@ -121,7 +144,11 @@ class Simulation(Conversation):
             self.usages.append(entry.get("usage"))
         elif role not in {"system", "user"}:
             self.remark(kind_of("role", role))
-        calls = [self._made_by(role, each) for each in as_list(entry.get("tool_calls")) if self._is_call(each)]
+        calls = [
+            self._made_by(role, each)
+            for each in as_list(entry.get("tool_calls"))
+            if self._is_call(each)
+        ]
         self.add(Message(role=role, content=content, tool_calls=tuple(calls)))
 
     def _is_call(self, raw: Any) -> bool:
@@ -138,11 +165,18 @@ class Simulation(Conversation):
         return call
 
     def _answered(self, entry: dict[str, Any]) -> None:
-        """Give a result to its call: the one of its id, or without an id the oldest of its requestor that has none."""
+        """Give a result to its call.
+
+        The one of its id, or without an id the oldest of its requestor that has none.
+        """
         by, identifier = text_or_none(entry.get("requestor")), as_text(entry.get("id")) or None
         content = entry.get("content")
         self.add(Message(role="tool", content=content, tool_call_id=identifier))
-        its = [each for each in self.calls if each.requestor == (by or ASSISTANT) and identifier in (None, each.id)]
+        its = [
+            each
+            for each in self.calls
+            if each.requestor == (by or ASSISTANT) and identifier in (None, each.id)
+        ]
         call = next((each for each in its if each.status is None), None)
         if call is None:
             self.remark("second_result" if its else "result_without_call")
@@ -151,7 +185,10 @@ class Simulation(Conversation):
 
 
 def simulation_of(simulation: Mapping[str, Any]) -> Simulation | None:
-    """Return what a simulation's messages, or without any its ticks, come to; None where it has neither."""
+    """Return what a simulation's messages, or without any its ticks, come to.
+
+    None where it has neither.
+    """
     entries, ticks = simulation.get("messages"), simulation.get("ticks")
     if not isinstance(entries, list):
         if not isinstance(ticks, list):
@@ -163,7 +200,10 @@ def simulation_of(simulation: Mapping[str, Any]) -> Simulation | None:
 
 
 def _of_tick(tick: Any) -> Iterator[Any]:
-    """Yield what happened in one tick: the agent's words and calls, its results, then those of the user."""
+    """Yield what happened in one tick.
+
+    The agent's words and calls, its results, then those of the user.
+    """
     if not isinstance(tick, dict):
         yield tick
         return
@@ -179,11 +219,18 @@ def _joined(messages: Iterator[Any]) -> Iterator[Any]:
     """Yield messages, what one side says without a break as one; silence between is left out."""
     last: dict[str, Any] | None = None
     for message in messages:
-        speaks = isinstance(message, dict) and message.get("role") != "tool" and not message.get("tool_calls")
+        speaks = (
+            isinstance(message, dict)
+            and message.get("role") != "tool"
+            and not message.get("tool_calls")
+        )
         if speaks and not message.get("content"):
             continue
         if speaks and last is not None and last["role"] == message["role"]:
-            last = {**message, "content": f"{last['content']}{_between(last, message)}{message['content']}"}
+            last = {
+                **message,
+                "content": f"{last['content']}{_between(last, message)}{message['content']}",
+            }
             continue
         if last is not None:
             yield last
@@ -195,7 +242,9 @@ def _joined(messages: Iterator[Any]) -> Iterator[Any]:
 
 
 def _between(last: dict[str, Any], following: dict[str, Any]) -> str:
-    before, after = (set(map(str, as_list(each.get("utterance_ids")))) for each in (last, following))
+    before, after = (
+        set(map(str, as_list(each.get("utterance_ids")))) for each in (last, following)
+    )
     return " " if before and after and before.isdisjoint(after) else ""
 
 
@@ -220,7 +269,9 @@ _CHECKS = {
     "communicate_checks": ("met", "communicate"),
     "nl_assertions": ("met", "nl_assertions"),
 }
-"""List of checks -> what says that one is met, and the name the share of met ones is recorded by."""
+"""List of checks -> what says that one is met, and the name the share of met ones is
+recorded by.
+"""
 
 
 class Tau2Run(msgspec.Struct, frozen=True):
@@ -234,7 +285,11 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     """Return the sample of one simulation."""
     task_id = simulation.get("task_id")
     if isinstance(task_id, bool) or not isinstance(task_id, int | str) or task_id == "":
-        found = f"task_id is {compact(task_id)[:60]}" if "task_id" in simulation else "task_id is missing"
+        found = (
+            f"task_id is {compact(task_id)[:60]}"
+            if "task_id" in simulation
+            else "task_id is missing"
+        )
         raise ValueError(f"{found}; a text is expected")
     trial, reason = simulation.get("trial"), text_or_none(simulation.get("termination_reason"))
     if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
@@ -242,10 +297,21 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     talk, expected = simulation_of(simulation), setting.tasks.get(str(task_id))
     said = talk or Simulation()
     messages = [message for turn in said.turns for message in turn]
-    told = {**said.finished(), "turns": (tuple(messages),) if messages else (), "input": next(iter(said.asked), None)}
+    told = {
+        **said.finished(),
+        "turns": (tuple(messages),) if messages else (),
+        "input": next(iter(said.asked), None),
+    }
     told["calls"] = tuple(said.calls) if talk else None
-    missing = {"conversation_missing": not talk, "task_missing": setting.has_tasks and expected is None}
-    costs = {key: simulation[key] for key in ("agent_cost", "user_cost", "agent_usage") if key in simulation}
+    missing = {
+        "conversation_missing": not talk,
+        "task_missing": setting.has_tasks and expected is None,
+    }
+    costs = {
+        key: simulation[key]
+        for key in ("agent_cost", "user_cost", "agent_usage")
+        if key in simulation
+    }
     agent_usage = {key: each for key, each in costs.items() if each is not None}
     reward_info = simulation.get("reward_info")
     broken, identifier = reason in BROKEN, as_text(simulation.get("id"))
@@ -285,7 +351,9 @@ def _fault(simulation: Mapping[str, Any], reason: str) -> Fault:
 
 
 def recorded_of(reward_info: Any) -> dict[str, Any]:
-    """Return the recorded reward, whether the database matched, and of each list of checks the share that is met."""
+    """Return the recorded reward, whether the database matched, and of each list of checks the
+    share that is met.
+    """
     about = as_map(reward_info)
     found: dict[str, Any] = {"reward": about["reward"]} if about.get("reward") is not None else {}
     match = as_map(about.get("db_check")).get("db_match")
@@ -298,8 +366,13 @@ def recorded_of(reward_info: Any) -> dict[str, Any]:
     return found
 
 
-def checks(reward_info: Mapping[str, Any], key: str, tool_type: str | None = None) -> tuple[int, int]:
-    """Return how many checks of a list are met, and how many there are; of one type of tools where it is given."""
+def checks(
+    reward_info: Mapping[str, Any], key: str, tool_type: str | None = None
+) -> tuple[int, int]:
+    """Return how many checks of a list are met, and how many there are.
+
+    Of one type of tools where it is given.
+    """
     mark = _CHECKS[key][0]
     found = [each for each in as_list(reward_info.get(key)) if isinstance(each, Mapping)]
     if tool_type is not None:
@@ -308,5 +381,11 @@ def checks(reward_info: Mapping[str, Any], key: str, tool_type: str | None = Non
 
 
 def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
-    found = {"domain": setting.domain} | {key: simulation.get(key) for key in ("termination_reason", "mode")}
-    return {key: value for key, value in found.items() if isinstance(value, str) and value != "half_duplex"}
+    found = {"domain": setting.domain} | {
+        key: simulation.get(key) for key in ("termination_reason", "mode")
+    }
+    return {
+        key: value
+        for key, value in found.items()
+        if isinstance(value, str) and value != "half_duplex"
+    }

@@ -1,4 +1,7 @@
-"""The tau-bench family: its result files, partial credit for tool calls, recorded rewards, pass^k."""
+"""The tau-bench family.
+
+Its result files, partial credit for tool calls, recorded rewards, pass^k.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def stack() -> dict[str, Any]:
-    """Return the suite fragment: partial scores first, whose grade stands as the row's, then the recorded reward."""
+    """Return the suite fragment.
+
+    Partial scores first, whose grade stands as the row's, then the recorded reward.
+    """
     figures = {
         "Average reward": "reward.mean",
         "pass^k": "reward.pass_hat_k",

@@ -1,4 +1,7 @@
-"""The partial scoring script: ``python -m gradestack_plugins.tau_bench RESULTS [-o OUT] [--no-stats]``."""
+"""The partial scoring script.
+
+``python -m gradestack_plugins.tau_bench RESULTS [-o OUT] [--no-stats]``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from gradestack import BadRecord, DataError, Grade, Input, Inputs, Outcome, Profile, figures, replace, terminal_line
+from gradestack import (
+    BadRecord,
+    DataError,
+    Grade,
+    Input,
+    Inputs,
+    Outcome,
+    Profile,
+    figures,
+    replace,
+    terminal_line,
+)
 from gradestack_plugins.tau_bench.exporter import TauBenchExporter, partial_name, statistics_block
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauBench
@@ -23,13 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Add partial scores to a tau-bench result file and print statistics.",
     )
     parser.add_argument("results", metavar="RESULTS", help="tau-bench result file (a JSON list)")
-    parser.add_argument("-o", "--output", metavar="OUT", help="file to write (default: RESULTS with _partial added)")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="file to write (default: RESULTS with _partial added)"
+    )
     parser.add_argument("--no-stats", action="store_true", help="do not print the statistics")
     parser.add_argument(
         "--profile",
         choices=("documented", "upstream"),
         default="documented",
-        help="documented understands object arguments and act/react runs; upstream reads what the original reads",
+        help="documented understands object arguments and act/react runs; upstream reads what the "
+        "original reads",
     )
     options = parser.parse_args(arguments)
     out, source = sys.stdout, Path(options.results)
@@ -38,14 +55,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = f"{options.results}: the name does not contain .json; say with -o where to write"
         out.write(f"{terminal_line(f'Error: {problem}')}\n")
         return 1
-    target = source.with_name(partial_name(source.name)) if options.output is None else Path(options.output)
+    target = (
+        source.with_name(partial_name(source.name))
+        if options.output is None
+        else Path(options.output)
+    )
     try:
         statistics, unscored = _score(source, target, options.profile)
     except (DataError, OSError) as error:
         out.write(f"{terminal_line(f'Error: {error}')}\n")
         return 1
     if unscored:
-        sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
+        sys.stderr.write(
+            f"Warning: {unscored} records could not be scored; their partial_score is null or "
+            "absent\n"
+        )
     if not options.no_stats:
         out.write(statistics_block(statistics))
     out.write(f"\n{terminal_line(f'Enhanced results saved to: {target}')}\n")
@@ -64,7 +88,9 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
                 if not isinstance(record, BadRecord):
                     grade = grades["tau_partial"] = grader.grade(record)
                     unscored += grade.outcome is not Outcome.GRADED
-                    graded.append((record.id, record.run, None, replace(grade, reasons=(), rationale=None)))
+                    graded.append(
+                        (record.id, record.run, None, replace(grade, reasons=(), rationale=None))
+                    )
                 elif record.native is None:
                     raise DataError(f"{record.source}: {record.reason}")
                 else:
@@ -76,7 +102,9 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
             others = ", only values of other kinds" if unusable else ""
             raise DataError(f"{source}: the list holds no records{others}")
         file.write("\n]")
-    return dict(figures({"partial_statistics": {}}, graded)["partial_statistics"]), unscored + unusable
+    return dict(
+        figures({"partial_statistics": {}}, graded)["partial_statistics"]
+    ), unscored + unusable
 
 
 @contextmanager

@@ -10,7 +10,16 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, terminal_line
+from gradestack import (
+    BadRecord,
+    Exporter,
+    ExportSummary,
+    Grade,
+    Outcome,
+    Sample,
+    Shard,
+    terminal_line,
+)
 from gradestack_plugins.tau_bench.reader import TauRecord
 
 STATISTICS = "tau_statistics.txt"
@@ -21,10 +30,11 @@ _CLOSED = object()
 class TauBenchExporter(Exporter):
     """Writes ``<input>_partial.json`` and ``tau_statistics.txt``.
 
-    The first holds the records of the input with ``partial_score`` added, byte for byte as ``json.dump(records,
-    indent=2)`` writes them; a record without a score (failed, or skipped by ``no_expected: skip``) has null there, a
-    record that could be parsed but is no result record stands unchanged, one that could not be parsed is left out. The
-    second holds the statistics block (``gradestack_plugins.tau_bench.exporter.statistics_block``).
+    The first holds the records of the input with ``partial_score`` added, byte for byte as
+    ``json.dump(records, indent=2)`` writes them; a record without a score (failed, or skipped by
+    ``no_expected: skip``) has null there, a record that could be parsed but is no result record
+    stands unchanged, one that could not be parsed is left out. The second holds the statistics
+    block (``gradestack_plugins.tau_bench.exporter.statistics_block``).
     """
 
     reader: ClassVar[str] = "tau_bench"
@@ -32,7 +42,9 @@ class TauBenchExporter(Exporter):
     separator: ClassVar[str] = ",\n"
 
     @override
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterator[tuple[str, str]]:
+    def row(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
+    ) -> Iterator[tuple[str, str]]:
         if not isinstance(record.native, TauRecord):
             return
         raw = record.native.record
@@ -50,16 +62,25 @@ class TauBenchExporter(Exporter):
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
         graded = summary.graders.get("tau_partial")
         figures = graded.aggregates.get("partial_statistics") if graded is not None else None
-        return {} if figures is None or "average" not in figures else {STATISTICS: statistics_block(figures)}
+        return (
+            {}
+            if figures is None or "average" not in figures
+            else {STATISTICS: statistics_block(figures)}
+        )
 
 
 def partial_name(name: str) -> str:
-    """Return the output file name of an input: every ".json" replaced, or the ending added where there is none."""
+    """Return the output file name of an input.
+
+    Every ".json" replaced, or the ending added where there is none.
+    """
     return name.replace(".json", "_partial.json") if ".json" in name else f"{name}_partial.json"
 
 
 def indented(value: Any, level: int = 0) -> str:
-    """Return exactly what ``json.dumps(value, indent=2)`` gives, as it stands ``level`` levels deep in a document."""
+    """Return exactly what ``json.dumps(value, indent=2)`` gives, as it stands ``level`` levels deep
+    in a document.
+    """
     try:
         text = msgspec.json.format(json.dumps(value), indent=2)
     except (ValueError, RecursionError):  # NaN, or nested deeply
@@ -68,7 +89,10 @@ def indented(value: Any, level: int = 0) -> str:
 
 
 def _indented_slowly(value: Any, level: int) -> str:
-    """Return the same without recursion: the library's writer fails on deeply nested values its own reader has read."""
+    """Return the same without recursion.
+
+    The library's writer fails on deeply nested values its own reader has read.
+    """
     out: list[str] = []
     todo: list[tuple[str, Any, int]] = [("", value, level)]
     while todo:
@@ -90,15 +114,23 @@ def _indented_slowly(value: Any, level: int) -> str:
 
 
 def statistics_block(figures: Mapping[str, Any]) -> str:
-    """Return the statistics block for the figures of ``partial_statistics``, beginning with an empty line."""
+    """Return the statistics block for the figures of ``partial_statistics``, beginning with an
+    empty line.
+    """
     n, binary = figures["n"], figures["binary"]
     lines = ["", "=== SCORING STATISTICS ===", f"Total tasks: {n}"]
     lines += [f"Not scored: {figures['failed']}"] * bool(figures["failed"])
     lines += [f"Without reward: {n - binary['n']}"] * (n > binary["n"])
     success = f"{binary['successes']}/{binary['n']}"
-    lines += ["", "Binary Scoring:", f"  Success rate: {success} ({_percent(binary['successes'], binary['n'])})"]
+    lines += [
+        "",
+        "Binary Scoring:",
+        f"  Success rate: {success} ({_percent(binary['successes'], binary['n'])})",
+    ]
     lines += [f"  Average: {_number(binary['average'])}", "", "Partial Scoring:"]
-    lines += [f"  {name.capitalize()}: {_number(figures[name])}" for name in ("average", "min", "max")]
+    lines += [
+        f"  {name.capitalize()}: {_number(figures[name])}" for name in ("average", "min", "max")
+    ]
     lines += ["", "Partial Score Distribution:"]
     for entry in figures["histogram"]:
         lower, upper, count = entry["lower"], entry["upper"], entry["count"]
@@ -121,5 +153,8 @@ def _number(value: float | None) -> str:
 def _cases(title: str, cases: Mapping[str, Any]) -> list[str]:
     if not cases["total"]:
         return []
-    shown = [terminal_line(f"    Task {case['id']}: partial={case['score']:.2f}") for case in cases["first"]]
+    shown = [
+        terminal_line(f"    Task {case['id']}: partial={case['score']:.2f}")
+        for case in cases["first"]
+    ]
     return [f"  {title}: {cases['total']} tasks", *shown]

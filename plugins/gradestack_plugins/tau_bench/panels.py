@@ -13,7 +13,10 @@ from gradestack_plugins.pages import blocks
 
 
 class Reliability(blocks.Panel):
-    """Pass^k and pass@k over k by the outcome grader, and how often tasks succeed; None without trials."""
+    """Pass^k and pass@k over k by the outcome grader, and how often tasks succeed.
+
+    None without trials.
+    """
 
     place = "figures"
     title = "Reliability over trials"
@@ -39,9 +42,15 @@ def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]
         ("pass^k: all of k trials succeed", _points(hat, "pass_hat_k")),
         ("pass@k: one of k trials does", _points(at, "pass_at_k")),
     )
-    curves: list[blocks.Block] = [blocks.Series(points, title) for title, points in named if len(points) > 1]
+    curves: list[blocks.Block] = [
+        blocks.Series(points, title) for title, points in named if len(points) > 1
+    ]
     counts = {str(times): count for times, count in as_map(hat.get("tasks_by_successes")).items()}
-    return [*curves, blocks.Counts(counts, "Tasks by number of successes")] if curves and counts else curves
+    return (
+        [*curves, blocks.Counts(counts, "Tasks by number of successes")]
+        if curves and counts
+        else curves
+    )
 
 
 def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:

@@ -44,14 +44,20 @@ class TauRecord(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
-    """A call made or expected. Values stand exactly as recorded: any JSON value may be in either place."""
+    """A call made or expected.
+
+    Values stand exactly as recorded: any JSON value may be in either place.
+    """
 
     name: Any
     arguments: Any
 
 
 class Malformed(Exception):
-    """A record of a shape on which the original script stops with an exception. The message says what is wrong."""
+    """A record of a shape on which the original script stops with an exception.
+
+    The message says what is wrong.
+    """
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -60,7 +66,10 @@ class Content(msgspec.Struct, frozen=True):
     errored: bool
     """``info`` holds an ``error`` key; nothing else is looked at."""
     expected: tuple[Call, ...] | None = None
-    """None when ``info``, ``info.task`` or ``info.task.actions`` is missing; ``()`` when nothing is expected."""
+    """None when ``info``, ``info.task`` or ``info.task.actions`` is missing.
+
+    ``()`` when nothing is expected.
+    """
     made: tuple[Call, ...] = ()
 
 
@@ -74,10 +83,14 @@ def content_of(record: dict[str, Any], profile: Profile) -> Content:
     except KeyError:
         return Content(errored=False)
     except TypeError as error:
-        raise Malformed(f"{'info.task' if isinstance(info, dict) else 'info'} is not an object") from error
+        raise Malformed(
+            f"{'info.task' if isinstance(info, dict) else 'info'} is not an object"
+        ) from error
     made = _made(record, documented=profile == "documented")
     try:
-        expected = tuple(Call(action.get("name", ""), action.get("kwargs", {})) for action in actions or ())
+        expected = tuple(
+            Call(action.get("name", ""), action.get("kwargs", {})) for action in actions or ()
+        )
     except (AttributeError, TypeError) as error:
         raise Malformed("info.task.actions is not a list of objects") from error
     return Content(errored=False, expected=expected, made=made)
@@ -103,16 +116,27 @@ def _made(record: dict[str, Any], *, documented: bool) -> tuple[Call, ...]:
                     arguments = {}
                 calls.append(Call(function.get("name", ""), arguments))
     except (AttributeError, TypeError) as error:
-        what = f"message {at} of traj, or one of its tool calls, is not an object" if at >= 0 else "traj is not a list"
+        what = (
+            f"message {at} of traj, or one of its tool calls, is not an object"
+            if at >= 0
+            else "traj is not a list"
+        )
         raise Malformed(what) from error
     if documented and not calls:
         said = [each.get("content") for each in record["traj"] if each.get("role") == "assistant"]
-        return tuple(action for action in map(react_action, said) if action is not None and action.name != RESPOND)
+        return tuple(
+            action
+            for action in map(react_action, said)
+            if action is not None and action.name != RESPOND
+        )
     return tuple(calls)
 
 
 def react_action(content: Any) -> Call | None:
-    """Return the action an act/react message takes, ``respond`` like any other; None when it is none."""
+    """Return the action an act/react message takes, ``respond`` like any other.
+
+    None when it is none.
+    """
     text = content.rpartition(ACTION_MARK)[2].strip() if isinstance(content, str) else ""
     if not text.startswith("{"):
         return None
@@ -127,23 +151,30 @@ def react_action(content: Any) -> Call | None:
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
-_FIELDS = "run input turns calls text expected recorded status error agent_usage facets source native"
+_FIELDS = (
+    "run input turns calls text expected recorded status error agent_usage facets source native"
+)
 
 
 @attrs.frozen(kw_only=True)
 class TauBench(RecordReader):
-    """Reads tau-bench result files: a JSON list with one object per task and trial, in order of completion.
+    """Reads tau-bench result files.
 
-    One sample per record: ``id`` is ``task_id`` as text, ``run`` is ``trial``. ``expected.calls`` are the actions of
-    the task, in the file's order (a null list expects nothing, a missing one is no reference); ``calls`` are the tool
-    calls of all messages with their results, or, in act/react runs, the actions taken in the assistant's texts
-    (``respond`` is speech, not a call). ``input`` is the task's instruction, ``text`` the last thing the agent said. A
-    record whose ``info`` holds an ``error`` becomes a failed sample. ``recorded`` holds ``reward`` as it stands in the
-    file and, where given, ``r_actions``, ``r_outputs``, ``outputs`` and ``judged`` (false when ``reward_info`` is null:
-    the conversation reached its step limit). The file is read range by range and never held in memory.
+    A JSON list with one object per task and trial, in order of completion.
+
+    One sample per record: ``id`` is ``task_id`` as text, ``run`` is ``trial``. ``expected.calls``
+    are the actions of the task, in the file's order (a null list expects nothing, a missing one is
+    no reference); ``calls`` are the tool calls of all messages with their results, or, in act/react
+    runs, the actions taken in the assistant's texts (``respond`` is speech, not a call). ``input``
+    is the task's instruction, ``text`` the last thing the agent said. A record whose ``info`` holds
+    an ``error`` becomes a failed sample. ``recorded`` holds ``reward`` as it stands in the file
+    and, where given, ``r_actions``, ``r_outputs``, ``outputs`` and ``judged`` (false when
+    ``reward_info`` is null: the conversation reached its step limit). The file is read range by
+    range and never held in memory.
 
     Attributes:
-        model: Model name given to all samples. When several files are read and it is unset, each file's name is used.
+        model: Model name given to all samples. When several files are read and it is unset, each
+            file's name is used.
     """
 
     version: ClassVar[str] = "2"
@@ -159,21 +190,31 @@ class TauBench(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float:
-        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and ``traj``."""
+        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and
+        ``traj``.
+        """
         keys = record.keys() if isinstance(record, dict) else set()
         return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
 
     @classmethod
     @override
     def begins_like(cls, text: bytes) -> float | None:
-        """Return 0.95 where the same names stand, and 0.4 where a long conversation stands before the others."""
-        named = {name: None for name in ("task_id", "reward", "info", "traj") if f'"{name}"'.encode() in text}
+        """Return 0.95 where the same names stand, and 0.4 where a long conversation stands before
+        the others.
+        """
+        named = {
+            name: None
+            for name in ("task_id", "reward", "info", "traj")
+            if f'"{name}"'.encode() in text
+        }
         return cls.looks_like(named) or (0.4 if "traj" in named else None)
 
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return which of the names are missing from an object that has two of those that make it a record."""
+        """Return which of the names are missing from an object that has two of those that make it a
+        record.
+        """
         missing = [name for name in ("task_id", "reward") if name not in record]
         sides = {"info", "traj"} & record.keys()
         if not missing and not sides:
@@ -192,22 +233,31 @@ class TauBench(RecordReader):
         return self.samples(shard, lambda record, source: (sample_of(record, source, model),))
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
-        """Yield the records of a range; the last one of a broken list says what that means for the others."""
+        """Yield the records of a range.
+
+        The last one of a broken list says what that means for the others.
+        """
         for each in super().elements(file, part):
             lost = f"{each.problem}; the rest of the file could not be read"
             yield msgspec.structs.replace(each, problem=lost) if each.fatal else each
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:
-    """Return the sample of one record, or a bad record when it is not an object or has no usable ``task_id``."""
+    """Return the sample of one record, or a bad record when it is not an object or has no usable
+    ``task_id``.
+    """
     native = TauRecord(record)
     if not isinstance(record, dict):
         reason = f"expected an object, found {compact(record)[:60]}"
         return BadRecord(source=source, reason=reason, native=native)
     task_id = record.get("task_id")
     if isinstance(task_id, bool) or not isinstance(task_id, int | str):
-        problem = f"task_id is {compact(task_id)[:60]}" if "task_id" in record else "task_id is missing"
-        return BadRecord(source=source, reason=f"{problem}; an integer or a text is expected", native=native)
+        problem = (
+            f"task_id is {compact(task_id)[:60]}" if "task_id" in record else "task_id is missing"
+        )
+        return BadRecord(
+            source=source, reason=f"{problem}; an integer or a text is expected", native=native
+        )
     info = as_map(record.get("info"))
     task = as_map(info.get("task"))
     error = _fault(info) if "error" in info else None
@@ -217,7 +267,9 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     has_calls = isinstance(record.get("traj"), list) and (error is None or bool(conversation))
     instruction, trial, cost = task.get("instruction"), record.get("trial"), info.get("user_cost")
     if not isinstance(instruction, str):
-        instruction = next((text_of(message.content) for message in conversation if message.role == "user"), None)
+        instruction = next(
+            (text_of(message.content) for message in conversation if message.role == "user"), None
+        )
     if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
         trial = int(trial)  # also 1.0 and True
     elif trial is not None and not isinstance(trial, str):
@@ -242,12 +294,17 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
 
 
 def _fault(info: Mapping[str, Any]) -> Fault:
-    """Return the error a run ended in; its type is the exception named in the traceback's last line."""
+    """Return the error a run ended in.
+
+    Its type is the exception named in the traceback's last line.
+    """
     error, traceback = info["error"], info.get("traceback")
     lines = traceback.strip().splitlines() if isinstance(traceback, str) else []
     named = _EXCEPTION.match(lines[-1]) if lines else None
     message = error if isinstance(error, str) else compact(error)
-    return Fault(category="target", code="run_error", message=message, type=named["name"] if named else "")
+    return Fault(
+        category="target", code="run_error", message=message, type=named["name"] if named else ""
+    )
 
 
 def _expected_calls(task: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | None:
@@ -263,7 +320,9 @@ def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, A
     if "reward_info" in info:
         recorded["judged"] = info["reward_info"] is not None
         details = as_map(as_map(info["reward_info"]).get("info"))
-        recorded |= {name: details[name] for name in ("r_actions", "r_outputs", "outputs") if name in details}
+        recorded |= {
+            name: details[name] for name in ("r_actions", "r_outputs", "outputs") if name in details
+        }
     return recorded
 
 
@@ -286,7 +345,10 @@ def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], st
         for call in message.tool_calls:
             waiting[call.id] = len(calls)
             calls.append(call)
-        if message.role == "tool" and (place := waiting.pop(message.tool_call_id, None)) is not None:
+        if (
+            message.role == "tool"
+            and (place := waiting.pop(message.tool_call_id, None)) is not None
+        ):
             calls[place] = _answered(calls[place], message.content)
         elif message.role == "assistant":
             text = text_of(message.content) or text
@@ -299,7 +361,10 @@ def _answered(call: ToolCall, result: Any) -> ToolCall:
 
 
 def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
-    """Return the calls and the last speech of an act/react run; of a run without any action, just the speech."""
+    """Return the calls and the last speech of an act/react run.
+
+    Of a run without any action, just the speech.
+    """
     calls: list[ToolCall] = []
     plain: str | None = None
     spoken: str | None = None

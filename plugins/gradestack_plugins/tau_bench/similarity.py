@@ -1,4 +1,6 @@
-"""Similarity of expected and actual arguments, where they differ, and the points a sample lost for it."""
+"""Similarity of expected and actual arguments, where they differ, and the points a sample lost for
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,14 @@ from gradestack import ABSENT, Reason
 from gradestack.jsonio import compact, pointer_to
 
 MAX_DEPTH = 200
-"""Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
+"""Arguments that differ at a deeper nesting are not graded, so that no result depends on the
+interpreter's stack.
+"""
 MAX_COMPARISONS = 10_000_000
-"""Comparisons spent on one record at most; every field of an object and every pair of list items is one."""
+"""Comparisons spent on one record at most.
+
+Every field of an object and every pair of list items is one.
+"""
 MAX_REASONS = 50
 """Reasons of a sample at most; one more says how many were left out."""
 _SHOWN_REASONS = 3
@@ -30,7 +37,10 @@ class Budget(msgspec.Struct, gc=False):
     left: int = MAX_COMPARISONS
 
     def spend(self, comparisons: int, depth: int) -> None:
-        """Subtract comparisons; raise ``TooMuchWork`` where nothing is left or values are nested too deeply."""
+        """Subtract comparisons.
+
+        Raise ``TooMuchWork`` where nothing is left or values are nested too deeply.
+        """
         self.left -= comparisons
         if self.left < 0:
             raise TooMuchWork(f"arguments too large: more than {MAX_COMPARISONS} comparisons")
@@ -42,14 +52,15 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
     """Return how much of ``expected`` is in ``actual``, in [0, 1].
 
     - Equal (``==``, so True = 1 = 1.0): 1. This is tried first, at every level. NaN equals nothing.
-    - Two objects: 0 if only the actual one is empty, 1 if only the expected one is; otherwise the mean over the
-      expected keys of the similarity of their values, an absent key counting 0. Extra keys cost nothing.
-    - Two lists: the same with items: each expected item takes its best partner among the actual items, which may serve
-      several; order and surplus cost nothing.
+    - Two objects: 0 if only the actual one is empty, 1 if only the expected one is; otherwise the
+      mean over the expected keys of the similarity of their values, an absent key counting 0. Extra
+      keys cost nothing.
+    - Two lists: the same with items: each expected item takes its best partner among the actual
+      items, which may serve several; order and surplus cost nothing.
     - Anything else: 0.
 
-    Sums run from left to right and are divided once, as in the original, so that the result is the same to the last
-    bit.
+    Sums run from left to right and are divided once, as in the original, so that the result is the
+    same to the last bit.
     """
     if expected == actual:
         return 1.0
@@ -74,8 +85,12 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
     return 0.0
 
 
-def best_partner(expected: Any, candidates: list[Any], budget: Budget, depth: int = 0) -> tuple[float, int]:
-    """Return the highest similarity of ``expected`` to any candidate and the index of the first that reaches it."""
+def best_partner(
+    expected: Any, candidates: list[Any], budget: Budget, depth: int = 0
+) -> tuple[float, int]:
+    """Return the highest similarity of ``expected`` to any candidate and the index of the first
+    that reaches it.
+    """
     best, place = 0.0, 0
     for index, candidate in enumerate(candidates):
         close = similarity(expected, candidate, budget, depth)
@@ -91,9 +106,10 @@ def differences(
 ) -> Iterator[Reason]:
     """Yield a reason for every place where ``similarity`` gives less than 1.
 
-    Codes: ``missing_argument`` (an expected key is absent), ``missing_item`` (a list item has no partner),
-    ``wrong_item`` (nor has it one, but the list is of the same length and an unexpected item stands in its place),
-    ``wrong_type`` and ``wrong_argument`` (another value). Pointers lead into the expected arguments.
+    Codes: ``missing_argument`` (an expected key is absent), ``missing_item`` (a list item has no
+    partner), ``wrong_item`` (nor has it one, but the list is of the same length and an unexpected
+    item stands in its place), ``wrong_type`` and ``wrong_argument`` (another value). Pointers lead
+    into the expected arguments.
     """
     if expected == actual:
         return
@@ -104,7 +120,13 @@ def differences(
             if key in actual:
                 yield from differences(value, actual[key], subject, budget, place, depth + 1)
             else:
-                yield Reason(code="missing_argument", pointer=place, expected=value, actual=ABSENT, subject=subject)
+                yield Reason(
+                    code="missing_argument",
+                    pointer=place,
+                    expected=value,
+                    actual=ABSENT,
+                    subject=subject,
+                )
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
@@ -117,7 +139,13 @@ def differences(
 
 
 def _item_differences(
-    expected: list[Any], actual: list[Any], index: int, subject: str, budget: Budget, pointer: str, depth: int
+    expected: list[Any],
+    actual: list[Any],
+    index: int,
+    subject: str,
+    budget: Budget,
+    pointer: str,
+    depth: int,
 ) -> Iterator[Reason]:
     value = expected[index]
     best, place = best_partner(value, actual, budget, depth)
@@ -129,11 +157,15 @@ def _item_differences(
     stray = actual[index] if len(expected) == len(actual) else None
     budget.spend(len(expected), depth)
     if len(expected) != len(actual) or stray in expected:
-        yield Reason(code="missing_item", pointer=pointer, expected=value, actual=ABSENT, subject=subject)
+        yield Reason(
+            code="missing_item", pointer=pointer, expected=value, actual=ABSENT, subject=subject
+        )
     elif isinstance(value, dict) and isinstance(stray, dict) and value and stray:
         yield from differences(value, stray, subject, budget, pointer, depth)
     else:
-        yield Reason(code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject)
+        yield Reason(
+            code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject
+        )
 
 
 class Losses(msgspec.Struct):
@@ -153,20 +185,27 @@ class Losses(msgspec.Struct):
         return tuple(self.first[start:])
 
     def of_grade(self) -> dict[str, Any]:
-        """Return ``reasons`` and ``rationale`` of the grade: the first three reasons in one line."""
+        """Return ``reasons`` and ``rationale`` of the grade.
+
+        The first three reasons in one line.
+        """
         if not self.first:
             return {"reasons": (), "rationale": ""}
         reasons = tuple(self.first)
         texts = [describe(reason) for reason in reasons[:_SHOWN_REASONS]]
         if self.more:
-            reasons += (Reason(code="more_reasons", message=f"{self.more} more reasons were left out"),)
+            reasons += (
+                Reason(code="more_reasons", message=f"{self.more} more reasons were left out"),
+            )
         if hidden := len(self.first) - len(texts) + self.more:
             texts.append(f"{hidden} more")
         return {"reasons": reasons, "rationale": "; ".join(texts)}
 
 
 def describe(reason: Reason) -> str:
-    """Return a reason as one line, such as ``book wrong_argument /date expected "2024-05-20" got "2024-05-21"``."""
+    """Return a reason as one line, such as
+    ``book wrong_argument /date expected "2024-05-20" got "2024-05-21"``.
+    """
     words = [reason.subject, reason.code, reason.pointer]
     if reason.expected is not ABSENT:
         words.append(f"expected {_clipped(reason.expected)}")

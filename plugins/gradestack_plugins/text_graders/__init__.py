@@ -1,4 +1,7 @@
-"""Graders of texts: the submission an extractor took out, against the reference; and models as judges."""
+"""Graders of texts: the submission an extractor took out, against the reference.
+
+And models as judges.
+"""
 
 from gradestack import Component, hookimpl
 
@@ -25,5 +28,7 @@ command judge .commands:judge Ask a model for the verdicts on a suite or files t
 command judgements .commands:judgements Merge journals of judgements.
 """
 gradestack_components = hookimpl(
-    lambda: Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.judges", _JUDGES)
+    lambda: (
+        Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.judges", _JUDGES)
+    )
 )

@@ -1,4 +1,7 @@
-"""Grader ``python_function``: a function of the user's own, imported only when the command line allows it."""
+"""Grader ``python_function``.
+
+A function of the user's own, imported only when the command line allows it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
-    """What the function is handed: the sample, and its reference under the name letta-evals functions know."""
+    """What the function is handed.
+
+    The sample, and its reference under the name letta-evals functions know.
+    """
 
     @property
     def ground_truth(self) -> str | list[str] | None:
@@ -35,9 +41,12 @@ class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
 
 @attrs.frozen(kw_only=True)
 class Function(Grader):
-    """Grades with a function: of the sample alone, or of the sample and its submission, the text of an extractor.
+    """Grades with a function.
 
-    The required positional parameters of ``function`` decide; ``submission`` is whether there is a second one.
+    Of the sample alone, or of the sample and its submission, the text of an extractor.
+
+    The required positional parameters of ``function`` decide; ``submission`` is whether there is a
+    second one.
     """
 
     version: ClassVar[str] = "2"
@@ -61,16 +70,18 @@ class Function(Grader):
 
 @attrs.frozen(kw_only=True)
 class PythonFunction(Function):
-    """Grades with the function ``name`` of a Python ``file`` (relative to the suite), or of a ``module``.
+    """Grades with the function ``name`` of a Python ``file`` (relative to the suite), or of a
+    ``module``.
 
-    ``name(sample)`` is handed the ``gradestack.Sample``; ``name(sample, submission)`` besides it the text that an
-    extractor took out of it, and that sample has ``ground_truth``. It returns a number, True or False (1.0 or 0.0, and
-    the verdict), a mapping with ``score`` and optionally ``rationale`` and ``metadata``, an object with such
-    attributes, or a ``gradestack.Grade``. Scores must lie in [0, 1]; anything else is a failed grade, and so are
-    None and an exception. It need not carry a decorator.
+    ``name(sample)`` is handed the ``gradestack.Sample``; ``name(sample, submission)`` besides it
+    the text that an extractor took out of it, and that sample has ``ground_truth``. It returns a
+    number, True or False (1.0 or 0.0, and the verdict), a mapping with ``score`` and optionally
+    ``rationale`` and ``metadata``, an object with such attributes, or a ``gradestack.Grade``.
+    Scores must lie in [0, 1]; anything else is a failed grade, and so are None and an exception. It
+    need not carry a decorator.
 
-    The code is imported when the suite is loaded, with all that it may do. So it is refused unless ``--allow-code``
-    stands on the command line.
+    The code is imported when the suite is loaded, with all that it may do. So it is refused unless
+    ``--allow-code`` stands on the command line.
     """
 
     name: str
@@ -101,13 +112,19 @@ def _imported(file: Path | None, module: str | None) -> ModuleType:
     except ConfigError as error:
         raise ValueError(str(error)) from error
     except (Exception, SystemExit) as error:
-        raise ValueError(f"module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"module {module!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if found is None:
-        known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
+        known = [
+            each
+            for each, value in vars(module).items()
+            if callable(value) and not each.startswith("_")
+        ]
         also = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ValueError(f"{place} has no function {name!r}{also}")
     if not callable(found):
@@ -123,8 +140,12 @@ def _parameters(function: Callable[..., Any]) -> int:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:  # some built-in ones do not say
-        raise ValueError(f"what {name!r} takes cannot be told; wrap it in a function of your own") from error
-    required = [each for each in parameters if each.default is each.empty and each.kind not in _STARRED]
+        raise ValueError(
+            f"what {name!r} takes cannot be told; wrap it in a function of your own"
+        ) from error
+    required = [
+        each for each in parameters if each.default is each.empty and each.kind not in _STARRED
+    ]
     positional = [each for each in required if each.kind is not each.KEYWORD_ONLY]
     if len(required) > len(positional) or not 1 <= len(positional) <= 2:
         given = ", ".join(each.name for each in required) or "none"
@@ -140,15 +161,23 @@ def as_grade(returned: Any) -> Grade:
     if isinstance(returned, Grade):
         return returned
     if returned is None:
-        return _bad("returned_nothing", "the function returned nothing; a number, True, False or a Grade is expected")
+        return _bad(
+            "returned_nothing",
+            "the function returned nothing; a number, True, False or a Grade is expected",
+        )
     score: Any = returned
     rationale = metadata = None
     if isinstance(returned, Mapping) or hasattr(returned, "score"):
         held = isinstance(returned, Mapping)
         names = ("score", "rationale", "metadata")
-        score, rationale, metadata = [returned.get(n) if held else getattr(returned, n, None) for n in names]
+        score, rationale, metadata = [
+            returned.get(n) if held else getattr(returned, n, None) for n in names
+        ]
     if not isinstance(score, _NUMBERS):
-        return _bad("bad_return", f"the function returned {type(returned).__name__} without a number as score")
+        return _bad(
+            "bad_return",
+            f"the function returned {type(returned).__name__} without a number as score",
+        )
     if not 0 <= score <= 1:
         return _bad("bad_return", f"the function returned a score outside 0 to 1: {score}")
     return Grade(

@@ -47,8 +47,16 @@ def _right(rationale: str) -> Grade:
     return Grade(score=1.0, rationale=rationale)
 
 
-def _wrong(code: str, rationale: str, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = "") -> Grade:
-    reason = Reason(code=code, pointer=pointer, expected=_shown(expected), actual=_shown(actual), message=rationale)
+def _wrong(
+    code: str, rationale: str, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = ""
+) -> Grade:
+    reason = Reason(
+        code=code,
+        pointer=pointer,
+        expected=_shown(expected),
+        actual=_shown(actual),
+        message=rationale,
+    )
     return Grade(score=0.0, reasons=(reason,), rationale=rationale)
 
 
@@ -58,7 +66,10 @@ def _broken(code: str, message: str) -> Grade:
 
 
 def _shown(value: JSON) -> JSON:
-    """Return a value for a reason: texts cut, containers by their size, other scalars as they are."""
+    """Return a value for a reason.
+
+    Texts cut, containers by their size, other scalars as they are.
+    """
     if isinstance(value, dict):
         return f"an object with {len(value)} key(s)"
     if isinstance(value, list):
@@ -75,7 +86,9 @@ class _TextGrader(Grader):
 
 @attrs.frozen(kw_only=True)
 class _Comparison(_TextGrader):
-    """A missing reference is skipped, and 0.0 in the profile ``upstream`` of graders that have one."""
+    """A missing reference is skipped, and 0.0 in the profile ``upstream`` of graders
+    that have one.
+    """
 
     @abc.abstractmethod
     def compare(self, text: str, truth: str) -> Grade:
@@ -88,7 +101,11 @@ class _Comparison(_TextGrader):
         truth = _reference(sample)
         if truth is None:
             upstream = getattr(self, "profile", "documented") == "upstream"
-            return _wrong("no_ground_truth", _MISSING) if upstream else skipped("no_ground_truth", _MISSING)
+            return (
+                _wrong("no_ground_truth", _MISSING)
+                if upstream
+                else skipped("no_ground_truth", _MISSING)
+            )
         if isinstance(truth, tuple):
             why = "the reference is a list of texts, one per turn; this grader takes one"
             return skipped("reference_per_turn", why)
@@ -97,10 +114,11 @@ class _Comparison(_TextGrader):
 
 @attrs.frozen(kw_only=True)
 class ExactMatch(_Comparison):
-    """1.0 when submission and reference are equal once white space is stripped from both ends, else 0.0.
+    """1.0 when submission and reference are equal once white space is stripped from both ends, else
+    0.0.
 
-    Case and inner white space count. An empty reference gives 0.0. A sample without reference is skipped in
-    ``documented``; ``upstream`` gives it 0.0.
+    Case and inner white space count. An empty reference gives 0.0. A sample without reference is
+    skipped in ``documented``; ``upstream`` gives it 0.0.
     """
 
     words: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
@@ -111,15 +129,17 @@ class ExactMatch(_Comparison):
     def compare(self, text: str, truth: str) -> Grade:
         if text.strip() == truth.strip():
             return _right("equal to the ground truth")
-        return _wrong("different_text", "not equal to the ground truth", truth.strip(), text.strip())
+        return _wrong(
+            "different_text", "not equal to the ground truth", truth.strip(), text.strip()
+        )
 
 
 @attrs.frozen(kw_only=True)
 class Contains(_Comparison):
     """1.0 when the submission contains the reference, both in lower case, else 0.0.
 
-    White space counts. An empty reference gives 0.0. A sample without reference is skipped in ``documented``;
-    ``upstream`` gives it 0.0.
+    White space counts. An empty reference gives 0.0. A sample without reference is skipped in
+    ``documented``; ``upstream`` gives it 0.0.
     """
 
     profile: Profile = "documented"
@@ -135,21 +155,27 @@ class Contains(_Comparison):
 def _compiled(pattern: str) -> re.Pattern[str] | str:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a pattern may come to mean in a later Python is no concern here
+            warnings.simplefilter(
+                "ignore"
+            )  # what a pattern may come to mean in a later Python is no concern here
             return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        return f"{type(error).__name__}: {error}" if isinstance(error, RecursionError) else str(error)
+        return (
+            f"{type(error).__name__}: {error}" if isinstance(error, RecursionError) else str(error)
+        )
 
 
 @attrs.frozen(kw_only=True)
 class RegexMatch(_Comparison):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 
-    Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty reference gives 0.0.
-    A sample without reference is skipped in ``documented``; ``upstream`` gives it 0.0. A reference that is not a
-    regular expression is a broken dataset row: a failed grade in ``documented``, 0.0 in ``upstream``.
+    Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty
+    reference gives 0.0. A sample without reference is skipped in ``documented``; ``upstream`` gives
+    it 0.0. A reference that is not a regular expression is a broken dataset row: a failed grade in
+    ``documented``, 0.0 in ``upstream``.
 
-    An expression that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
+    An expression that backtracks without end costs its grade, which takes too long
+    (``limits.seconds_per_grade``).
     """
 
     profile: Profile = "documented"
@@ -166,9 +192,11 @@ class RegexMatch(_Comparison):
 
 
 class AsciiPrintableOnly(_TextGrader):
-    """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else 0.0.
+    """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else
+    0.0.
 
-    Carriage returns and line feeds are ignored; a tab is not. No reference is needed, and profiles do not differ.
+    Carriage returns and line feeds are ignored; a tab is not. No reference is needed, and profiles
+    do not differ.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"text"})
@@ -179,7 +207,10 @@ class AsciiPrintableOnly(_TextGrader):
             return _NO_SUBMISSION
         for place, character in enumerate(sample.text):
             if not 32 <= ord(character) <= 126 and character not in "\r\n":
-                return _wrong("not_printable", f"U+{ord(character):04X} at character {place} is not printable ASCII")
+                return _wrong(
+                    "not_printable",
+                    f"U+{ord(character):04X} at character {place} is not printable ASCII",
+                )
         return _right("printable ASCII only")
 
 
@@ -188,17 +219,20 @@ _FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
 
 @attrs.frozen(kw_only=True)
 class JsonEqual(_Comparison):
-    """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the first difference's place.
+    """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the first
+    difference's place.
 
-    Objects are equal whatever the order of their keys; lists item by item, in order. Numbers are compared by value (1
-    equals 1.0); true and 1 are different, so are "1" and 1; NaN equals nothing. Of a key written twice the last counts.
+    Objects are equal whatever the order of their keys; lists item by item, in order. Numbers are
+    compared by value (1 equals 1.0); true and 1 are different, so are "1" and 1; NaN equals
+    nothing. Of a key written twice the last counts.
 
-    A submission that is not JSON gives 0.0, so does an empty reference. A reference that is not JSON is a broken
-    dataset row: a failed grade. A sample without reference is skipped. Profiles do not differ: letta-evals has no such
-    grader.
+    A submission that is not JSON gives 0.0, so does an empty reference. A reference that is not
+    JSON is a broken dataset row: a failed grade. A sample without reference is skipped. Profiles do
+    not differ: letta-evals has no such grader.
 
     Attributes:
-        allow_fence: Accept a submission whose JSON stands in a Markdown code block; the first one counts.
+        allow_fence: Accept a submission whose JSON stands in a Markdown code block; the first one
+            counts.
     """
 
     allow_fence: bool = False
@@ -227,7 +261,9 @@ def _kind(value: JSON) -> type:
 
 
 def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | None:
-    """Return (JSON pointer, expected, actual) of the first difference in document order, None for equal values."""
+    """Return (JSON pointer, expected, actual) of the first difference in document order, None for
+    equal values.
+    """
     waiting: list[tuple[str, Any, Any]] = [("", expected, actual)]
     while waiting:
         pointer, one, other = waiting.pop()
@@ -235,7 +271,10 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
         if _kind(one) is not _kind(other):
             return pointer, one, other
         if isinstance(one, dict):
-            parts = [(pointer + pointer_to(k), one.get(k, ABSENT), other.get(k, ABSENT)) for k in one | other]
+            parts = [
+                (pointer + pointer_to(k), one.get(k, ABSENT), other.get(k, ABSENT))
+                for k in one | other
+            ]
         elif isinstance(one, list):
             pairs = enumerate(zip_longest(one, other, fillvalue=ABSENT))
             parts = [(f"{pointer}/{place}", *pair) for place, pair in pairs]
@@ -255,25 +294,32 @@ _LARGEST_EXPONENT = 1000
 
 @attrs.frozen(kw_only=True)
 class NumericClose(_Comparison):
-    r"""1.0 when submission x and reference t are numbers with |x - t| <= max(abs_tol, rel_tol * |t|), else 0.0.
+    r"""1.0 when submission x and reference t are numbers with |x - t| <= max(abs_tol, rel_tol *
+    |t|), else 0.0.
 
-    Bounds included. Both are read as decimal numbers and compared exactly, so that 0.1 + 0.2 is no match; tolerances
-    are taken as written. A number has ASCII digits, an optional sign, decimal point and exponent, and may have commas
-    between groups of three digits. "nan", "inf", units and percent signs are no numbers.
+    Bounds included. Both are read as decimal numbers and compared exactly, so that 0.1 + 0.2 is no
+    match; tolerances are taken as written. A number has ASCII digits, an optional sign, decimal
+    point and exponent, and may have commas between groups of three digits. "nan", "inf", units and
+    percent signs are no numbers.
 
-    A submission without a number gives 0.0, so does an empty reference. A reference that is no number is a broken
-    dataset row: a failed grade. A sample without reference is skipped. Profiles do not differ: letta-evals has no such
-    grader.
+    A submission without a number gives 0.0, so does an empty reference. A reference that is no
+    number is a broken dataset row: a failed grade. A sample without reference is skipped. Profiles
+    do not differ: letta-evals has no such grader.
 
     Attributes:
         rel_tol: Tolerance relative to the reference.
         abs_tol: Absolute tolerance; what counts for a reference of 0.
-        number: ``whole``: the submission is the number and nothing else; ``first`` or ``last``: the first or last
-            number in it, so that "The answer is 42." is understood. The reference is always read whole.
+        number: ``whole``: the submission is the number and nothing else; ``first`` or ``last``: the
+            first or last number in it, so that "The answer is 42." is understood. The reference is
+            always read whole.
     """
 
-    rel_tol: float = attrs.field(default=1e-9, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
-    abs_tol: float = attrs.field(default=0.0, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)])
+    rel_tol: float = attrs.field(
+        default=1e-9, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]
+    )
+    abs_tol: float = attrs.field(
+        default=0.0, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]
+    )
     number: Literal["whole", "first", "last"] = "whole"
 
     @override
@@ -285,28 +331,39 @@ class NumericClose(_Comparison):
         found = read_number(numbers[-1 if self.number == "last" else 0])
         if found is None:
             return _wrong("not_a_number", "the submission holds no number", actual=text)
-        if abs(found - wanted) <= max(Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted)):
+        if abs(found - wanted) <= max(
+            Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted)
+        ):
             return _right("within the tolerance")
         return _wrong("too_far", "outside the tolerance", truth.strip(), text.strip())
 
 
 def read_number(text: str) -> Fraction | None:
-    """Return the number a text is, exactly; None when it is none, or longer or larger than any measurement."""
+    """Return the number a text is, exactly.
+
+    None when it is none, or longer or larger than any measurement.
+    """
     text = text.strip()
     if len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         return None
     mantissa, _, exponent = text.replace(",", "").lower().partition("e")
     power = int(exponent or 0)
-    return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power if abs(power) <= _LARGEST_EXPONENT else None
+    return (
+        Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power
+        if abs(power) <= _LARGEST_EXPONENT
+        else None
+    )
 
 
 @attrs.frozen(kw_only=True)
 class OneOf(_TextGrader):
-    """1.0 when the submission equals one of several texts once white space is stripped from the ends, else 0.0.
+    """1.0 when the submission equals one of several texts once white space is stripped from the
+    ends, else 0.0.
 
-    The accepted texts are ``values`` where given. Else they are the reference's: a reference that is a JSON list gives
-    its items (items that are no text as their JSON), with ``separator`` a text gives its pieces, any other text is the
-    only one. An empty reference, or one with no item, gives 0.0. A sample without reference is skipped.
+    The accepted texts are ``values`` where given. Else they are the reference's: a reference that
+    is a JSON list gives its items (items that are no text as their JSON), with ``separator`` a text
+    gives its pieces, any other text is the only one. An empty reference, or one with no item, gives
+    0.0. A sample without reference is skipped.
 
     Profiles do not differ: letta-evals has no such grader.
 
@@ -339,7 +396,9 @@ class OneOf(_TextGrader):
             return _wrong("empty_ground_truth", _EMPTY)
         if self._folded(sample.text) in map(self._folded, accepted):
             return _right("one of the accepted texts")
-        return _wrong("not_accepted", "none of the accepted texts", " | ".join(accepted), sample.text)
+        return _wrong(
+            "not_accepted", "none of the accepted texts", " | ".join(accepted), sample.text
+        )
 
     def _folded(self, text: str) -> str:
         return text.strip().lower() if self.ignore_case else text.strip()
@@ -351,7 +410,9 @@ class OneOf(_TextGrader):
             return tuple(piece for piece in truth.split(self.separator) if piece.strip())
         if truth.strip().startswith("["):
             try:
-                return tuple(item if isinstance(item, str) else compact(item) for item in loads(truth))
+                return tuple(
+                    item if isinstance(item, str) else compact(item) for item in loads(truth)
+                )
             except JsonProblem:
                 pass
         return (truth,) if truth else ()
@@ -361,10 +422,12 @@ _NO_TOOL = "no_tool"
 
 
 class Label(Grader):
-    """1.0 when predicted and expected label are equal once white space is stripped from both ends, else 0.0.
+    """1.0 when predicted and expected label are equal once white space is stripped from both ends,
+    else 0.0.
 
-    Case counts. A missing or empty prediction is wrong where a label is expected. Where calls are expected instead, the
-    labels are the names of tools, ``no_tool`` for none. Skipped without a reference. Both profiles are the same.
+    Case counts. A missing or empty prediction is wrong where a label is expected. Where calls are
+    expected instead, the labels are the names of tools, ``no_tool`` for none. Skipped without a
+    reference. Both profiles are the same.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
@@ -405,10 +468,12 @@ BUILT_IN: dict[str, type[_TextGrader]] = {
 
 @attrs.frozen(kw_only=True)
 class Tool(_TextGrader):
-    """Grades with the text grader that ``function`` names, as ``kind: tool`` does in letta-evals suites.
+    """Grades with the text grader that ``function`` names, as ``kind: tool`` does in letta-evals
+    suites.
 
-    ``{kind: tool, function: contains}`` and ``{kind: contains}`` are the same; a grader's own options need the second
-    form. A function of a Python file (``function: graders.py:score``) is imported only with ``--allow-code``.
+    ``{kind: tool, function: contains}`` and ``{kind: contains}`` are the same; a grader's own
+    options need the second form. A function of a Python file (``function: graders.py:score``) is
+    imported only with ``--allow-code``.
     """
 
     function: str
@@ -419,11 +484,14 @@ class Tool(_TextGrader):
             return
         if ":" in self.function:
             raise ValueError(
-                f"{self.function!r} is Python code: it needs --allow-code on the command line, or as a grader of its "
+                f"{self.function!r} is Python code: it needs --allow-code on the command line, or "
+                "as a grader of its "
                 "own `kind: python_function` with `file` or `module` and `name`"
             )
         known = f"; there are: {', '.join(BUILT_IN)}"
-        raise ValueError(f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}")
+        raise ValueError(
+            f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}"
+        )
 
     @override
     def grade(self, sample: Sample) -> Grade | float:

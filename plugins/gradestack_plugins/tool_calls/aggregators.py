@@ -21,17 +21,37 @@ _F1 = "2 x precision x recall / (precision + recall)"
 _MEAN, _MEAN_OF_ARGUMENTS = "mean over samples", "mean over samples with arguments"
 _NO_ARGUMENTS = "no sample has arguments"
 _FIGURES = (  # name, label, formula, and why it is undefined
-    ("verdict_rate", "Verdict rate", "passed / samples with a verdict", "the grader has no verdict of its own"),
+    (
+        "verdict_rate",
+        "Verdict rate",
+        "passed / samples with a verdict",
+        "the grader has no verdict of its own",
+    ),
     ("precision", "Precision over calls", "sum of credit / calls made", "no call was made"),
     ("recall", "Recall over calls", "sum of credit / calls expected", "no call is expected"),
     ("f1", "F1 over calls", _F1, "no call is expected, and none was made"),
     ("macro_precision", "Mean precision over calls", _MEAN, "the grader gives no precision"),
     ("macro_recall", "Mean recall over calls", _MEAN, "the grader gives no recall"),
     ("macro_f1", "Mean F1 over calls", _MEAN, "the grader gives no F1"),
-    ("argument_precision", "Precision over arguments", "right / (right + wrong + unknown)", "no argument was given"),
-    ("argument_recall", "Recall over arguments", "right / (right + wrong + missing)", "no argument is expected"),
+    (
+        "argument_precision",
+        "Precision over arguments",
+        "right / (right + wrong + unknown)",
+        "no argument was given",
+    ),
+    (
+        "argument_recall",
+        "Recall over arguments",
+        "right / (right + wrong + missing)",
+        "no argument is expected",
+    ),
     ("argument_f1", "F1 over arguments", _F1, "no argument is expected, and none was given"),
-    ("macro_argument_precision", "Mean precision over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
+    (
+        "macro_argument_precision",
+        "Mean precision over arguments",
+        _MEAN_OF_ARGUMENTS,
+        _NO_ARGUMENTS,
+    ),
     ("macro_argument_recall", "Mean recall over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
     ("macro_argument_f1", "Mean F1 over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
 )
@@ -59,25 +79,33 @@ def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[
 
 @attrs.frozen(kw_only=True)
 class CallFigures(IntervalAggregator):
-    """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by tool and argument.
+    """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by
+    tool and argument.
 
     - ``verdict_rate`` = passed / samples with a verdict.
-    - ``precision`` = sum of credit / calls made, ``recall`` = sum of credit / calls expected (optional ones in neither
-      part of recall), ``f1`` of the two: over all calls ("micro"). ``macro_*``: means over samples.
-    - ``argument_precision`` = right / (right + wrong + unknown), ``argument_recall`` = right / (right + wrong +
-      missing), over leaves of arguments; those of missing calls are missing, those of extra calls unknown.
+    - ``precision`` = sum of credit / calls made, ``recall`` = sum of credit / calls expected
+      (optional ones in neither part of recall), ``f1`` of the two: over all calls ("micro").
+      ``macro_*``: means over samples.
+    - ``argument_precision`` = right / (right + wrong + unknown), ``argument_recall`` = right /
+      (right + wrong + missing), over leaves of arguments; those of missing calls are missing, those
+      of extra calls unknown.
       ``macro_argument_*``: means over samples that have arguments, an undefined one counting as 0.
-    - ``tools``: counts by tool, precision, recall and F1 of its calls, and ``arguments`` by path: how often each was
-      right, wrong, missing or unknown. A number in a path, the place in a list, is written ``*``.
+    - ``tools``: counts by tool, precision, recall and F1 of its calls, and ``arguments`` by path:
+      how often each was right, wrong, missing or unknown. A number in a path, the place in a list,
+      is written ``*``.
     - ``reasons``: how often each code is given.
 
-    Over graded samples, each figure with its interval, clustered by task; undefined ones are null, with the reason
-    under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
+    Over graded samples, each figure with its interval, clustered by task; undefined ones are null,
+    with the reason under ``undefined``. Grades of published rules have verdicts, and the figures
+    their program gives.
     """
 
     reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "5"
-    figures: ClassVar = (*(Figure(name, label, about=about) for name, label, about, _ in _FIGURES), *_TOOLS)
+    figures: ClassVar = (
+        *(Figure(name, label, about=about) for name, label, about, _ in _FIGURES),
+        *_TOOLS,
+    )
     needs: ClassVar = frozenset({"items", "reasons"})
 
     @override
@@ -86,8 +114,12 @@ class CallFigures(IntervalAggregator):
             return None
         found = _sums(grade)
         names = [f"{_REASON}{reason.code}" for reason in grade.reasons]
-        calls = [item for item in grade.items if "expected" in item.counts or "extra" in item.counts]
-        names += [f"{_CALL}{_call(item)}" for item in calls]  # items of other graders say nothing here
+        calls = [
+            item for item in grade.items if "expected" in item.counts or "extra" in item.counts
+        ]
+        names += [
+            f"{_CALL}{_call(item)}" for item in calls
+        ]  # items of other graders say nothing here
         for name in names:
             found[name] = found.get(name, 0) + 1
         return found
@@ -141,30 +173,44 @@ class CallFigures(IntervalAggregator):
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
         whole = self.estimate(**{name: float(totals.get(name, 0)) for name in _SUMS})
-        reasons = {name.removeprefix(_REASON): int(n) for name, n in totals.items() if name.startswith(_REASON)}
+        reasons = {
+            name.removeprefix(_REASON): int(n)
+            for name, n in totals.items()
+            if name.startswith(_REASON)
+        }
         calls = {name: loads(name.removeprefix(_CALL)) for name in totals if name.startswith(_CALL)}
         tools = _tools((calls[name], int(totals[name])) for name in calls)
         cells: dict[str, Counter[tuple[int, int, int]]] = {name: Counter() for name in tools}
         for numbers, times in grades.task_numbers(calls)[0].items():
             of_task = _tools((calls[name], int(number)) for name, number in numbers if name)
             for name, tool in of_task.items():
-                cells[name][tool.calls["made"], tool.calls["expected"], tool.calls["exact"]] += times
+                cells[name][tool.calls["made"], tool.calls["expected"], tool.calls["exact"]] += (
+                    times
+                )
         return {
             "undefined": {name: why for name, _, _, why in _FIGURES if whole[name] is None},
             "states": dict(sorted(states.items())),
             "counts": dict(sorted(counts.items())),
             "reasons": dict(sorted(reasons.items())),
-            "tools": {name: tool.figures() | self._intervals(cells[name]) for name, tool in sorted(tools.items())},
+            "tools": {
+                name: tool.figures() | self._intervals(cells[name])
+                for name, tool in sorted(tools.items())
+            },
         }
 
     def _intervals(self, cells: Mapping[tuple[int, int, int], int]) -> dict[str, JSON]:
-        """Return the intervals of a tool's figures, from how many tasks have so many made, expected and exact calls."""
+        """Return the intervals of a tool's figures, from how many tasks have so many made, expected
+        and exact calls.
+        """
         found = {name: Counter[tuple[float, ...]]() for name in ("precision", "recall", "f1")}
         for (made, expected, exact), times in cells.items():
             found["precision"][made, exact] += times
             found["recall"][expected, exact] += times
             found["f1"][made + expected, 2 * exact] += times
-        return {f"{name}_interval": {**ratio_interval(x, confidence=self.confidence)} for name, x in found.items()}
+        return {
+            f"{name}_interval": {**ratio_interval(x, confidence=self.confidence)}
+            for name, x in found.items()
+        }
 
 
 def _sums(grade: Grade) -> dict[str, float]:
@@ -174,7 +220,10 @@ def _sums(grade: Grade) -> dict[str, float]:
         found["verdicts"], found["passed"] = 1, int(grade.passed)
     if (credit := parts.get("credit")) is not None:
         found["credit"] = credit
-        found["weighed"], found["required"] = as_count(counts.get("weighed")), as_count(counts.get("required"))
+        found["weighed"], found["required"] = (
+            as_count(counts.get("weighed")),
+            as_count(counts.get("required")),
+        )
     if (recalled := parts.get("required_credit")) is not None:
         found["required_credit"] = recalled
     precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
@@ -199,12 +248,19 @@ _SUMS = (
 
 
 def _call(item: Item) -> str:
-    """Return what is counted of a call, expected or made, as JSON: tools, what it counts as, and its arguments."""
+    """Return what is counted of a call, expected or made, as JSON.
+
+    Tools, what it counts as, and its arguments.
+    """
     counts, arguments = item.counts, item.metadata.get("arguments")
     found = (item.gold, item.label, [counts.get(call, 0) for call in CALLS], arguments)
     try:
         return msgspec.json.encode(found).decode()
-    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # a lone surrogate, or a number that is too large
         return json.dumps(found, default=str)
 
 
@@ -218,7 +274,10 @@ class _Tool:
         calls: dict[str, JSON] = {call: self.calls[call] for call in CALLS}
         exact = self.calls["exact"]
         precision, recall = ratio(exact, self.calls["made"]), ratio(exact, self.calls["expected"])
-        arguments = {path: {fate: fares[fate] for fate in ARGUMENTS} for path, fares in sorted(self.arguments.items())}
+        arguments = {
+            path: {fate: fares[fate] for fate in ARGUMENTS}
+            for path, fares in sorted(self.arguments.items())
+        }
         rates = {"precision": precision, "recall": recall, "f1": _f1(precision, recall)}
         return {**calls, **rates, "arguments": {**arguments}}
 
@@ -231,9 +290,18 @@ def _tools(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:
 
 
 def _add_call(
-    tools: dict[str, _Tool], gold: str | None, label: str | None, called: list[int], arguments: Any, *, times: int
+    tools: dict[str, _Tool],
+    gold: str | None,
+    label: str | None,
+    called: list[int],
+    arguments: Any,
+    *,
+    times: int,
 ) -> None:
-    """Add calls to their tool; that one was made to the tool called, for an expected call may have several names."""
+    """Add calls to their tool.
+
+    That one was made to the tool called, for an expected call may have several names.
+    """
     name = label if gold is None else gold
     if name is None:
         return

@@ -8,7 +8,18 @@ from typing import Any, ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
+from gradestack import (
+    Fault,
+    Grade,
+    Grader,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    failed,
+    replace,
+    skipped,
+)
 from gradestack.jsonio import as_text
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
@@ -20,28 +31,35 @@ _PEER = find("bfcl/ast")
 _OPTIMAL = attrs.evolve(_PEER, rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
 _RULED = re.compile(r"(live_)?(simple|multiple|parallel)(?!_java)")
-_FORM = "the ground truth is not of the form BFCL's checker reads: a list of {name: {parameter: [values]}}"
+_FORM = (
+    "the ground truth is not of the form BFCL's checker reads: a list of {name: {parameter: "
+    "[values]}}"
+)
 _UNUSABLE = Fault(category="data", code="ground_truth_unusable", message=_FORM)
 
 
 @attrs.frozen(kw_only=True)
 class BfclAst(Grader):
-    """Score 1 where the calls are right by the rules of BFCL's AST checker, else 0 with its error type; in {0, 1}.
+    """Score 1 where the calls are right by the rules of BFCL's AST checker, else 0 with its error
+    type; in {0, 1}.
 
-    A call is right when its name is that of the tool, every required argument is there, every argument is known to the
-    tool and to the possible answers, of the declared type (or of the answers' own) and one of the allowed values, texts
-    without blanks, punctuation and case; and when every argument left out has ``""`` among its possible answers. There
-    must be as many calls as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``:
+    A call is right when its name is that of the tool, every required argument is there, every
+    argument is known to the tool and to the possible answers, of the declared type (or of the
+    answers' own) and one of the allowed values, texts without blanks, punctuation and case; and
+    when every argument left out has ``""`` among its possible answers. There must be as many calls
+    as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``:
 
         documented: every expected call can have a call of its own that fits it.
-        upstream: each expected call takes the first one left that fits it, so that a broad answer can take the call a
-            narrow one needs. This is what the program does, and the preset ``bfcl/ast`` of ``tool_calls``.
+        upstream: each expected call takes the first one left that fits it, so that a broad answer
+            can take the call a narrow one needs. This is what the program does, and the preset
+            ``bfcl/ast`` of ``tool_calls``.
 
-    Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of relevance any is
-    right. A reason has the error type as its code; so has ``metadata.error_type``. Where the program raises, as on
-    ground truth of no valid form, the grade is failed. Skipped: ``no_reference``, ``calls_not_recorded``, and
-    ``not_expressible`` for a sample without tools, for categories of Java and JavaScript, and for calls by turn, which
-    must be executed; of those only a turn in which nothing was called can be told.
+    Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
+    relevance any is right. A reason has the error type as its code; so has ``metadata.error_type``.
+    Where the program raises, as on ground truth of no valid form, the grade is failed. Skipped:
+    ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without tools,
+    for categories of Java and JavaScript, and for calls by turn, which must be executed; of those
+    only a turn in which nothing was called can be told.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
@@ -59,27 +77,48 @@ class BfclAst(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.calls is None:
-            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
+            return skipped(
+                "calls_not_recorded", "no answer recorded, so the calls made are unknown"
+            )
         category = as_text(sample.facets.get("category"))
         if sample.expected.calls is None:
             if category.removeprefix("live_") == "relevance":
                 return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
-            if _RULED.match(category) and _UNUSABLE.code in sample.remarks:  # looked at once calls are decoded
-                problem = bfcl.undecoded(Made(index, call) for index, call in enumerate(sample.calls))
-                return failed(_UNUSABLE) if problem is None else _told(Grade(score=0.0, passed=False), problem)
+            if (
+                _RULED.match(category) and _UNUSABLE.code in sample.remarks
+            ):  # looked at once calls are decoded
+                problem = bfcl.undecoded(
+                    Made(index, call) for index, call in enumerate(sample.calls)
+                )
+                return (
+                    failed(_UNUSABLE)
+                    if problem is None
+                    else _told(Grade(score=0.0, passed=False), problem)
+                )
             return skipped("no_reference", "no expected calls")
         if not sample.expected.calls:
             return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
         if "java" in category:
-            return skipped("not_expressible", "arguments are source of Java or JavaScript, which is not read")
+            return skipped(
+                "not_expressible", "arguments are source of Java or JavaScript, which is not read"
+            )
         return _graded(sample, _OPTIMAL if self.profile == "documented" else _PEER)
 
 
 def _by_calling(sample: Sample, *, right: bool, problem: str) -> Grade:
-    """Return the grade of a run that should call something, or nothing; what cannot be decoded is no call."""
+    """Return the grade of a run that should call something, or nothing.
+
+    What cannot be decoded is no call.
+    """
     made = sample.calls or ()
-    called = bool(made) and all(call.arguments is not None or call.raw_arguments is None for call in made)
-    grade = Grade(score=float(called is right), passed=called is right, counts={"expected": 0, "made": len(made)})
+    called = bool(made) and all(
+        call.arguments is not None or call.raw_arguments is None for call in made
+    )
+    grade = Grade(
+        score=float(called is right),
+        passed=called is right,
+        counts={"expected": 0, "made": len(made)},
+    )
     return grade if called is right else _told(grade, problem)
 
 
@@ -93,7 +132,9 @@ def _graded(sample: Sample, preset: Preset) -> Grade:
         return failed(Fault(category="data", code="nested_too_deeply", message=told))
     problem: Any = grade.metadata.get("error_type")
     grade = replace(grade, metadata={})
-    return grade if grade.outcome is not Outcome.GRADED or problem is None else _told(grade, problem)
+    return (
+        grade if grade.outcome is not Outcome.GRADED or problem is None else _told(grade, problem)
+    )
 
 
 def _told(grade: Grade, problem: str) -> Grade:

@@ -46,7 +46,10 @@ class Leaves:
 
 
 def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield pointer, place and value of each leaf; a place tells items of lists from members of objects."""
+    """Yield pointer, place and value of each leaf.
+
+    A place tells items of lists from members of objects.
+    """
     waiting = [(pointer, pointer, value, 1)]
     while waiting:
         pointer, place, value, level = waiting.pop()
@@ -59,7 +62,10 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
             words = [(pointer_to(key), each) for key, each in value.items()]
             inner = [(pointer + word, place + word, each, level + 1) for word, each in words]
         else:  # no escaped key has "~["
-            inner = [(f"{pointer}/{at}", f"{place}~[{at}", each, level + 1) for at, each in enumerate(value)]
+            inner = [
+                (f"{pointer}/{at}", f"{place}~[{at}", each, level + 1)
+                for at, each in enumerate(value)
+            ]
         inner.reverse()
         waiting += inner
 
@@ -86,7 +92,11 @@ def _text_mark(value: Any) -> Any:
     return "[]" if isinstance(value, list | tuple) else str(value)
 
 
-_MARKS: Mapping[Equality, Callable[[Any], Any]] = {"json": _json_mark, "python": _python_mark, "text": _text_mark}
+_MARKS: Mapping[Equality, Callable[[Any], Any]] = {
+    "json": _json_mark,
+    "python": _python_mark,
+    "text": _text_mark,
+}
 
 
 def mark_of(value: Any, equality: Equality) -> frozenset[tuple[str, Any]]:
@@ -139,8 +149,13 @@ def _problem(rule: Rule) -> str:
 
 
 def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -> bool:
-    """Return whether a value is one of those allowed, as the rule compares; where none are named, any is."""
-    return rule.ignore or not allowed or any(_agrees(rule, value, each, equality) for each in allowed)
+    """Return whether a value is one of those allowed, as the rule compares.
+
+    Where none are named, any is.
+    """
+    return (
+        rule.ignore or not allowed or any(_agrees(rule, value, each, equality) for each in allowed)
+    )
 
 
 def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
@@ -148,11 +163,17 @@ def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
     if compare == "text":
         return equal(value, wanted, "text")
     if compare == "regex":
-        return isinstance(value, str) and isinstance(wanted, str) and re.search(wanted, value) is not None
+        return (
+            isinstance(value, str)
+            and isinstance(wanted, str)
+            and re.search(wanted, value) is not None
+        )
     if compare == "schema":
         return _satisfies(value, wanted)
     if compare == "set" and isinstance(value, list) and isinstance(wanted, list):
-        return {mark_of(each, equality) for each in value} == {mark_of(each, equality) for each in wanted}
+        return {mark_of(each, equality) for each in value} == {
+            mark_of(each, equality) for each in wanted
+        }
     if compare == "number":
         left, right = _number(value), _number(wanted)
         return left is not None and right is not None and _near(left, right, rule.tolerance or 0)
@@ -192,7 +213,10 @@ def _refuse(uri: str) -> NoReturn:
 
 
 def _satisfies(value: Any, schema: Any) -> bool:
-    """Return whether a value is as a schema says; what the library cannot read, such as half a character, is not."""
+    """Return whether a value is as a schema says.
+
+    What the library cannot read, such as half a character, is not.
+    """
     try:
         return bool(_validator(schema).is_valid(value))
     except (ValueError, RecursionError):
@@ -210,8 +234,15 @@ class Expected:
         *("optional", "raw", "requestor", "rules", "turn"),
     )
 
-    def __init__(self, index: int, call: ExpectedCall, *, rules: bool = False, requestor: bool = False) -> None:
-        self.index, self.optional, self.group, self.turn = index, call.optional, call.group, call.turn
+    def __init__(
+        self, index: int, call: ExpectedCall, *, rules: bool = False, requestor: bool = False
+    ) -> None:
+        self.index, self.optional, self.group, self.turn = (
+            index,
+            call.optional,
+            call.group,
+            call.turn,
+        )
         self.names = call.names or (name_of(call.name),)
         self.name = self.names[0]
         self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
@@ -231,9 +262,16 @@ class Made:
     __slots__ = ("arguments", "failed", "index", "leaves", "name", "raw", "requestor", "turn")
 
     def __init__(self, index: int, call: ToolCall) -> None:
-        self.index, self.name, self.requestor, self.turn = index, name_of(call.name), call.requestor, call.turn
+        self.index, self.name, self.requestor, self.turn = (
+            index,
+            name_of(call.name),
+            call.requestor,
+            call.turn,
+        )
         self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
-        self.failed = call.status in {"error", "denied", "not_run"} or (call.status is None and call.error is not None)
+        self.failed = call.status in {"error", "denied", "not_run"} or (
+            call.status is None and call.error is not None
+        )
         self.leaves: dict[frozenset[str], Leaves] = {}
         """Those compared but for arguments a rule decides, worked out once."""
 
@@ -251,12 +289,17 @@ def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
 
 
 def _raw_of(call: ToolCall | ExpectedCall) -> str | None:
-    """Return the text of arguments that are no object, None where they are one or there are none."""
+    """Return the text of arguments that are no object, None where they are one or there
+    are none.
+    """
     return call.raw_arguments if call.arguments is None else None
 
 
 def decoded(call: Expected | Made) -> Any:
-    """Return what a call's arguments are: an object, else the JSON value of their text, else the text itself."""
+    """Return what a call's arguments are.
+
+    An object, else the JSON value of their text, else the text itself.
+    """
     if call.raw is None:
         return call.arguments
     try:
@@ -276,7 +319,10 @@ def is_json(text: str) -> bool:
 
 Mode = Literal["ignore", "exact", "subset", "superset", "rules"]
 Share = tuple[int, int]
-"""Of the leaves of both calls, those that agree, and how many there are; (1, 1) where nothing is to be compared."""
+"""Of the leaves of both calls, those that agree, and how many there are.
+
+(1, 1) where nothing is to be compared.
+"""
 NOTHING: Share = (0, 1)
 ALL: Share = (1, 1)
 
@@ -292,18 +338,28 @@ class ToolTerms:
     ignore: tuple[str, ...] = ()
     """Places that are not compared: patterns of keys, with dots in between."""
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
-    """What an argument that is not given stands for: given as this value, where it is not expected, it is no error."""
+    """What an argument that is not given stands for.
+
+    Given as this value, where it is not expected, it is no error.
+    """
 
     def __attrs_post_init__(self) -> None:
         if self.arguments == "ignore" and (self.keys is not None or self.ignore or self.defaults):
-            raise ValueError("keys, ignore and defaults have no meaning beside arguments: ignore, which compares none")
+            raise ValueError(
+                "keys, ignore and defaults have no meaning beside arguments: ignore, which "
+                "compares none"
+            )
         if self.keys is None:
             return
         if not self.keys:
-            raise ValueError("keys names no place to compare; arguments: ignore says that, or leave it out")
+            raise ValueError(
+                "keys names no place to compare; arguments: ignore says that, or leave it out"
+            )
         for key in map(_dotted, self.keys):
             if any(fnmatchcase(key, _dotted(pattern)) for pattern in self.ignore):
-                raise ValueError(f"{key} stands both in keys and in ignore; leave it out of one of them")
+                raise ValueError(
+                    f"{key} stands both in keys and in ignore; leave it out of one of them"
+                )
 
 
 @attrs.frozen(kw_only=True)
@@ -321,7 +377,9 @@ class Terms:
         return call.leaves[tool]
 
     def made_leaves(self, call: Made, expected: Arguments, rules: Mapping[str, Rule]) -> Leaves:
-        """Return the leaves of a call that are compared with an expected one of these arguments and rules."""
+        """Return the leaves of a call that are compared with an expected one of these arguments and
+        rules.
+        """
         if defaults := self.tool.defaults:
             stated = {*expected, *rules, *(call.arguments.keys() - defaults.keys())}
             arguments = {
@@ -351,7 +409,9 @@ def _dotted(place: str) -> str:
     return ".".join(part.replace("~1", "/").replace("~0", "~") for part in place[1:].split("/"))
 
 
-def _compared(value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ignored: Sequence[str]) -> Any:
+def _compared(
+    value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ignored: Sequence[str]
+) -> Any:
     parts = {}
     for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
         place = (*path, str(key))
@@ -367,7 +427,9 @@ def _compared(value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ign
                 continue
         else:
             part = (
-                each if not ignored or not isinstance(each, Mapping | list) else _compared(each, place, None, ignored)
+                each
+                if not ignored or not isinstance(each, Mapping | list)
+                else _compared(each, place, None, ignored)
             )
         parts[key] = part
     return parts if isinstance(value, Mapping) else list(parts.values())
@@ -393,7 +455,9 @@ class Diff(NamedTuple):
 
     def values(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what is expected and what was made, by pointer."""
-        expected, made = ({}, {}) if self.sides is None else (self.sides[0].values(), self.sides[1].values())
+        expected, made = (
+            ({}, {}) if self.sides is None else (self.sides[0].values(), self.sides[1].values())
+        )
         for pointer, (wanted, actual) in self.ruled.items():
             expected[pointer], made[pointer] = wanted, actual
         return expected, made
@@ -401,7 +465,12 @@ class Diff(NamedTuple):
 
 def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
     """Return how each argument of two calls of one tool fares."""
-    if terms.mode == "ignore" or not expected.compared or expected.raw is not None or made.raw is not None:
+    if (
+        terms.mode == "ignore"
+        or not expected.compared
+        or expected.raw is not None
+        or made.raw is not None
+    ):
         return Diff([], [], [], [])
     left = terms.expected_leaves(expected, made.name)
     right = terms.made_leaves(made, expected.arguments, expected.rules)
@@ -450,10 +519,17 @@ def share_of(expected: Expected, made: Made, diff: Diff, terms: Terms) -> Share:
 
 
 def value_of(call: Expected | Made, terms: Terms) -> object:
-    """Return what is the same for calls that are equal by a tool's terms; no rules are looked at."""
+    """Return what is the same for calls that are equal by a tool's terms.
+
+    No rules are looked at.
+    """
     if terms.mode == "ignore":
         return call.name
     if call.raw is not None:
         return call.name, call.raw
-    leaves = terms.expected_leaves(call, call.name) if isinstance(call, Expected) else terms.made_leaves(call, {}, {})
+    leaves = (
+        terms.expected_leaves(call, call.name)
+        if isinstance(call, Expected)
+        else terms.made_leaves(call, {}, {})
+    )
     return call.name, frozenset(leaves.marks.items())

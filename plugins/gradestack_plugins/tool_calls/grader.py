@@ -8,7 +8,19 @@ from typing import Any, ClassVar, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import ExpectedCall, Fault, Grade, Grader, Inputs, Reader, Sample, ToolCall, failed, replace, skipped
+from gradestack import (
+    ExpectedCall,
+    Fault,
+    Grade,
+    Grader,
+    Inputs,
+    Reader,
+    Sample,
+    ToolCall,
+    failed,
+    replace,
+    skipped,
+)
 from gradestack_plugins.tool_calls.diff import (
     Equality,
     Expected,
@@ -19,8 +31,21 @@ from gradestack_plugins.tool_calls.diff import (
     name_of,
     value_of,
 )
-from gradestack_plugins.tool_calls.matching import FigureName, Matching, Options, Order, TooManyCalls
-from gradestack_plugins.tool_calls.outcomes import ONE, ZERO, Scored, explanation_of, figures_of, scored
+from gradestack_plugins.tool_calls.matching import (
+    FigureName,
+    Matching,
+    Options,
+    Order,
+    TooManyCalls,
+)
+from gradestack_plugins.tool_calls.outcomes import (
+    ONE,
+    ZERO,
+    Scored,
+    explanation_of,
+    figures_of,
+    scored,
+)
 from gradestack_plugins.tool_calls.peers.preset import Preset
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
 
@@ -48,41 +73,54 @@ class ToolCalls(Grader):
 
         s(e, a) = equal leaves / leaves of either      0 unless the names agree; 1 where neither has any
 
-    A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M uses every call once, and has
-    the largest sum of shares; of several, the one whose calls come first in order of the expected ones. Then::
+    A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M uses every
+    call once, and has the largest sum of shares; of several, the one whose calls come first in
+    order of the expected ones. Then::
 
         TP = sum of s over M        precision = TP / calls made        recall = TP / calls expected
         score = F1 = 2 precision recall / (precision + recall)
 
-    with all three 1 where both lists are empty. The verdict is "passed" when every expected call is matched with s = 1
-    and no call is left over. Everything is worked out in whole numbers and rounded once, so that ties are ties.
+    with all three 1 where both lists are empty. The verdict is "passed" when every expected call is
+    matched with s = 1 and no call is left over. Everything is worked out in whole numbers and
+    rounded once, so that ties are ties.
 
-    ``preset`` names a published rule instead, which is then followed to the letter: what its program says, including
-    where it raises (failed) and where it cannot be told what is expected (skipped, ``not_expressible``). Both profiles
-    are the same. Alternatives: the list with the best score, its index in ``metadata.alternative``.
+    ``preset`` names a published rule instead, which is then followed to the letter: what its
+    program says, including where it raises (failed) and where it cannot be told what is expected
+    (skipped, ``not_expressible``). Both profiles are the same. Alternatives: the list with the best
+    score, its index in ``metadata.alternative``.
 
-    Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded`` (``count: executed``), ``no_turns``
-    (``unit: turn``), ``nothing_to_match`` (``empty``). Failed: ``too_many_calls``, ``unusable_rule``.
+    Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded``
+    (``count: executed``), ``no_turns`` (``unit: turn``), ``nothing_to_match`` (``empty``). Failed:
+    ``too_many_calls``, ``unusable_rule``.
 
-    What is not set is as ``documented`` has it: order ``any``, extra and missing calls ``penalise``, arguments
-    ``rules``, equality ``json``, ``multiset``, ``optimal``, credit ``path``, unit ``sample``, ``stated``,
-    ``attempted``, score ``f1``.
+    What is not set is as ``documented`` has it: order ``any``, extra and missing calls
+    ``penalise``, arguments ``rules``, equality ``json``, ``multiset``, ``optimal``, credit
+    ``path``, unit ``sample``, ``stated``, ``attempted``, score ``f1``.
 
     Attributes:
-        preset: A published rule, as ``NAME`` or ``NAME@VERSION``; ``documented`` is our own, with no other option set.
-        order: ``any``; ``in_order``: calls come in the order expected, others in between; ``strict``: index by index.
-        extra: What calls cost that nobody expected: ``penalise`` lowers the score, ``forbid`` makes it 0, ``allow``
-            leaves them out.
+        preset: A published rule, as ``NAME`` or ``NAME@VERSION``; ``documented`` is our own, with
+            no other option set.
+        order: ``any``; ``in_order``: calls come in the order expected, others in between;
+            ``strict``: index by index.
+        extra: What calls cost that nobody expected: ``penalise`` lowers the score, ``forbid`` makes
+            it 0, ``allow`` leaves them out.
         missing: What expected calls cost that were not made: ``penalise`` or ``forbid``.
-        arguments: ``rules``: equal, but for arguments with a rule of their own; ``exact``: equal, rules aside;
-            ``subset``: nothing beyond what is expected; ``superset``: at least that; ``ignore``: names only.
-        per_tool: Tool, or ``*`` for all others -> ``arguments``, ``keys``, ``ignore``, ``defaults``.
-        equality: ``json``: 1 = 1.0, true is no number; ``python``: true = 1; ``text``: as Python writes them.
+        arguments: ``rules``: equal, but for arguments with a rule of their own; ``exact``: equal,
+            rules aside;
+            ``subset``: nothing beyond what is expected; ``superset``: at least that; ``ignore``:
+                names only.
+        per_tool: Tool, or ``*`` for all others -> ``arguments``, ``keys``, ``ignore``,
+            ``defaults``.
+        equality: ``json``: 1 = 1.0, true is no number; ``python``: true = 1; ``text``: as Python
+            writes them.
         repeats: ``multiset``, or ``set``: equal calls are one.
-        assignment: ``optimal``, or ``first_fit``: each expected call takes the first with anything right.
-        credit: ``path``: a share for each pair; ``call``: a pair is right or not; ``none``: so is the run.
+        assignment: ``optimal``, or ``first_fit``: each expected call takes the first with anything
+            right.
+        credit: ``path``: a share for each pair; ``call``: a pair is right or not; ``none``: so is
+            the run.
         unit: ``sample``, or ``turn``: the mean over turns, each matched alone.
-        requestor: ``stated``: an expected call that says who makes it is made by them; ``any``; ``assistant`` or
+        requestor: ``stated``: an expected call that says who makes it is made by them; ``any``;
+            ``assistant`` or
             ``user``: only their calls, expected and made.
         count: ``attempted``, or ``executed``: only calls that were run.
         empty: What samples come to that have no calls on one side or on both.
@@ -116,24 +154,40 @@ class ToolCalls(Grader):
     _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]
+        names = [
+            each.name
+            for each in attrs.fields(type(self))
+            if each.init and each.name not in _NOT_OPTIONS
+        ]
         stated = {name: value for name in names if (value := getattr(self, name)) is not None}
-        preset = find(self.preset) if self.preset is not None else None if stated else find(DOCUMENTED)
+        preset = (
+            find(self.preset) if self.preset is not None else None if stated else find(DOCUMENTED)
+        )
         if preset is not None:
             refuse(preset, stated)
         if preset is None and self.order == "strict" and self.assignment == "first_fit":
-            raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
+            raise ValueError(
+                "assignment: first_fit has no meaning with order: strict, which goes index by index"
+            )
         if preset is None and self.credit == "none" and self.score is not None:
             raise ValueError(
-                f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
+                f"score: {self.score} has no meaning with credit: none, whose score is the "
+                "verdict, 1 or 0"
             )
         own = {**OWN, "per_tool": {}, **stated, "max_pairs": self.max_pairs}
-        options = Options(**{each.name: own[each.name] for each in attrs.fields(Options) if each.init})
+        options = Options(
+            **{each.name: own[each.name] for each in attrs.fields(Options) if each.init}
+        )
         object.__setattr__(self, "_preset", preset)
         object.__setattr__(self, "_options", options)
 
-    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> ToolCalls:
-        """Return the grader as header.json shows it: preset as ``NAME@VERSION``, with what a peer's stands for."""
+    def for_recording(
+        self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
+    ) -> ToolCalls:
+        """Return the grader as header.json shows it.
+
+        Preset as ``NAME@VERSION``, with what a peer's stands for.
+        """
         preset = self._preset
         if preset is None:
             return self
@@ -152,7 +206,9 @@ class ToolCalls(Grader):
             return skipped("no_reference", "no expected calls")
         if made is None:
             advice = "of a data set, grade its log: gradestack grade LOG --dataset FILE"
-            return skipped("calls_not_recorded", f"no answer recorded, so the calls made are unknown; {advice}")
+            return skipped(
+                "calls_not_recorded", f"no answer recorded, so the calls made are unknown; {advice}"
+            )
         preset = self._preset
         try:
             if preset is not None and preset.name != DOCUMENTED:
@@ -174,13 +230,20 @@ class ToolCalls(Grader):
                 message = "not every call's execution is recorded"
                 return replace(skipped("execution_not_recorded", message), metadata=metadata)
             made = [call for call in made if call.status in {"ok", "error"}]
-        tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
+        tools = (
+            None
+            if sample.tools is None
+            else frozenset([name_of(tool.name) for tool in sample.tools])
+        )
         grades = []
         if sample.expected.calls is not None:
             grades.append(self._graded(sample.expected.calls, made, tools, metadata))
         for place, calls in enumerate(sample.expected.alternatives):
             grades.append(self._graded(calls, made, tools, {**metadata, "alternative": place}))
-        return max(grades, key=lambda grade: (grade.score is not None, grade.score or 0.0, bool(grade.passed)))
+        return max(
+            grades,
+            key=lambda grade: (grade.score is not None, grade.score or 0.0, bool(grade.passed)),
+        )
 
     def _graded(
         self,
@@ -192,10 +255,15 @@ class ToolCalls(Grader):
         turns = self._scored(expected, made, tools)
         if isinstance(turns, Grade):
             return replace(turns, metadata=metadata)
-        return Grade(**figures_of(turns), **explanation_of(turns, tools, self._options), metadata=metadata)
+        return Grade(
+            **figures_of(turns), **explanation_of(turns, tools, self._options), metadata=metadata
+        )
 
     def _scored(
-        self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: frozenset[str] | None
+        self,
+        expected: Sequence[ExpectedCall],
+        made: Sequence[ToolCall],
+        tools: frozenset[str] | None,
     ) -> list[Scored] | Grade:
         who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
         rules = self._options.arguments == "rules"
@@ -204,7 +272,11 @@ class ToolCalls(Grader):
             for index, call in enumerate(expected)
             if who not in _SIDES or (call.requestor or "assistant") == who
         ]
-        done = [Made(index, call) for index, call in enumerate(made) if who not in _SIDES or call.requestor == who]
+        done = [
+            Made(index, call)
+            for index, call in enumerate(made)
+            if who not in _SIDES or call.requestor == who
+        ]
         if self.unit != "turn":
             found = self._scored_turn(wanted, done, tools, None)
             message = "there are no calls on one side, and such samples are left out (empty)"
@@ -220,7 +292,11 @@ class ToolCalls(Grader):
         return turns or skipped("nothing_to_match", "every turn is left out (empty)")
 
     def _scored_turn(
-        self, expected: list[Expected], made: list[Made], tools: frozenset[str] | None, turn: int | None
+        self,
+        expected: list[Expected],
+        made: list[Made],
+        tools: frozenset[str] | None,
+        turn: int | None,
     ) -> Scored | None:
         """Return the calls of a run or a turn matched, None where ``empty`` leaves it out."""
         if self.repeats == "set":
@@ -229,19 +305,32 @@ class ToolCalls(Grader):
         if expected and made:
             return found
         empty = self.empty or Empty()
-        worth = empty.both if not expected and not made else empty.expected_only if expected else empty.made_only
+        worth = (
+            empty.both
+            if not expected and not made
+            else empty.expected_only
+            if expected
+            else empty.made_only
+        )
         if worth == "skip":
             return None
         if expected and all(call.optional for call in expected):
             return found
         ratio = ONE if worth else ZERO
-        return found._replace(ratios=(ratio,) * 4 + found.ratios[4:], passed=bool(worth), silent=bool(worth))
+        return found._replace(
+            ratios=(ratio,) * 4 + found.ratios[4:], passed=bool(worth), silent=bool(worth)
+        )
 
     def _once(self, calls: list[Any]) -> list[Any]:
-        """Return calls without those that equal an earlier one; expected calls with rules are left as they are."""
+        """Return calls without those that equal an earlier one.
+
+        Expected calls with rules are left as they are.
+        """
         first: dict[object, Any] = {}
         for call in calls:
-            plain = isinstance(call, Made) or (not call.rules and len(call.names) == 1 and call.compared)
+            plain = isinstance(call, Made) or (
+                not call.rules and len(call.names) == 1 and call.compared
+            )
             value = value_of(call, self._options.terms(call.name)) if plain else call.index
             first.setdefault(value, call)
         return list(first.values())

@@ -29,10 +29,13 @@ Chosen = list[int | None]
 
 
 def heaviest(weights: Weights) -> Chosen:
-    """Return the heaviest assignment of rows to columns, each used once; a weight of 0 assigns nothing.
+    """Return the heaviest assignment of rows to columns, each used once.
 
-    Of several the first in order: each row, one after the other, has the smallest column it can have. So a pair's
-    profit is its weight, with the place of its column in digits of a base behind it that no sum carries over.
+    A weight of 0 assigns nothing.
+
+    Of several the first in order: each row, one after the other, has the smallest column it can
+    have. So a pair's profit is its weight, with the place of its column in digits of a base behind
+    it that no sum carries over.
     """
     rows, columns = len(weights), len(weights[0]) if weights else 0
     base, size = columns + 1, max(rows, columns)
@@ -50,7 +53,10 @@ def heaviest(weights: Weights) -> Chosen:
 
 
 def _most_profitable(profits: Sequence[Sequence[int]]) -> list[int]:
-    """Return the row of each column of a square, at the greatest sum: shortest augmenting paths (Hungarian method)."""
+    """Return the row of each column of a square, at the greatest sum.
+
+    Shortest augmenting paths (Hungarian method).
+    """
     size = len(profits)
     labels, others, owners = [max(line) for line in profits], [0] * size, [-1] * size
     for start in range(size):
@@ -81,7 +87,10 @@ def _most_profitable(profits: Sequence[Sequence[int]]) -> list[int]:
 
 
 def in_order(weights: Weights) -> Chosen:
-    """Return the heaviest assignment in which columns rise with rows: a weighted longest common subsequence."""
+    """Return the heaviest assignment in which columns rise with rows.
+
+    A weighted longest common subsequence.
+    """
     rows, columns = len(weights), len(weights[0]) if weights else 0
     rest = [[0] * (columns + 1)]
     """Of the rows from one on (last first): heaviest from each column on."""
@@ -107,7 +116,10 @@ Rows = tuple[int, ...]
 
 
 def rows_by_group(groups: Sequence[int | None]) -> list[Rows]:
-    """Return the rows of each group, in order of their first calls; a call without a group is one of its own."""
+    """Return the rows of each group, in order of their first calls.
+
+    A call without a group is one of its own.
+    """
     found: dict[tuple[str, int], list[int]] = {}
     for row, group in enumerate(groups):
         found.setdefault(("row", row) if group is None else ("group", group), []).append(row)
@@ -117,8 +129,8 @@ def rows_by_group(groups: Sequence[int | None]) -> list[Rows]:
 def in_groups(weights: Weights, groups: Sequence[Rows]) -> Chosen:
     """Return the heaviest assignment in which the columns of a group lie before those of the next.
 
-    Of several the one whose columns are the smallest, read group by group. Every stretch of columns is tried for every
-    group, so that the work grows with groups times columns squared.
+    Of several the one whose columns are the smallest, read group by group. Every stretch of columns
+    is tried for every group, so that the work grows with groups times columns squared.
     """
     columns = len(weights[0]) if weights else 0
     best: list[tuple[int, list[int], Chosen]] = [(0, [], [])] * (columns + 1)
@@ -138,7 +150,9 @@ def _best_stretch(
     found = []
     for end in range(start, columns + 1):
         chosen = heaviest([weights[row][start:end] for row in rows])
-        weight = sum(weights[row][start + at] for row, at in zip(rows, chosen, strict=True) if at is not None)
+        weight = sum(
+            weights[row][start + at] for row, at in zip(rows, chosen, strict=True) if at is not None
+        )
         places: Chosen = [None if at is None else start + at for at in chosen]
         order = [columns if at is None else at for at in places]
         found.append((later[end][0] - weight, order + later[end][1], places + later[end][2]))
@@ -157,7 +171,10 @@ class TooManyCalls(Exception):
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How calls are matched, and what extra and missing ones cost: the grader's options of these names."""
+    """How calls are matched, and what extra and missing ones cost.
+
+    The grader's options of these names.
+    """
 
     order: Order
     extra: Literal["allow", "forbid", "penalise"]
@@ -179,7 +196,9 @@ class Options:
             for name, tool in self.per_tool.items()
         }
         object.__setattr__(self, "_by_tool", by_tool)
-        object.__setattr__(self, "_terms", by_tool.get("*") or Terms(mode=self.arguments, equality=self.equality))
+        object.__setattr__(
+            self, "_terms", by_tool.get("*") or Terms(mode=self.arguments, equality=self.equality)
+        )
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
@@ -200,34 +219,56 @@ class Pair(NamedTuple):
 class Matching:
     """Which call was made for which expected one."""
 
-    def __init__(self, options: Options, expected: Sequence[Expected], made: Sequence[Made]) -> None:
+    def __init__(
+        self, options: Options, expected: Sequence[Expected], made: Sequence[Made]
+    ) -> None:
         self.options, self._expected, self._made = options, expected, made
 
     def pair(self, expected: Expected, made: Made) -> Pair:
-        """Return two calls of one tool compared; without credit for parts, all of it is right or nothing."""
+        """Return two calls of one tool compared.
+
+        Without credit for parts, all of it is right or nothing.
+        """
         terms = self.options.terms(made.name)
         diff = diff_of(expected, made, terms)
         share = share_of(expected, made, diff, terms)
-        return Pair(expected, made, diff, share if self.options.credit == "path" or share[0] == share[1] else NOTHING)
+        return Pair(
+            expected,
+            made,
+            diff,
+            share if self.options.credit == "path" or share[0] == share[1] else NOTHING,
+        )
 
     def share(self, expected: Expected, made: Made) -> Share:
         """Return how much of two calls is right."""
         return self.pair(expected, made).share if made.name in expected.names else NOTHING
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs of the heaviest matching, in order of the expected calls; none has nothing right."""
+        """Return the pairs of the heaviest matching, in order of the expected calls.
+
+        None has nothing right.
+        """
         if self.options.order == "strict":
             both = list(zip(self._expected, self._made, strict=False))
         elif self.options.order == "in_order":
             both = self._in_order()
         else:
-            both = [pair for expected, made in self._blocks() for pair in self._in_any_order(expected, made)]
+            both = [
+                pair
+                for expected, made in self._blocks()
+                for pair in self._in_any_order(expected, made)
+            ]
             both.sort(key=lambda pair: pair[0].index)
-        pairs = [self.pair(expected, made) for expected, made in both if made.name in expected.names]
+        pairs = [
+            self.pair(expected, made) for expected, made in both if made.name in expected.names
+        ]
         return [pair for pair in pairs if pair.share[0]]
 
     def _blocks(self) -> list[tuple[list[Expected], list[Made]]]:
-        """Return expected and made calls by name; names that an expected call lets choose from are one."""
+        """Return expected and made calls by name.
+
+        Names that an expected call lets choose from are one.
+        """
         linked: dict[str, str] = {}
         for call in self._expected:
             for name in call.names[1:]:
@@ -237,11 +278,15 @@ class Matching:
             name = _root(call.name, linked) if linked else call.name
             blocks.setdefault(name, ([], []))[0].append(call)
         for other in self._made:
-            if (block := blocks.get(_root(other.name, linked) if linked else other.name)) is not None:
+            if (
+                block := blocks.get(_root(other.name, linked) if linked else other.name)
+            ) is not None:
                 block[1].append(other)
         return [block for block in blocks.values() if block[1]]
 
-    def _in_any_order(self, expected: list[Expected], made: list[Made]) -> list[tuple[Expected, Made]]:
+    def _in_any_order(
+        self, expected: list[Expected], made: list[Made]
+    ) -> list[tuple[Expected, Made]]:
         if len(expected) == len(made) == 1:
             return [(expected[0], made[0])]
         equal: dict[int, Made] = {}
@@ -284,10 +329,15 @@ class Matching:
     def _check(self, pairs: int) -> None:
         most = self.options.max_pairs
         if pairs > most:
-            raise TooManyCalls(f"{pairs} pairs of calls are left to compare, more than max_pairs: {most}")
+            raise TooManyCalls(
+                f"{pairs} pairs of calls are left to compare, more than max_pairs: {most}"
+            )
 
     def _equal(self, expected: Sequence[Expected], made: Sequence[Made]) -> dict[int, Made]:
-        """Return the expected calls, by index, for which an equal one was made; each is used once, the first first."""
+        """Return the expected calls, by index, for which an equal one was made.
+
+        Each is used once, the first first.
+        """
         waiting: dict[object, list[Made]] = {}
         for other in reversed(made):
             waiting.setdefault(value_of(other, self.options.terms(other.name)), []).append(other)
@@ -302,25 +352,41 @@ class Matching:
                 equal[call.index] = same.pop()
         return equal
 
-    def _first_fit(self, expected: Sequence[Expected], made: Sequence[Made]) -> list[tuple[Expected, Made]]:
-        """Return each expected call with the first call left, in order the first after the one before, that fits."""
+    def _first_fit(
+        self, expected: Sequence[Expected], made: Sequence[Made]
+    ) -> list[tuple[Expected, Made]]:
+        """Return each expected call with the first call left, in order the first after the one
+        before, that fits.
+        """
         pairs, free = [], list(made)
         for call in expected:
             for place, other in enumerate(free):
                 if self.share(call, other)[0]:
                     pairs.append((call, other))
-                    free = free[place + 1 :] if self.options.order == "in_order" else free[:place] + free[place + 1 :]
+                    free = (
+                        free[place + 1 :]
+                        if self.options.order == "in_order"
+                        else free[:place] + free[place + 1 :]
+                    )
                     break
         return pairs
 
     def _chosen(
-        self, expected: Sequence[Expected], made: Sequence[Made], choose: Callable[[Weights], Chosen]
+        self,
+        expected: Sequence[Expected],
+        made: Sequence[Made],
+        choose: Callable[[Weights], Chosen],
     ) -> list[tuple[Expected, Made]]:
-        """Return the pairs of an assignment by shares, as whole numbers over a common denominator: ties are ties."""
+        """Return the pairs of an assignment by shares, as whole numbers over a common denominator.
+
+        Ties are ties.
+        """
         shares = [[self.share(call, other) for other in made] for call in expected]
         common = lcm(*{of for row in shares for _, of in row})
         places = choose([[right * (common // of) for right, of in row] for row in shares])
-        return [(call, made[at]) for call, at in zip(expected, places, strict=True) if at is not None]
+        return [
+            (call, made[at]) for call, at in zip(expected, places, strict=True) if at is not None
+        ]
 
 
 def _root(name: str, linked: Mapping[str, str]) -> str:

@@ -1,4 +1,7 @@
-"""What becomes of the calls of a run, or of one turn: counts, figures and verdict; and, call by call, why."""
+"""What becomes of the calls of a run, or of one turn: counts, figures and verdict.
+
+And, call by call, why.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class Unmatched(NamedTuple):
     """Of the arguments; all are missing or unknown where there is nothing to compare them with."""
     share: Share
     code: str
-    """Of the reason that is not an argument's: missing_call, wrong_order, undecodable_arguments, extra_call, …"""
+    """Of the reason that is not an argument's.
+
+    Missing_call, wrong_order, undecodable_arguments, extra_call, …
+    """
 
 
 Outcome = Pair | Unmatched
@@ -45,7 +51,10 @@ class Scored(NamedTuple):
     """The calls of a run, or of one turn, matched and counted."""
 
     ratios: tuple[Ratio, ...]
-    """Score, precision, recall and F1, of which there are means over turns; and both credits, which are added."""
+    """Score, precision, recall and F1, of which there are means over turns.
+
+    And both credits, which are added.
+    """
     passed: bool
     counts: Mapping[str, int]
     outcomes: Sequence[Outcome]
@@ -71,7 +80,9 @@ def scored(
         matched = {pair.expected.index for pair in pairs}
         missing = [call for call in expected if call.index not in matched and not call.optional]
         extra = [call for call in made if call.index not in used]
-        outcomes += _unmatched(matching, missing, extra, "extra_call" if expected else "unexpected_call")
+        outcomes += _unmatched(
+            matching, missing, extra, "extra_call" if expected else "unexpected_call"
+        )
         outcomes.sort(key=_place)
     right = wrong = absent = unknown = exact = 0
     for _, _, diff, share, _ in outcomes:
@@ -89,7 +100,9 @@ def scored(
         "exact": exact,
         "missing": len(missing),
         "extra": len(extra),
-        "out_of_order": number - _longest_rise([pair.made.index for pair in pairs]) if number > 1 else 0,
+        "out_of_order": number - _longest_rise([pair.made.index for pair in pairs])
+        if number > 1
+        else 0,
         "hallucinated_tool": 0 if tools is None else sum([call.name not in tools for call in made]),
         "required": len(required),
         "weighed": number if options.extra == "allow" else len(made),
@@ -109,7 +122,9 @@ def scored(
 def _place(outcome: Outcome) -> tuple[bool, int]:
     """Expected calls first, then extra ones."""
     call, made = outcome.expected, outcome.made
-    return (False, call.index) if call is not None else (True, made.index if made is not None else 0)
+    return (
+        (False, call.index) if call is not None else (True, made.index if made is not None else 0)
+    )
 
 
 def _unmatched(
@@ -141,16 +156,24 @@ def _pointers(call: Expected | Made) -> list[str]:
 def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
     """Return the outcome of a call of which nothing is right, or which came at the wrong place."""
     if call.raw is not None or made.raw is not None:
-        return Unmatched(call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments")
+        return Unmatched(
+            call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments"
+        )
     pair = matching.pair(call, made)
     if matching.options.order != "any" and pair.share[0]:
         return Unmatched(call, made, Diff([], [], _pointers(call), []), NOTHING, "wrong_order")
     return Unmatched(call, made, pair.diff, NOTHING, "")
 
 
-def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options) -> tuple[Ratio, bool]:
+def _judged(
+    counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options
+) -> tuple[Ratio, bool]:
     missing, extra = counts["missing"], counts["extra"]
-    passed = not missing and (options.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
+    passed = (
+        not missing
+        and (options.extra == "allow" or not extra)
+        and counts["exact"] == counts["matched"]
+    )
     if options.credit == "none":
         return (ONE if passed else ZERO), passed
     if (options.extra == "forbid" and extra) or (options.missing == "forbid" and missing):
@@ -158,14 +181,23 @@ def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Opti
     return figures[("precision", "recall", "f1").index(options.score)], passed
 
 
-def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:
-    """Return precision, recall and F1: all 1 where there are no calls, 0 where there are on one side only."""
+def _figures(
+    credit: Ratio, recalled: Ratio, weighed: int, required: int
+) -> tuple[Ratio, Ratio, Ratio]:
+    """Return precision, recall and F1.
+
+    All 1 where there are no calls, 0 where there are on one side only.
+    """
     if not required and not weighed:
         return ONE, ONE, ONE
     precision = (credit[0], credit[1] * weighed) if weighed else ZERO
     recall = (recalled[0], recalled[1] * required) if required else ONE if credit[0] else ZERO
     above = 2 * precision[0] * recall[0]
-    return precision, recall, (above, precision[0] * recall[1] + recall[0] * precision[1]) if above else ZERO
+    return (
+        precision,
+        recall,
+        (above, precision[0] * recall[1] + recall[0] * precision[1]) if above else ZERO,
+    )
 
 
 def _total(shares: Sequence[Share]) -> Ratio:
@@ -184,7 +216,10 @@ def _longest_rise(numbers: Sequence[int]) -> int:
 
 
 def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
-    """Return score, verdict, counts and parts of a run: the mean over its turns, of which most runs have one."""
+    """Return score, verdict, counts and parts of a run.
+
+    The mean over its turns, of which most runs have one.
+    """
     counts = turns[0].counts
     if len(turns) == 1:
         numbers = [above / below for above, below in turns[0].ratios]
@@ -198,29 +233,47 @@ def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
         "score": score,
         "passed": all(each.passed for each in turns),
         "counts": counts,
-        "parts": {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required},
+        "parts": {
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "credit": credit,
+            "required_credit": required,
+        },
     }
 
 
-def explanation_of(turns: Sequence[Scored], tools: frozenset[str] | None, options: Options) -> dict[str, Any]:
+def explanation_of(
+    turns: Sequence[Scored], tools: frozenset[str] | None, options: Options
+) -> dict[str, Any]:
     """Return what a grade says beside its figures: items, reasons and rationale."""
     items: list[Item] = []
     reasons: list[Reason] = []
     for each in turns:
         its = []
         for outcome in each.outcomes:
-            own = _reasons(outcome, tools, options, "" if each.turn is None else f"turn {each.turn}")
+            own = _reasons(
+                outcome, tools, options, "" if each.turn is None else f"turn {each.turn}"
+            )
             its += own
             if outcome.expected is not None or outcome.code:
                 items.append(_item(outcome, own, each.turn))
         reasons += [] if each.silent else its
     left_out = len(reasons) - MOST_REASONS
-    more = [] if left_out <= 0 else [Reason(code="more_reasons", message=f"{left_out} more reasons were left out")]
+    more = (
+        []
+        if left_out <= 0
+        else [Reason(code="more_reasons", message=f"{left_out} more reasons were left out")]
+    )
     said = [(each.subject, each.code, each.pointer, each.message) for each in reasons[:_SHOWN]]
     rationale = "; ".join(" ".join(filter(None, each)) for each in said)
     if len(reasons) > _SHOWN:
         rationale += f"; {len(reasons) - _SHOWN} more"
-    return {"items": tuple(items), "reasons": (*reasons[:MOST_REASONS], *more), "rationale": rationale}
+    return {
+        "items": tuple(items),
+        "reasons": (*reasons[:MOST_REASONS], *more),
+        "rationale": rationale,
+    }
 
 
 def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item:
@@ -229,7 +282,15 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     if call is None:
         name, gold, counts = f"+{at}", None, {"made": 1, "extra": 1, "arguments_unknown": 0}
     else:
-        counted = _MISSING if made is None else _EXACT if right == of else _MATCHED if right else _MISTAKEN
+        counted = (
+            _MISSING
+            if made is None
+            else _EXACT
+            if right == of
+            else _MATCHED
+            if right
+            else _MISTAKEN
+        )
         name, gold, counts = str(call.index), call.name, dict.fromkeys(counted, 1)
     arguments: dict[str, JSON] = {}
     for fate, pointers in zip(ARGUMENTS, diff, strict=False):
@@ -240,15 +301,25 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     if turn is not None:
         metadata["turn"] = turn
     return Item(
-        id=name, score=right / of, gold=gold, label=label, counts=counts, reasons=tuple(reasons), metadata=metadata
+        id=name,
+        score=right / of,
+        gold=gold,
+        label=label,
+        counts=counts,
+        reasons=tuple(reasons),
+        metadata=metadata,
     )
 
 
-def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, message: str) -> list[Reason]:
+def _reasons(
+    outcome: Outcome, tools: frozenset[str] | None, options: Options, message: str
+) -> list[Reason]:
     call, made, diff, share, code = outcome
     if made is None:
         expected = ABSENT if call is None else call.arguments
-        return [Reason(code=code, expected=expected, subject=call.name if call else "", message=message)]
+        return [
+            Reason(code=code, expected=expected, subject=call.name if call else "", message=message)
+        ]
     if call is None:
         return _reasons_of_extra(made, code, tools, options, message)
     say = partial(Reason, subject=made.name, message=message)

@@ -1,4 +1,7 @@
-"""What the family shows on pages: what other tools would say of the same run, how far they agree, and why not."""
+"""What the family shows on pages.
+
+What other tools would say of the same run, how far they agree, and why not.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _VERDICT = "A verdict is the rule's own where it has one, otherwise score = 1."
 
 
 class OtherTools(blocks.Panel):
-    """The presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
+    """The presets of a run side by side: why they differ, and each with its figures.
+
+    None for fewer than two.
+    """
 
     place = "figures"
     title = "Verdicts of other tools' rules"
@@ -59,7 +65,12 @@ class Difference(msgspec.Struct, frozen=True):
     def cells(self) -> list[blocks.Cell]:
         """What a table says of it, the programs these presets are of last."""
         programs = ", ".join(dict.fromkeys(name.partition("/")[0] for name in self.names))
-        return [self.samples, blocks.Link(self.example, position=self.position), len(self.names), programs]
+        return [
+            self.samples,
+            blocks.Link(self.example, position=self.position),
+            len(self.names),
+            programs,
+        ]
 
 
 class Presets(msgspec.Struct, frozen=True):
@@ -69,7 +80,9 @@ class Presets(msgspec.Struct, frozen=True):
     outcome: str
     """Name of what they are compared with, "" in a run without an outcome."""
     rows: dict[str, list[blocks.Cell]]
-    """Preset -> its average, how far its verdicts are those of the outcome, samples without a grade, version."""
+    """Preset -> its average, how far its verdicts are those of the outcome, samples without a
+    grade, version.
+    """
     graded: bool
     """Whether any of them has a grade of any sample."""
     differences: tuple[Difference, ...]
@@ -86,19 +99,31 @@ def _blocks(presets: Presets) -> Iterator[blocks.Block]:
     yield blocks.Words(f"{rules}: {kinds} of verdicts{compared}. {_VERDICT}")
     for kind, title in _KINDS.items():
         if rows := {each.title: each.cells for each in presets.differences if each.kind == kind}:
-            yield blocks.Table(["samples", "such as", "rules", "of"], rows, title.format(presets.outcome), "Cause")
+            yield blocks.Table(
+                ["samples", "such as", "rules", "of"], rows, title.format(presets.outcome), "Cause"
+            )
     compared_by = ["same verdict", "of", "passes more", "less"] if presets.outcome else []
-    yield blocks.Table(["average", *compared_by, "no grade", "version"], presets.rows, "Every rule", "Rule")
+    yield blocks.Table(
+        ["average", *compared_by, "no grade", "version"], presets.rows, "Every rule", "Rule"
+    )
     if presets.differences:
         named = {each.title: [", ".join(each.names)] for each in presets.differences}
-        yield blocks.Section("The rules by cause", [blocks.Table(["rules"], named, corner="Cause")], folded=True)
+        yield blocks.Section(
+            "The rules by cause", [blocks.Table(["rules"], named, corner="Cause")], folded=True
+        )
     if len(presets.agreement) > 1:
         numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
-        rules_of = {number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)}
-        shares = [[*cells, *[None] * (len(numbers) - 1 - len(cells))] for cells in presets.agreement[1:]]
+        rules_of = {
+            number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)
+        }
+        shares = [
+            [*cells, *[None] * (len(numbers) - 1 - len(cells))] for cells in presets.agreement[1:]
+        ]
         title = "Percent of equal verdicts, of the samples both judge"
         matrix = blocks.Matrix(numbers[1:], numbers[:-1], shares, title)
-        yield blocks.Section("Pairwise agreement", [blocks.Table(["rules"], rules_of), matrix], folded=True)
+        yield blocks.Section(
+            "Pairwise agreement", [blocks.Table(["rules"], rules_of), matrix], folded=True
+        )
 
 
 def _counted(count: int, noun: str) -> str:
@@ -130,7 +155,9 @@ class _Masks:
                 yield state, code, self._mask(key, {place})
 
     def _mask(self, key: str, places: set[int]) -> int:
-        return int.from_bytes(self._data[key].translate(bytes(place in places for place in range(256))), "little")
+        return int.from_bytes(
+            self._data[key].translate(bytes(place in places for place in range(256))), "little"
+        )
 
 
 def presets_of(report: Report) -> Presets | None:
@@ -147,7 +174,9 @@ def presets_of(report: Report) -> Presets | None:
     found: dict[tuple[str, str], tuple[int, dict[str, None]]] = {}
     kinds: dict[tuple[int, int], list[str]] = {}
     for key, own_options in options.items():
-        for kind, cause, samples in _differences(masks, base, key, own_options) if base and key != base else ():
+        for kind, cause, samples in (
+            _differences(masks, base, key, own_options) if base and key != base else ()
+        ):
             before, own = found.get((kind, cause), (0, {}))
             found[kind, cause] = before | samples, own | {names[key]: None}
         passed, lost = masks.passed(key), masks.of(key, "lost")
@@ -174,37 +203,63 @@ def presets_of(report: Report) -> Presets | None:
 
 
 def _names(options: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the name of each preset by the key of its grader, which stands behind it where two have one."""
+    """Return the name of each preset by the key of its grader, which stands behind it where two
+    have one.
+    """
     found = {key: as_text(each["preset"]).partition("@")[0] for key, each in options.items()}
     named = list(found.values())
-    return {key: name if named.count(name) == 1 else f"{name} ({key})" for key, name in found.items()}
+    return {
+        key: name if named.count(name) == 1 else f"{name} ({key})" for key, name in found.items()
+    }
 
 
 def _compared(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
-    """Return how many samples have the verdict of the outcome, of how many, and how many pass that do not there."""
+    """Return how many samples have the verdict of the outcome, of how many, and how many pass that
+    do not there.
+    """
     if key == base:
         return [""] * 4
-    passed, lost, ours, theirs = masks.passed(key), masks.of(key, "lost"), masks.passed(base), masks.of(base, "lost")
-    same, more, less = (each.bit_count() for each in (passed & ours | lost & theirs, passed & theirs, lost & ours))
+    passed, lost, ours, theirs = (
+        masks.passed(key),
+        masks.of(key, "lost"),
+        masks.passed(base),
+        masks.of(base, "lost"),
+    )
+    same, more, less = (
+        each.bit_count() for each in (passed & ours | lost & theirs, passed & theirs, lost & ours)
+    )
     return [same, same + more + less, more, less]
 
 
-def _average(metrics: Mapping[str, Any], key: str) -> tuple[float | None, tuple[float, float] | None]:
-    """Return the average of a grader, and the interval of the aggregator's figure that estimates it."""
-    average = as_number(as_map(as_map(metrics.get("by_metric")).get(key)).get("avg_score_attempted"))
+def _average(
+    metrics: Mapping[str, Any], key: str
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Return the average of a grader, and the interval of the aggregator's figure that estimates
+    it.
+    """
+    average = as_number(
+        as_map(as_map(metrics.get("by_metric")).get(key)).get("avg_score_attempted")
+    )
     aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
     for found in (as_map(aggregates[name]) for name in sorted(aggregates)):
         for name, value in found.items():
             held, estimate = as_map(found.get(f"{name}_interval")), as_number(value)
             low, high = as_number(held.get("low")), as_number(held.get("high"))
-            near = average is not None and estimate is not None and abs(estimate - average) <= _EQUAL
+            near = (
+                average is not None and estimate is not None and abs(estimate - average) <= _EQUAL
+            )
             if near and low is not None and high is not None:
                 return average, (low, high)
     return average, None
 
 
-def _differences(masks: _Masks, base: str, key: str, options: Mapping[str, Any]) -> Iterable[tuple[str, str, int]]:
-    """Yield kind, cause and samples of what sets a preset apart from the outcome; a sample may have several causes."""
+def _differences(
+    masks: _Masks, base: str, key: str, options: Mapping[str, Any]
+) -> Iterable[tuple[str, str, int]]:
+    """Yield kind, cause and samples of what sets a preset apart from the outcome.
+
+    A sample may have several causes.
+    """
     ours, theirs = masks.passed(base), masks.of(base, "lost")
     rest = masks.passed(key) & theirs
     for part in (False, True):
@@ -229,7 +284,10 @@ def _differences(masks: _Masks, base: str, key: str, options: Mapping[str, Any])
 def _sorted(
     found: Mapping[tuple[str, str], tuple[int, Iterable[str]]], masks: _Masks, index: RowIndex
 ) -> tuple[Difference, ...]:
-    """Return differences, the most frequent first; the example is one with as little else wrong as can be."""
+    """Return differences, the most frequent first.
+
+    The example is one with as little else wrong as can be.
+    """
     once = twice = 0
     for trait, samples in masks.traits.items():
         if trait not in {NOTHING_EXPECTED, OTHER_ORDER}:
@@ -239,9 +297,15 @@ def _sorted(
         clearest = samples & ~twice or samples
         position = ((clearest & -clearest).bit_length() - 1) // 8
         example = index.entries[position].id
-        differences.append(Difference(kind, cause, samples.bit_count(), tuple(names), position, example))
+        differences.append(
+            Difference(kind, cause, samples.bit_count(), tuple(names), position, example)
+        )
     order = list(_KINDS)
-    return tuple(sorted(differences, key=lambda each: (order.index(each.kind), -each.samples, -len(each.names))))
+    return tuple(
+        sorted(
+            differences, key=lambda each: (order.index(each.kind), -each.samples, -len(each.names))
+        )
+    )
 
 
 def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[int | None, ...], ...]:
@@ -272,7 +336,9 @@ _FREE = {
     "wrong_order": "the order of calls counts for nothing",
     "undecodable_arguments": "arguments that are no JSON object count as right",
 }
-_ARGUMENTS = frozenset({"missing_argument", "unknown_argument", "wrong_type", "wrong_value", "undecodable_arguments"})
+_ARGUMENTS = frozenset(
+    {"missing_argument", "unknown_argument", "wrong_type", "wrong_value", "undecodable_arguments"}
+)
 _EQUALITY = {
     "text": 'values are compared as text, so "1" is 1',
     "python": "values are compared as Python does: true is 1",
@@ -288,12 +354,18 @@ def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
             return _PART
         if options.get("missing", "allow") == options.get("extra") == "allow":
             return _NOT_MADE
-        return _EQUALITY.get(str(options.get("equality")), _FREE[code]) if code == "wrong_type" else _FREE[code]
+        return (
+            _EQUALITY.get(str(options.get("equality")), _FREE[code])
+            if code == "wrong_type"
+            else _FREE[code]
+        )
     if code == "missing_call":
         return _missing(options, part=part)
     if code == "extra_call" and options.get("extra", "allow") != "allow":
         return _AGAIN if options.get("repeats") == "set" else _PART if part else _SPELLED
-    return _FREE.get(code) or (f"{code.replace('_', ' ')} costs nothing" if code else "no reason is given")
+    return _FREE.get(code) or (
+        f"{code.replace('_', ' ')} costs nothing" if code else "no reason is given"
+    )
 
 
 def _missing(options: Mapping[str, Any], *, part: bool) -> str:
@@ -307,11 +379,18 @@ def _missing(options: Mapping[str, Any], *, part: bool) -> str:
 
 
 def _harder(trait: str, options: Mapping[str, Any]) -> str:
-    """Return why a preset does not pass samples that are a success; "" where this trait does not explain it."""
+    """Return why a preset does not pass samples that are a success.
+
+    "" where this trait does not explain it.
+    """
     if trait == NOTHING_EXPECTED:
         return "to expect no call, and make none, is worth nothing"
     if trait == OTHER_ORDER:
-        return "calls must come in the order expected" if options.get("order") in {"strict", "in_order"} else ""
+        return (
+            "calls must come in the order expected"
+            if options.get("order") in {"strict", "in_order"}
+            else ""
+        )
     if options.get("equality") == "text":
         return "values are compared as text, so 1 is not 1.0"
     if options.get("assignment") == "first_fit":

@@ -1,4 +1,7 @@
-"""Published rules by name, each with the version of the program it is equal to; grades by them, and stacks of them."""
+"""Published rules by name, each with the version of the program it is equal to.
+
+Grades by them, and stacks of them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,13 @@ from gradestack_plugins.tool_calls.diff import Expected, Made
 from gradestack_plugins.tool_calls.matching import WIDE, TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl, frameworks, promptfoo
 from gradestack_plugins.tool_calls.peers.frameworks import hashable
-from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Settings, Verdict
+from gradestack_plugins.tool_calls.peers.preset import (
+    NotExpressible,
+    Preset,
+    Raised,
+    Settings,
+    Verdict,
+)
 
 DOCUMENTED = "documented"
 _JUDGES = {
@@ -21,7 +30,10 @@ _JUDGES = {
     "deepeval/task_completion": "4.3.1",
     "mlflow/tool_call_correctness/fuzzy": "3.17.0",
 }
-"""Rules of the same programs that ask a model: known by name, so that what they cannot do here is said."""
+"""Rules of the same programs that ask a model.
+
+Known by name, so that what they cannot do here is said.
+"""
 OWN: Settings = {
     "order": "any",
     "extra": "penalise",
@@ -74,7 +86,9 @@ def find(reference: str) -> Preset:
         hint = suggest(name, known) or f"; there are: {', '.join(PRESETS)}"
         raise ValueError(f"no preset is called {name!r}{hint}")
     if at and version != preset.version:
-        raise ValueError(f"{name} is known in version {preset.version} only, not {version!r}: {preset.full_name}")
+        raise ValueError(
+            f"{name} is known in version {preset.version} only, not {version!r}: {preset.full_name}"
+        )
     return preset
 
 
@@ -82,7 +96,9 @@ def _found_again(preset: Preset) -> tuple[Any, ...]:
     return find, (preset.full_name,)
 
 
-copyreg.pickle(Preset, _found_again)  # rules are functions made for each, which do not travel to a worker
+copyreg.pickle(
+    Preset, _found_again
+)  # rules are functions made for each, which do not travel to a worker
 
 
 def refuse(preset: Preset, given: Mapping[str, Any]) -> None:
@@ -90,10 +106,16 @@ def refuse(preset: Preset, given: Mapping[str, Any]) -> None:
     for option, value in given.items():
         if option not in preset.settings:
             known = ", ".join(preset.settings) or "none"
-            message = f"{option} cannot be set beside preset {preset.name}, which stands for: {known}; leave it out"
+            message = (
+                f"{option} cannot be set beside preset {preset.name}, which stands for: "
+                f"{known}; leave it out"
+            )
             raise ValueError(f"{message}, or leave the preset out")
         if preset.settings[option] != value:
-            message = f"{option}: {value} contradicts preset {preset.name}, which means {preset.settings[option]}"
+            message = (
+                f"{option}: {value} contradicts preset {preset.name}, which means "
+                f"{preset.settings[option]}"
+            )
             raise ValueError(f"{message}; leave one of them out")
 
 
@@ -103,7 +125,10 @@ def peer_grade(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pai
     try:
         verdict = _verdict(preset, sample, made, max_pairs)
     except Raised as error:
-        return replace(failed(Fault(category="grading", code=error.code, message=str(error))), metadata=metadata)
+        return replace(
+            failed(Fault(category="grading", code=error.code, message=str(error))),
+            metadata=metadata,
+        )
     except NotExpressible as error:
         return replace(skipped(error.code, str(error)), metadata=metadata)
     return Grade(
@@ -118,12 +143,19 @@ def peer_grade(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pai
 
 def _verdict(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int) -> Verdict:
     if preset.rule is None:
-        raise NotExpressible(f"{preset.name} asks a model, and this program asks none", "needs_judge")
+        raise NotExpressible(
+            f"{preset.name} asks a model, and this program asks none", "needs_judge"
+        )
     expected = sample.expected.calls
     if expected is None or sample.expected.alternatives:
         raise NotExpressible("several lists of calls are right; the original program takes one")
-    if not preset.takes_rules and any(call.rules or call.names or call.optional for call in expected):
-        message = "an expected call is more than a name and arguments, which the original program does not support"
+    if not preset.takes_rules and any(
+        call.rules or call.names or call.optional for call in expected
+    ):
+        message = (
+            "an expected call is more than a name and arguments, which the original program "
+            "does not support"
+        )
         raise NotExpressible(message)
     if any(call.names or call.optional for call in expected):
         raise NotExpressible("an expected call is optional, or any of several tools")
@@ -140,10 +172,15 @@ def _check(expected: Sequence[Expected], made: Sequence[Made], max_pairs: int) -
         return
     wanted = Counter((call.name, hashable(call.arguments)) for call in expected)
     done = Counter((call.name, hashable(call.arguments)) for call in made)
-    left, free = (Counter(name for name, _ in side.elements()) for side in (wanted - done, done - wanted))
+    left, free = (
+        Counter(name for name, _ in side.elements()) for side in (wanted - done, done - wanted)
+    )
     pairs = sum(number * free[name] for name, number in left.items())
     if pairs > max_pairs or len(expected) * len(made) > WIDE * max_pairs:
-        message = f"{max(pairs, len(expected) * len(made))} pairs of calls to compare, more than max_pairs: {max_pairs}"
+        message = (
+            f"{max(pairs, len(expected) * len(made))} pairs of calls to compare, more than "
+            f"max_pairs: {max_pairs}"
+        )
         raise TooManyCalls(message)
 
 

@@ -25,7 +25,10 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
 def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
-    """Return the stack: how tool calls went, whether they keep schemas and a mild policy, loops and usage."""
+    """Return the stack.
+
+    How tool calls went, whether they keep schemas and a mild policy, loops and usage.
+    """
     graders: dict[str, dict[str, Any]] = {
         "tool_success": {"kind": "tool_success"},
         "tool_schema": {"kind": "tool_schema"},

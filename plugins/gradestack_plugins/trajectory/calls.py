@@ -50,7 +50,10 @@ ASSISTANT: Final = "assistant"
 
 
 def state_of(call: ToolCall) -> State:
-    """Return how a call ended; where its format has no word for it, a result or an error says that it was executed."""
+    """Return how a call ended.
+
+    Where its format has no word for it, a result or an error says that it was executed.
+    """
     if call.status is not None:
         return call.status
     if call.error is not None:
@@ -58,8 +61,12 @@ def state_of(call: ToolCall) -> State:
     return "unknown" if call.result is None else "ok"
 
 
-def judged(sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT) -> list[ToolCall] | Grade:
-    """Return the calls that count, of one requestor or of all, or the grade of a sample of which they are not known."""
+def judged(
+    sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT
+) -> list[ToolCall] | Grade:
+    """Return the calls that count, of one requestor or of all, or the grade of a sample of which
+    they are not known.
+    """
     if sample.calls is None:
         return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
     calls = [call for call in sample.calls if requestor is None or call.requestor == requestor]
@@ -83,9 +90,12 @@ _FLOAT: Final = re.compile(rb"\d[.e]")
 
 
 def identity_of(call: ToolCall) -> str | bytes | None:
-    """Return what calls of one name with the same arguments share; None where they are too deep to compare.
+    """Return what calls of one name with the same arguments share.
 
-    The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
+    None where they are too deep to compare.
+
+    The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not
+    1.
     """
     told = [call.name, call.raw_arguments if call.arguments is None else call.arguments]
     try:
@@ -94,7 +104,9 @@ def identity_of(call: ToolCall) -> str | bytes | None:
             if b"null" not in text and not _FLOAT.search(text):  # null may be no number
                 return text
         plain = _plain(_sorted(told))
-        with suppress(TypeError, ValueError, OverflowError):  # raised by a lone surrogate or a huge integer
+        with suppress(
+            TypeError, ValueError, OverflowError
+        ):  # raised by a lone surrogate or a huge integer
             return _encode(plain)
         return _sorted(plain)
     except (RecursionError, TypeError, ValueError, OverflowError):
@@ -107,7 +119,9 @@ def refuse(grader: Any, preset: str, takes: Collection[str]) -> None:
     names = [each.name for each in attrs.fields(type(grader)) if each.name not in others]
     names = [name for name in names if getattr(grader, name) != getattr(usual, name)]
     if names:
-        raise ValueError(f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either")
+        raise ValueError(
+            f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either"
+        )
 
 
 def bad_pattern(text: str) -> str | None:
@@ -141,7 +155,10 @@ def added_up(items: Iterable[Item]) -> dict[str, int]:
 
 
 def share_item(name: str, counts: dict[str, int], above: int, below: int) -> Item:
-    """Return the calls of one tool, with their share; skipped where there is nothing to divide by."""
+    """Return the calls of one tool, with their share.
+
+    Skipped where there is nothing to divide by.
+    """
     if not below:
         return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
     return Item(id=name, score=above / below, counts=counts)
@@ -149,7 +166,9 @@ def share_item(name: str, counts: dict[str, int], above: int, below: int) -> Ite
 
 @attrs.frozen(kw_only=True)
 class MemberShares(IntervalAggregator):
-    """One count's share of another, over all graded runs and by tool, check or other item of a grade."""
+    """One count's share of another, over all graded runs and by tool, check or other item of a
+    grade.
+    """
 
     needs: ClassVar = frozenset({"items"})
     above: ClassVar[str]
@@ -167,17 +186,26 @@ class MemberShares(IntervalAggregator):
             return None
         total = Counter(self.counts(grade))
         for item in grade.items:
-            total.update({f"{name}\n{item.id}": number for name, number in self.counts(item).items()})
+            total.update(
+                {f"{name}\n{item.id}": number for name, number in self.counts(item).items()}
+            )
         return total
 
-    def members(self, grades: Grades) -> tuple[dict[str, int], dict[str, tuple[dict[str, int], dict[str, JSON]]]]:
-        """Return the sums of all graded runs; by member its sums, and its share with the interval."""
+    def members(
+        self, grades: Grades
+    ) -> tuple[dict[str, int], dict[str, tuple[dict[str, int], dict[str, JSON]]]]:
+        """Return the sums of all graded runs.
+
+        By member its sums, and its share with the interval.
+        """
         runs: dict[str, int] = {}
         sums: dict[str, dict[str, int]] = {}
         for name, number in sorted(grades.totals.items()):
             count, of_member, member = name.partition("\n")
             (sums.setdefault(member, {}) if of_member else runs)[count] = int(number)
-        cells: dict[str, Counter[tuple[float, ...]]] = {member: Counter() for member in sorted(sums)}
+        cells: dict[str, Counter[tuple[float, ...]]] = {
+            member: Counter() for member in sorted(sums)
+        }
         for numbers, times in grades.task_numbers()[0].items():
             known = dict(numbers)
             for name, divisor in numbers:
@@ -187,7 +215,11 @@ class MemberShares(IntervalAggregator):
         found = {}
         for member, tasks in cells.items():
             counts = sums[member]
-            sure: JSON = {**ratio_interval(tasks, confidence=self.confidence)} if tasks else {"reason": self.undefined}
+            sure: JSON = (
+                {**ratio_interval(tasks, confidence=self.confidence)}
+                if tasks
+                else {"reason": self.undefined}
+            )
             share = ratio(counts.get(self.above, 0), counts[self.below])
             found[member] = counts, {self.share: share, f"{self.share}_interval": sure}
         return runs, found
@@ -204,7 +236,10 @@ class CallShares(MemberShares):
 
     @override
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
-        return {**grade.counts, self.below: sum([grade.counts.get(name, 0) for name in self.summands])}
+        return {
+            **grade.counts,
+            self.below: sum([grade.counts.get(name, 0) for name in self.summands]),
+        }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -213,12 +248,19 @@ class CallShares(MemberShares):
         return {
             **self.shown(runs),
             **reason,
-            "tools": {tool: {**self.shown(counts), **share} for tool, (counts, share) in tools.items()},
+            "tools": {
+                tool: {**self.shown(counts), **share} for tool, (counts, share) in tools.items()
+            },
         }
 
 
 _SHOWN = 300  # characters of an error's text kept in a reason
-_CODES: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
+_CODES: Final = {
+    "error": "call_failed",
+    "denied": "call_denied",
+    "not_run": "call_not_run",
+    "unknown": "no_result",
+}
 
 
 def _checked(_: object, field: attrs.Attribute[tuple[str, ...]], patterns: tuple[str, ...]) -> None:
@@ -233,20 +275,23 @@ class ToolSuccess(Grader):
 
         score = ok / (ok + error)
 
-    Calls that were denied, did not run, or of which no result was recorded were not executed and count in neither.
-    Skipped without recorded calls, without any call, and where no call has a recorded result.
+    Calls that were denied, did not run, or of which no result was recorded were not executed and
+    count in neither. Skipped without recorded calls, without any call, and where no call has a
+    recorded result.
 
-    A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read by the table
-    ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an HTTP status of 400 to 599, and text
-    that begins as an error does. Each reason names the rule. ``not_errors`` and ``errors`` go before the table.
+    A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read
+    by the table ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an
+    HTTP status of 400 to 599, and text that begins as an error does. Each reason names the rule.
+    ``not_errors`` and ``errors`` go before the table.
 
-    ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``), ``retried`` (errors
-    after which the same tool was called again) and ``recovered`` (errors after which it was called with success).
-    ``items`` holds the same by tool. Both profiles are the same.
+    ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``),
+    ``retried`` (errors after which the same tool was called again) and ``recovered`` (errors after
+    which it was called with success). ``items`` holds the same by tool. Both profiles are the same.
 
     Attributes:
         errors: Regular expressions; a result in which one occurs is an error.
-        not_errors: Regular expressions; a result in which one occurs is none, whatever else applies.
+        not_errors: Regular expressions; a result in which one occurs is none, whatever else
+            applies.
     """
 
     version: ClassVar[str] = "2"
@@ -272,14 +317,18 @@ class ToolSuccess(Grader):
             state, message = self._ended(call)
             by_tool.setdefault(call.name, []).append(state)
             if state != "ok":
-                reasons.append(Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN]))
+                reasons.append(
+                    Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN])
+                )
         items = tuple(_outcomes(name, states) for name, states in by_tool.items())
         counts = added_up(items)
         executed = counts["ok"] + counts["error"]
         if not executed:
             grade = skipped("execution_not_recorded", "no call has a recorded result")
             return replace(grade, counts=counts, reasons=(*grade.reasons, *reasons))
-        return Grade(score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons))
+        return Grade(
+            score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons)
+        )
 
     def _ended(self, call: ToolCall) -> tuple[State, str]:
         """Return how a call ended; of an error its text, behind the rule that found it."""
@@ -299,11 +348,15 @@ class ToolSuccess(Grader):
 
 
 def _outcomes(name: str, states: Sequence[State]) -> Item:
-    counts = dict.fromkeys(("calls", "ok", "error", "denied", "not_run", "unknown", "retried", "recovered"), 0)
+    counts = dict.fromkeys(
+        ("calls", "ok", "error", "denied", "not_run", "unknown", "retried", "recovered"), 0
+    )
     counts["calls"] = len(states)
     for state in reversed(states):
         if state == "error":
-            counts["retried"] += any(counts[each] for each in ("ok", "error", "denied", "not_run", "unknown"))
+            counts["retried"] += any(
+                counts[each] for each in ("ok", "error", "denied", "not_run", "unknown")
+            )
             counts["recovered"] += counts["ok"] > 0
         counts[state] += 1
     return share_item(name, counts, counts["ok"], counts["ok"] + counts["error"])
@@ -316,15 +369,22 @@ _NONE, _RATE = "no call was executed", "ok / (ok + error)"
 class ToolOutcomes(CallShares):
     """Calls by outcome, over all runs and by tool.
 
-    Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
-    (ok + error), over calls, not over runs; None where no call was executed. Its interval leaves out one task at a
-    time.
+    Every count of the graded runs' grades is added up, and for each tool those of its items.
+    ``success_rate`` = ok / (ok + error), over calls, not over runs; None where no call was
+    executed. Its interval leaves out one task at a time.
     """
 
     version: ClassVar[str] = "2"
     figures: ClassVar = (
-        Figure("success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE),
-        Figure("tools.{tool}.success_rate", "Successful calls of a tool", about=_RATE, divisor="executed"),
+        Figure(
+            "success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE
+        ),
+        Figure(
+            "tools.{tool}.success_rate",
+            "Successful calls of a tool",
+            about=_RATE,
+            divisor="executed",
+        ),
     )
     share, above, below, undefined = "success_rate", "ok", "executed", _NONE
     summands = ("ok", "error")
@@ -344,15 +404,18 @@ _NAMES: Final = 5
 
 @attrs.frozen(kw_only=True)
 class CallRepeats(Grader):
-    """Share of the calls that are not identical to the call before them, in [0, 1]; ``passed`` without a loop.
+    """Share of the calls that are not identical to the call before them, in [0, 1].
+
+    ``passed`` without a loop.
 
         score = (calls - repeats) / calls
 
-    Calls are identical when tool and arguments are, whatever the order of keys. A *loop* is a block of up to ``period``
-    calls made at least ``loop`` times in a row: one call, or two in turns, and so on. ``counts`` has ``calls``,
-    ``distinct``, ``repeats`` (identical to the call before), ``longest`` (the longest run of identical calls), and
-    ``loops`` with ``looped``, the calls within one; reasons name each loop and how often it went round. Skipped without
-    recorded calls, and without any. Both profiles are the same.
+    Calls are identical when tool and arguments are, whatever the order of keys. A *loop* is a block
+    of up to ``period`` calls made at least ``loop`` times in a row: one call, or two in turns, and
+    so on. ``counts`` has ``calls``, ``distinct``, ``repeats`` (identical to the call before),
+    ``longest`` (the longest run of identical calls), and ``loops`` with ``looped``, the calls
+    within one; reasons name each loop and how often it went round. Skipped without recorded calls,
+    and without any. Both profiles are the same.
 
     Attributes:
         loop: How many rounds are a loop, at least 2.
@@ -393,14 +456,19 @@ class CallRepeats(Grader):
             rounds = (end - start) // period
             names = ", ".join([call.name for call in calls[start : start + min(period, _NAMES)]])
             message = f"{names}: {rounds} times in a row, from call {start}"
-            reasons.append(Reason(code="loop", subject=calls[start].name, actual=rounds, message=message))
+            reasons.append(
+                Reason(code="loop", subject=calls[start].name, actual=rounds, message=message)
+            )
             counts["loops"] += 1
             counts["looped"] += end - start
         score = (len(calls) - repeats) / len(calls)
         return Grade(score=score, passed=not reasons, counts=counts, reasons=tuple(reasons))
 
     def _loops(self, marks: Sequence[str | bytes]) -> Iterator[tuple[int, int, int]]:
-        """Yield the loops: first call, one past the last, calls of a round; shorter rounds first tried."""
+        """Yield the loops: first call, one past the last, calls of a round.
+
+        Shorter rounds first tried.
+        """
         start = 0
         while start < len(marks):
             for period in range(1, self.period + 1):
@@ -419,15 +487,17 @@ class CallRepeats(Grader):
 class Loops(IntervalAggregator):
     """Runs with a loop, repeated calls, and the longest run of identical ones.
 
-    ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
-    out one task at a time; None without any run.
+    ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all
+    runs. Intervals leave out one task at a time; None without any run.
 
     Attributes:
         confidence: Of the intervals, between 0 and 1.
     """
 
     figures: ClassVar = (
-        Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
+        Figure(
+            "loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"
+        ),
         Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),
     )
 
@@ -435,22 +505,33 @@ class Loops(IntervalAggregator):
     def numbers(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
-        calls, repeats, loops = (grade.counts.get(name, 0) for name in ("calls", "repeats", "loops"))
+        calls, repeats, loops = (
+            grade.counts.get(name, 0) for name in ("calls", "repeats", "loops")
+        )
         return {"runs": 1, "looping": int(loops > 0), "calls": calls, "repeats": repeats}
 
     @override
-    def estimate(self, runs: float, looping: float, calls: float, repeats: float) -> Mapping[str, float | None]:
+    def estimate(
+        self, runs: float, looping: float, calls: float, repeats: float
+    ) -> Mapping[str, float | None]:
         return {"loop_rate": ratio(looping, runs), "repeat_share": ratio(repeats, calls)}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         divisors = {"loop_rate": "runs", "repeat_share": "calls"}
         lacking = [name for name, divisor in divisors.items() if not grades.totals.get(divisor)]
-        longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
-        return {**{f"{name}_reason": "no run made a call" for name in lacking}, "longest": max(longest, default=0)}
+        longest = [
+            grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None
+        ]
+        return {
+            **{f"{name}_reason": "no run made a call" for name in lacking},
+            "longest": max(longest, default=0),
+        }
 
 
-Taken = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
+Taken = Literal[
+    "steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"
+]
 _RECORDED: Final = Usage.__struct_fields__
 _BY_TURN: Final = ("steps", "calls", "input_tokens", "output_tokens", "seconds")
 
@@ -459,19 +540,22 @@ _BY_TURN: Final = ("steps", "calls", "input_tokens", "output_tokens", "seconds")
 class RunUsage(Grader):
     """What a run took: a figure, not a verdict, so that more is neither better nor worse.
 
-    ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user), ``calls`` that were
-    made and ``executed_calls``, and what was recorded of ``requests``, ``input_tokens`` (cached ones included),
-    ``cached_input_tokens``, ``cache_write_tokens``, ``output_tokens`` (reasoning included), ``reasoning_tokens``,
-    ``cost_usd``, ``seconds`` and ``first_token_seconds``; ``NAME_per_turn`` of steps, calls, tokens and seconds, which
-    is the mean over the turns; and ``step_ratio``, calls made / calls expected, optional ones left out, where any are.
+    ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user),
+    ``calls`` that were made and ``executed_calls``, and what was recorded of ``requests``,
+    ``input_tokens`` (cached ones included), ``cached_input_tokens``, ``cache_write_tokens``,
+    ``output_tokens`` (reasoning included), ``reasoning_tokens``, ``cost_usd``, ``seconds`` and
+    ``first_token_seconds``; ``NAME_per_turn`` of steps, calls, tokens and seconds, which is the
+    mean over the turns; and ``step_ratio``, calls made / calls expected, optional ones left out,
+    where any are.
 
-    What was not recorded is None, never 0, and nothing is estimated. With ``prices`` the cost is worked out from the
-    recorded tokens, whatever cost was recorded; no price is known without. Both profiles are the same.
+    What was not recorded is None, never 0, and nothing is estimated. With ``prices`` the cost is
+    worked out from the recorded tokens, whatever cost was recorded; no price is known without. Both
+    profiles are the same.
 
     Attributes:
         score: The figure that is the score; a run that does not record it is skipped.
-        prices: YAML or JSON file of dollars for a million tokens: ``models: {NAME: {input, output, cached_input,
-            cache_write}}``.
+        prices: YAML or JSON file of dollars for a million tokens:
+            ``models: {NAME: {input, output, cached_input, cache_write}}``.
     """
 
     version: ClassVar[str] = "3"
@@ -507,19 +591,29 @@ class RunUsage(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         usage, turns, calls = sample.usage, sample.turns, sample.calls
-        steps = sum([message.role == "assistant" for turn in turns for message in turn]) if turns else None
-        asked = sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0  # not cut into turns
+        steps = (
+            sum([message.role == "assistant" for turn in turns for message in turn])
+            if turns
+            else None
+        )
+        asked = (
+            sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0
+        )  # not cut into turns
         parts: dict[str, float | None] = {
             "steps": steps or None,
             "turns": max(len(turns), asked) if steps else None,
             "calls": None if calls is None else len(calls),
             "executed_calls": _executed(sample),
         }
-        parts |= {name: None if usage is None else _sound(getattr(usage, name)) for name in _RECORDED}
+        parts |= {
+            name: None if usage is None else _sound(getattr(usage, name)) for name in _RECORDED
+        }
         reasons: tuple[Reason, ...] = ()
         if self.prices is not None:
             price = self.by_model.get(sample.model or "")
-            parts["cost_usd"] = None if price is None or usage is None else _sound(price.cost(usage))
+            parts["cost_usd"] = (
+                None if price is None or usage is None else _sound(price.cost(usage))
+            )
             if price is None:
                 message = "the price file does not name the model"
                 reasons = (Reason(code="no_price", subject=sample.model or "", message=message),)
@@ -531,7 +625,9 @@ class RunUsage(Grader):
         found = parts[self.score]
         if found is None:
             told = skipped("usage_not_recorded", f"{self.score} not recorded")
-            return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
+            return Grade(
+                outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale
+            )
         return Grade(score=float(found), parts=parts, reasons=reasons)
 
 
@@ -555,7 +651,10 @@ _MILLION: Final = 1_000_000
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Dollars for a million tokens; cached and written ones cost what other input costs where nothing else is said."""
+    """Dollars for a million tokens.
+
+    Cached and written ones cost what other input costs where nothing else is said.
+    """
 
     input: Dollars
     output: Dollars
@@ -563,11 +662,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_write: Dollars | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Return what a run cost in dollars; None where its tokens are not recorded, or cannot be what was used.
+        """Return what a run cost in dollars.
+
+        None where its tokens are not recorded, or cannot be what was used.
 
             cost = sum of tokens * price, over cached, written and other input, and output
 
-        Exact, rounded once. Cached and written tokens that are not recorded are taken for other input.
+        Exact, rounded once. Cached and written tokens that are not recorded are taken for other
+        input.
         """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
@@ -585,7 +687,10 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def read_prices(path: Path) -> dict[str, Price]:
-    """Return the prices of a YAML or JSON file, by model; a ValueError says where it is not of the form."""
+    """Return the prices of a YAML or JSON file, by model.
+
+    A ValueError says where it is not of the form.
+    """
     try:
         return msgspec.convert(read_yaml(path).data, _Prices).models
     except ConfigError as error:
@@ -605,14 +710,26 @@ _RUNS, _SUM = "runs ", "sum "
 
 def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
     about, by = "total / runs that record it", f"{_RUNS}{name}"
-    return Figure(f"{name}.mean", label, better=better, unit=unit, about=about, divisor=by, least=0.0, optional=True)
+    return Figure(
+        f"{name}.mean",
+        label,
+        better=better,
+        unit=unit,
+        about=about,
+        divisor=by,
+        least=0.0,
+        optional=True,
+    )
 
 
 @attrs.frozen(kw_only=True)
 class UsageTotals(IntervalAggregator):
-    """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
+    """Of every part of a grade.
 
-    The mean's interval is that of an amount, clustered by task; of a part this family does not know the mean -+ t se.
+    ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
+
+    The mean's interval is that of an amount, clustered by task; of a part this family does not know
+    the mean -+ t se.
     """
 
     version: ClassVar[str] = "2"
@@ -636,7 +753,9 @@ class UsageTotals(IntervalAggregator):
         _mean("output_tokens_per_turn", "Output tokens a turn", "tokens"),
         _mean("seconds_per_turn", "Seconds a turn", "seconds"),
         _mean("step_ratio", "Calls made for each expected one", "count"),
-        Figure("{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"),
+        Figure(
+            "{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"
+        ),
     )
 
     @override
@@ -644,12 +763,17 @@ class UsageTotals(IntervalAggregator):
         if grade.score is None:
             return None
         known = {name: float(value) for name, value in grade.parts.items() if value is not None}
-        return {f"{_RUNS}{name}": 1 for name in known} | {f"{_SUM}{name}": value for name, value in known.items()}
+        return {f"{_RUNS}{name}": 1 for name in known} | {
+            f"{_SUM}{name}": value for name, value in known.items()
+        }
 
     @override
     def estimate(self, **sums: float) -> Mapping[str, Mapping[str, float | None]]:
         names = [name.removeprefix(_RUNS) for name in sums if name.startswith(_RUNS)]
-        return {name: {"mean": ratio(sums.get(f"{_SUM}{name}", 0), sums[f"{_RUNS}{name}"])} for name in names}
+        return {
+            name: {"mean": ratio(sums.get(f"{_SUM}{name}", 0), sums[f"{_RUNS}{name}"])}
+            for name in names
+        }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:

@@ -1,4 +1,6 @@
-"""Grader ``tool_policy``, calls against rules of one's own or of other tools, and aggregator ``policy_checks``."""
+"""Grader ``tool_policy``, calls against rules of one's own or of other tools, and aggregator
+``policy_checks``.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,8 @@ class CallPattern:
 
     Attributes:
         tool: Regular expression that the whole name fits.
-        arguments: JSON pointer -> regular expression that occurs in the value; of what is no text, in its JSON. A call
-            without the argument does not fit.
+        arguments: JSON pointer -> regular expression that occurs in the value; of what is no text,
+            in its JSON. A call without the argument does not fit.
     """
 
     tool: str
@@ -75,7 +77,10 @@ class CallPattern:
     def __attrs_post_init__(self) -> None:
         for pointer, text in (("", self.tool), *self.arguments.items()):
             if pointer and not pointer.startswith("/"):
-                raise ValueError(f"{pointer!r} is no JSON pointer: it begins with a slash, /{pointer} for one argument")
+                raise ValueError(
+                    f"{pointer!r} is no JSON pointer: it begins with a slash, /{pointer} for one "
+                    "argument"
+                )
             if problem := bad_pattern(text):
                 raise ValueError(problem)
 
@@ -89,17 +94,26 @@ class CallPattern:
             return False
         for pointer, text in self.arguments.items():
             value = at_pointer(call.arguments, pointer, _ABSENT)
-            if value is _ABSENT or re.search(text, value if isinstance(value, str) else compact(value)) is None:
+            if (
+                value is _ABSENT
+                or re.search(text, value if isinstance(value, str) else compact(value)) is None
+            ):
                 return False
         return True
 
     def occurs(self, call: ToolCall) -> bool:
-        """Return whether it occurs in a call as waza has it: case ignored, an argument that is no text being empty."""
+        """Return whether it occurs in a call as waza has it.
+
+        Case ignored, an argument that is no text being empty.
+        """
         if re.search(self.tool.strip(), call.name, re.IGNORECASE) is None:
             return False
         for pointer, text in self.arguments.items():
             value = at_pointer(call.arguments, pointer)
-            if text and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None:
+            if (
+                text
+                and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None
+            ):
                 return False
         return True
 
@@ -115,7 +129,9 @@ def _shown(sequence: Iterable[Pattern]) -> str:
     return ", ".join(map(str, sequence))
 
 
-def _check_bounds(least: int, low: tuple[str, int | None], high: tuple[str, int | None], why: str = "") -> None:
+def _check_bounds(
+    least: int, low: tuple[str, int | None], high: tuple[str, int | None], why: str = ""
+) -> None:
     (lower, first), (upper, last) = low, high
     numbers = [number for number in (first, last) if number is not None]
     if not numbers:
@@ -154,7 +170,9 @@ class Repeats:
     in_all: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        _check_bounds(1, ("in_a_row", self.in_a_row), ("in_all", self.in_all), ": one call is no repeat")
+        _check_bounds(
+            1, ("in_a_row", self.in_a_row), ("in_all", self.in_all), ": one call is no repeat"
+        )
 
     def checks(self, calls: Sequence[ToolCall]) -> Checks:
         """Yield a check of each bound."""
@@ -163,9 +181,16 @@ class Repeats:
             if most is not None:
                 runs = ((mark, len(list(group))) for mark, group in groupby(marks))
                 numbers = runs if how == "in a row" else Counter(marks).items()
-                above = [(name, number) for (mark, name), number in numbers if mark is not None and number > most]
+                above = [
+                    (name, number)
+                    for (mark, name), number in numbers
+                    if mark is not None and number > most
+                ]
                 broken = Reason(code="repeated_call", expected=most, message=how)
-                yield f"repeats {how}", [replace(broken, subject=name, actual=number) for name, number in above]
+                yield (
+                    f"repeats {how}",
+                    [replace(broken, subject=name, actual=number) for name, number in above],
+                )
 
 
 Checks = Iterator[tuple[str, Iterable[Reason]]]  # the name of each check, and why it is broken
@@ -181,18 +206,20 @@ class ToolPolicy(Grader):
 
         score = passed / checks
 
-    Each rule is a check: ``allow`` one, each pattern of ``deny`` and ``expect``, each ``min`` and ``max``, each
-    sequence, ``in_a_row`` and ``in_all``, ``after_final``. With ``fatal`` a broken ``deny`` makes the score 0. What the
-    reference forbids (``expected.forbidden``) is denied, too. ``items`` are the checks, reasons what breaks them.
+    Each rule is a check: ``allow`` one, each pattern of ``deny`` and ``expect``, each ``min`` and
+    ``max``, each sequence, ``in_a_row`` and ``in_all``, ``after_final``. With ``fatal`` a broken
+    ``deny`` makes the score 0. What the reference forbids (``expected.forbidden``) is denied, too.
+    ``items`` are the checks, reasons what breaks them.
 
-    Names are regular expressions that the whole name fits. ``after_final`` looks at the conversation: the agent has
-    answered once it says something without calling, until somebody else speaks; without a conversation the check is
-    left out. Skipped without recorded calls, and without any check.
+    Names are regular expressions that the whole name fits. ``after_final`` looks at the
+    conversation: the agent has answered once it says something without calling, until somebody else
+    speaks; without a conversation the check is left out. Skipped without recorded calls, and
+    without any check.
 
-    Presets are the rules of other tools, with the options they have: ``deepeval/tool_permission`` (``allow``, ``deny``;
-    names exactly, the share of calls), ``waza/tool_constraint`` (``expect``, ``deny``; expressions that occur, case
-    ignored, arguments ``/command``, ``/path``, ``/skill``), ``promptfoo/step-count`` (``calls``, or one glob in
-    ``per_tool``). Both profiles are the same.
+    Presets are the rules of other tools, with the options they have: ``deepeval/tool_permission``
+    (``allow``, ``deny``; names exactly, the share of calls), ``waza/tool_constraint`` (``expect``,
+    ``deny``; expressions that occur, case ignored, arguments ``/command``, ``/path``, ``/skill``),
+    ``promptfoo/step-count`` (``calls``, or one glob in ``per_tool``). Both profiles are the same.
 
     Attributes:
         allow: Patterns of which each call fits one; null: all are allowed.
@@ -200,7 +227,8 @@ class ToolPolicy(Grader):
         expect: Patterns of which each is fitted by a call.
         calls: How many calls there are.
         per_tool: Pattern of names -> how many calls of them.
-        forbidden_order: Sequences of patterns that no calls fit in this order, others between them or not.
+        forbidden_order: Sequences of patterns that no calls fit in this order, others between them
+            or not.
         required_order: Sequences of patterns that calls fit in this order.
         repeats: How often an identical call may be made.
         after_final: Whether a call may follow the final answer.
@@ -234,7 +262,9 @@ class ToolPolicy(Grader):
     def __attrs_post_init__(self) -> None:
         by = (self.preset or "").partition("/")[0]
         orders = (*self.forbidden_order, *self.required_order)
-        for sequence in (self.allow or (), self.deny, self.expect, *orders) if by != "deepeval" else ():
+        for sequence in (
+            (self.allow or (), self.deny, self.expect, *orders) if by != "deepeval" else ()
+        ):
             _whole(sequence)
         if not all(orders):
             raise ValueError("a sequence is empty: name at least one pattern")
@@ -245,12 +275,21 @@ class ToolPolicy(Grader):
 
     def _contradiction(self) -> str | None:
         denied, bounds = set(map(str, self.deny)), self.per_tool.values()
-        needed = [*map(str, self.expect), *(name for name, each in self.per_tool.items() if each.min)]
+        needed = [
+            *map(str, self.expect),
+            *(name for name, each in self.per_tool.items() if each.min),
+        ]
         if both := next((each for each in needed if each in denied), None):
             return f"{both} is denied and must be called"
-        if same := next((each for each in self.required_order if each in self.forbidden_order), None):
+        if same := next(
+            (each for each in self.required_order if each in self.forbidden_order), None
+        ):
             return f"the order {_shown(same)} is both required and forbidden"
-        least = [int(bool(self.expect)), *map(len, self.required_order), *(each.min or 0 for each in bounds)]
+        least = [
+            int(bool(self.expect)),
+            *map(len, self.required_order),
+            *(each.min or 0 for each in bounds),
+        ]
         if self.calls is not None and self.calls.max is not None and self.calls.max < max(least):
             return f"calls.max is {self.calls.max}, but other rules ask for at least {max(least)}"
         return None
@@ -265,7 +304,12 @@ class ToolPolicy(Grader):
         patterns = (*(self.allow or ()), *self.deny, *self.expect)
         if not patterns and self.allow is None:
             return f"{preset} needs {' or '.join(_TAKES[name])}"
-        pointers = [pointer for each in patterns if isinstance(each, CallPattern) for pointer in each.arguments]
+        pointers = [
+            pointer
+            for each in patterns
+            if isinstance(each, CallPattern)
+            for pointer in each.arguments
+        ]
         if name == "deepeval/tool_permission":
             return f"{preset} looks at names alone; leave the arguments out" if pointers else None
         known = [f"/{each}" for each in _WAZA_ARGUMENTS]
@@ -283,8 +327,16 @@ class ToolPolicy(Grader):
             return calls
         forbidden = sample.expected.forbidden
         if problem := next(filter(None, map(bad_pattern, forbidden)), None):
-            return failed(Fault(category="data", code="unusable_pattern", message=f"expected.forbidden: {problem}"))
-        return self._graded(chain(self._of_calls(calls, forbidden), self._of_several(calls, sample.turns)), calls)
+            return failed(
+                Fault(
+                    category="data",
+                    code="unusable_pattern",
+                    message=f"expected.forbidden: {problem}",
+                )
+            )
+        return self._graded(
+            chain(self._of_calls(calls, forbidden), self._of_several(calls, sample.turns)), calls
+        )
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
@@ -298,31 +350,47 @@ class ToolPolicy(Grader):
         if self.allow is not None:
             allowed, message = _whole(self.allow), "no allowed pattern fits the call"
             others = (call for call in calls if not any(each.fits(call) for each in allowed))
-            yield "allow", (Reason(code="not_allowed", subject=call.name, message=message) for call in others)
+            yield (
+                "allow",
+                (Reason(code="not_allowed", subject=call.name, message=message) for call in others),
+            )
         for name, pattern in {str(each): each for each in _whole((*self.deny, *forbidden))}.items():
             message, fitting = f"calls of {name} are denied", filter(pattern.fits, calls)
-            yield f"deny {name}", [Reason(code="denied", subject=call.name, message=message) for call in fitting]
+            yield (
+                f"deny {name}",
+                [Reason(code="denied", subject=call.name, message=message) for call in fitting],
+            )
         for name, pattern in {str(each): each for each in _whole(self.expect)}.items():
-            missed = Reason(code="tool_not_called", subject=pattern.tool, message=f"no call of {name}")
+            missed = Reason(
+                code="tool_not_called", subject=pattern.tool, message=f"no call of {name}"
+            )
             yield f"expect {name}", [] if any(map(pattern.fits, calls)) else [missed]
         if self.calls is not None:
             yield from self.calls.checks(len(calls), "", "calls")
         for name, bounds in self.per_tool.items():
-            yield from bounds.checks(sum(map(CallPattern(tool=name).fits, calls)), name, f"calls of {name}")
+            yield from bounds.checks(
+                sum(map(CallPattern(tool=name).fits, calls)), name, f"calls of {name}"
+            )
 
     def _of_several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
         for patterns in map(_whole, self.forbidden_order):
             found = _in_order(patterns, calls)
             message = f"called in this order: {', '.join(call.name for call in found)}"
             broken = len(found) == len(patterns)
-            reasons = [Reason(code="forbidden_order", subject=found[-1].name, message=message)] if broken else []
+            reasons = (
+                [Reason(code="forbidden_order", subject=found[-1].name, message=message)]
+                if broken
+                else []
+            )
             yield f"forbidden order {_shown(patterns)}", reasons
         for patterns in map(_whole, self.required_order):
             number = len(_in_order(patterns, calls))
             missed = patterns[number].tool if number < len(patterns) else ""
             message = f"no call of {missed} behind {number} call(s) before it"
             broken = number < len(patterns)
-            reasons = [Reason(code="order_missing", subject=missed, message=message)] if broken else []
+            reasons = (
+                [Reason(code="order_missing", subject=missed, message=message)] if broken else []
+            )
             yield f"required order {_shown(patterns)}", reasons
         if self.repeats is not None:
             yield from self.repeats.checks(calls)
@@ -350,7 +418,10 @@ class ToolPolicy(Grader):
 
 
 def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """Return the first calls that fit the patterns one after the other, others between them; fewer if they end."""
+    """Return the first calls that fit the patterns one after the other, others between them.
+
+    Fewer if they end.
+    """
     found: list[ToolCall] = []
     for call in calls:
         if len(found) < len(patterns) and patterns[len(found)].fits(call):
@@ -359,19 +430,30 @@ def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> lis
 
 
 def _after_final(turns: Iterable[Iterable[Message]]) -> Iterator[Reason]:
-    """Yield the calls made after the agent has given an answer without calls, before anybody else spoke."""
+    """Yield the calls made after the agent has given an answer without calls, before anybody else
+    spoke.
+    """
     final = False
     for message in chain.from_iterable(turns):
         if message.role == "assistant":
             for call in message.tool_calls if final else ():
-                yield Reason(code="call_after_final", subject=call.name, message="the run had been answered before")
+                yield Reason(
+                    code="call_after_final",
+                    subject=call.name,
+                    message="the run had been answered before",
+                )
             final = final or (not message.tool_calls and bool(text_of(message.content).strip()))
         elif message.role not in {"tool", "function"}:
             final = False
 
 
-def _permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls: Sequence[ToolCall]) -> Grade:
-    """Return deepeval's grade: the share of calls of tools that are allowed, by name; 1 without calls."""
+def _permission(
+    allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls: Sequence[ToolCall]
+) -> Grade:
+    """Return deepeval's grade: the share of calls of tools that are allowed, by name.
+
+    1 without calls.
+    """
     if any(call.arguments is None for call in calls):
         message = "deepeval takes no call whose arguments are no object"
         return failed(Fault(category="data", code="undecodable_arguments", message=message))
@@ -388,7 +470,9 @@ def _permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls:
     return Grade(score=score, passed=score >= 1.0, counts=counts, reasons=tuple(reasons))
 
 
-def _waza_checks(expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Checks:
+def _waza_checks(
+    expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]
+) -> Checks:
     for verb, code, patterns in (("expect", "tool_not_called", expect), ("deny", "denied", deny)):
         for pattern in patterns:
             passed = any(map(pattern.occurs, calls)) is (verb == "expect")
@@ -396,9 +480,14 @@ def _waza_checks(expect: Sequence[CallPattern], deny: Sequence[CallPattern], cal
 
 
 def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> Grade:
-    """Return promptfoo's grade: 1 where the number of calls that fit a glob is within the bounds, else 0."""
+    """Return promptfoo's grade.
+
+    1 where the number of calls that fit a glob is within the bounds, else 0.
+    """
     signs = {"*": ".*", "?": "."}  # any characters but line ends; one of them
-    fitting = re.compile("".join(signs.get(each, re.escape(each)) for each in glob or ""), re.IGNORECASE)
+    fitting = re.compile(
+        "".join(signs.get(each, re.escape(each)) for each in glob or ""), re.IGNORECASE
+    )
     number = sum(glob is None or fitting.fullmatch(call.name.strip()) is not None for call in calls)
     reasons = tuple(reason for _, broken in bounds.checks(number, glob or "") for reason in broken)
     counts = {"calls": len(calls), "matching": number}
@@ -409,19 +498,29 @@ def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> G
 class PolicyChecks(MemberShares):
     """Runs within the whole policy, and by check.
 
-    ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that leaves out one task
-    at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate`` of each item, with its interval.
+    ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that
+    leaves out one task at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate``
+    of each item, with its interval.
     """
 
     figures: ClassVar = (
-        Figure("kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"),
-        Figure("checks.{check}.rate", "Runs that pass a check", about="runs that pass it / runs with a verdict"),
+        Figure(
+            "kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"
+        ),
+        Figure(
+            "checks.{check}.rate",
+            "Runs that pass a check",
+            about="runs that pass it / runs with a verdict",
+        ),
     )
     share, above, below, undefined = "rate", "kept", "runs", "no run has a verdict"
 
     @override
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
-        return {"runs": 1, "kept": int(grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0)}
+        return {
+            "runs": 1,
+            "kept": int(grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0),
+        }
 
     @override
     def numbers(self, grade: Grade) -> Mapping[str, float] | None:
@@ -436,6 +535,7 @@ class PolicyChecks(MemberShares):
         runs, checks = self.members(grades)
         reason = {} if runs.get("runs") else {"kept_rate_reason": self.undefined}
         shown = {
-            check: {"runs": sums["runs"], "kept": sums.get("kept", 0), **rate} for check, (sums, rate) in checks.items()
+            check: {"runs": sums["runs"], "kept": sums.get("kept", 0), **rate}
+            for check, (sums, rate) in checks.items()
         }
         return {**reason, "checks": shown}

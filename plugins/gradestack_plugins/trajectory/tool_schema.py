@@ -1,8 +1,10 @@
-"""Grader ``tool_schema``, calls against the JSON Schema of the run's own tools, and aggregator ``call_validity``.
+"""Grader ``tool_schema``, calls against the JSON Schema of the run's own tools, and aggregator
+``call_validity``.
 
-Validators fetch and open nothing, and their patterns take linear time. What a check can cost at most is counted before
-the library that checks sees the value: it makes an error of each keyword that fails, with a copy of the value, and
-keeps those of all branches, so that a few lines whose references meet again and again take gigabytes.
+Validators fetch and open nothing, and their patterns take linear time. What a check can cost at
+most is counted before the library that checks sees the value: it makes an error of each keyword
+that fails, with a copy of the value, and keeps those of all branches, so that a few lines whose
+references meet again and again take gigabytes.
 """
 
 from __future__ import annotations
@@ -47,11 +49,19 @@ from gradestack_plugins.trajectory.calls import (
     state_of,
 )
 
-_MOST: Final = 150_000  # units of a check: one is about what an error takes, 1.6 KB and 20 microseconds
+_MOST: Final = (
+    150_000  # units of a check: one is about what an error takes, 1.6 KB and 20 microseconds
+)
 _ENTRIES, _CHARACTERS, _STEPS, _LEVELS = 16, 800, 5000, 8
-"""Of these one unit each: entries and characters that are copied, steps of a pattern, levels of a keyword's path."""
-_METASCHEMA: Final = 480  # units for each entry of a value that is checked as a schema, times those above
-_ALWAYS: Final = 100_000  # nodes of a schema without references times bytes of a value whose check needs no counting
+"""Of these one unit each.
+
+Entries and characters that are copied, steps of a pattern, levels of a keyword's path.
+"""
+_METASCHEMA: Final = (
+    480  # units for each entry of a value that is checked as a schema, times those above
+)
+# nodes of a schema without references times bytes of a value whose check needs no counting
+_ALWAYS: Final = 100_000
 _LARGEST_SCHEMA: Final = 2 * 1024 * 1024
 _LARGEST_PATTERNS: Final = 64 * 1024 * 1024
 _STATE: Final = 24  # bytes of a state of a pattern, at least
@@ -66,8 +76,9 @@ _SHOWN: Final = 200
 class Unusable(ValueError):
     """A schema, or a check against it, that is not done; the code says why, the message of what.
 
-    ``schema_unusable``: it is no JSON Schema; ``not_expressible``: it asks for what is not done here, references
-    elsewhere or patterns that look around; ``schema_too_large``: it takes too much time or memory.
+    ``schema_unusable``: it is no JSON Schema; ``not_expressible``: it asks for what is not done
+    here, references elsewhere or patterns that look around; ``schema_too_large``: it takes too much
+    time or memory.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -82,7 +93,10 @@ def _too_large(message: str) -> Unusable:
 def _json(value: Any) -> bytes:
     try:
         return _encode(value)
-    except (TypeError, ValueError):  # what the fast encoder does not write, such as a lone surrogate
+    except (
+        TypeError,
+        ValueError,
+    ):  # what the fast encoder does not write, such as a lone surrogate
         return dumps(value).encode("utf-8", "surrogatepass")
 
 
@@ -92,12 +106,16 @@ def _copy(value: Any) -> float:
     return len(text) / _CHARACTERS + text.count(b",") / _ENTRIES
 
 
-@lru_cache(maxsize=4096)  # without it a check by a schema with patterns and references takes three times as long
+@lru_cache(
+    maxsize=4096
+)  # without it a check by a schema with patterns and references takes three times as long
 def _size_of(pattern: str) -> int:
     """Return the size a pattern is compiled to, rounded up; 0 of one that is not compiled."""
     for size in _SIZES:
         with suppress(jsonschema_rs.ValidationError, ValueError):
-            jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_pattern_options(size))
+            jsonschema_rs.validator_for(
+                {"pattern": pattern}, pattern_options=_pattern_options(size)
+            )
             return size
     return 0
 
@@ -135,7 +153,11 @@ class _Bound:
             self.referring = self.referring or any(key in node for key in _REFERENCES)
             if "unevaluatedProperties" in node or "unevaluatedItems" in node:
                 copied.append(node)
-            names = {key: name for key in ("$anchor", "$dynamicAnchor", "$id", "id") if (name := node.get(key))}
+            names = {
+                key: name
+                for key in ("$anchor", "$dynamicAnchor", "$id", "id")
+                if (name := node.get(key))
+            }
             for name in names.values():
                 if isinstance(name, str):
                     self.anchors.setdefault(name.removeprefix("#"), []).append(node)
@@ -158,8 +180,13 @@ class _Bound:
             self._count([self.schema], value, _MOST)
 
     def _count(self, schemas: list[Any], value: Any, most: int) -> None:
-        """Count what schemas, and all that they lead to, take at a value; refuse what is too much."""
-        left: list[tuple[Any, Any, int, tuple[int, ...]]] = [(schema, value, 0, ()) for schema in schemas]
+        """Count what schemas, and all that they lead to, take at a value.
+
+        Refuse what is too much.
+        """
+        left: list[tuple[Any, Any, int, tuple[int, ...]]] = [
+            (schema, value, 0, ()) for schema in schemas
+        ]
         units = 0.0
         while left:
             schema, at, level, behind = left.pop()
@@ -169,7 +196,9 @@ class _Bound:
                 for target in self._targets(schema):
                     if target is None:
                         units += _METASCHEMA * (1 + _copy(at))
-                    elif id(target) not in behind:  # else it leads back to itself, which the library sees, too
+                    elif (
+                        id(target) not in behind
+                    ):  # else it leads back to itself, which the library sees, too
                         left.append((target, at, level + 1, (*behind, id(target))))
                 for inner, within in _applied(schema, at):
                     left.append((inner, within, level + 1, behind if within is at else ()))
@@ -177,20 +206,30 @@ class _Bound:
                 raise _too_large("a check by the schema takes too much time or memory")
 
     def _targets(self, schema: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield the schemas that the references of one may mean; None is one that the library has itself."""
+        """Yield the schemas that the references of one may mean.
+
+        None is one that the library has itself.
+        """
         for reference in (schema[key] for key in _REFERENCES if isinstance(schema.get(key), str)):
             place, _, fragment = reference.partition("#")
             fragment = unquote(fragment)
             found = [] if fragment[:1] == "/" else list(self.anchors.get(fragment, ()))
             if not fragment or fragment[0] == "/":
-                found += (each for base in self.bases if isinstance(each := at_pointer(base, fragment), dict | bool))
+                found += (
+                    each
+                    for base in self.bases
+                    if isinstance(each := at_pointer(base, fragment), dict | bool)
+                )
             if not found and not place.partition("://")[2].startswith("json-schema.org/"):
                 raise _too_large(f"the reference {reference[:60]!r} cannot be followed")
             yield from {id(each): each for each in found or [None]}.values()
 
 
 def _own(schema: Mapping[str, Any], value: Any) -> float:
-    """Return the units of a schema's own keywords at a value: at most an error of each entry, with a copy."""
+    """Return the units of a schema's own keywords at a value.
+
+    At most an error of each entry, with a copy.
+    """
     errors, compared = len(schema), 0.0
     for key, said in schema.items():
         if key in {"required", "dependentRequired", "dependencies"}:
@@ -236,7 +275,9 @@ def _applied(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]
                 yield from ((inner, each) for each in value)
 
 
-_DIALECT: Final = re.compile("https?://json-schema.org/(draft-0[467]|draft/(2019-09|2020-12))/schema#*")
+_DIALECT: Final = re.compile(
+    "https?://json-schema.org/(draft-0[467]|draft/(2019-09|2020-12))/schema#*"
+)
 _TYPES: Final = {
     "object": "object dict",
     "array": "array list tuple",
@@ -246,21 +287,33 @@ _TYPES: Final = {
     "boolean": "boolean bool",
     "null": "null none",
 }
-"""Type -> words for it in programming languages, where a reader has not put them into JSON Schema's."""
+"""Type -> words for it in programming languages, where a reader has not put them into JSON
+Schema's.
+"""
 _WORDS: Final = {word: name for name, words in _TYPES.items() for word in words.split()}
-_VALUES: Final = frozenset({"const", "default", "enum", "examples"})  # keywords whose values are no schemas
-_FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
+_VALUES: Final = frozenset(
+    {"const", "default", "enum", "examples"}
+)  # keywords whose values are no schemas
+_FALSE: Final = tuple(
+    [each]
+    for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems")
+)
 _NOT_FETCHED: Final = "another document is not fetched"
 _LONE: Final = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which UTF-8 cannot carry
 
 
 def violations(
-    schema: Mapping[str, JSON], value: Mapping[str, JSON], *, strict_integers: bool, mapped: bool = True
+    schema: Mapping[str, JSON],
+    value: Mapping[str, JSON],
+    *,
+    strict_integers: bool,
+    mapped: bool = True,
 ) -> list[Reason]:
     """Return what of a schema a value does not keep: keywords, with a pointer into the value.
 
-    The dialect is by ``$schema``, 2020-12 where it names none or one that is not known. With ``strict_integers`` 1.0 is
-    no integer; if ``mapped``, words such as ``dict`` and ``OBJECT`` are understood.
+    The dialect is by ``$schema``, 2020-12 where it names none or one that is not known. With
+    ``strict_integers`` 1.0 is no integer; if ``mapped``, words such as ``dict`` and ``OBJECT`` are
+    understood.
 
     Raises:
         Unusable: Nothing can be checked by the schema.
@@ -286,13 +339,20 @@ def violations(
 def _violated(validator: Any, value: Any) -> Iterator[Reason]:
     for error in validator.iter_errors(value):
         keyword = error.kind.name
-        if keyword == "falseSchema":  # where a keyword's schema is ``false``, it is the keyword that is not kept
+        if (
+            keyword == "falseSchema"
+        ):  # where a keyword's schema is ``false``, it is the keyword that is not kept
             keyword = error.schema_path[-1] if error.schema_path[-1:] in _FALSE else "false"
-        yield Reason(code=keyword, pointer=pointer_to(*error.instance_path), message=error.message[:_SHOWN])
+        yield Reason(
+            code=keyword, pointer=pointer_to(*error.instance_path), message=error.message[:_SHOWN]
+        )
 
 
 _validators: dict[tuple[bytes, bool, bool], tuple[Any, _Bound] | Unusable] = {}
-"""Compiled ones, up to so many bytes: without them a run of tool_schema alone takes 1.6 times as long."""
+"""Compiled ones, up to so many bytes.
+
+Without them a run of tool_schema alone takes 1.6 times as long.
+"""
 _taken = [0]
 
 
@@ -305,7 +365,9 @@ def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any
             known = _compiled(text, strict_integers=strict_integers, mapped=mapped)
             takes = known[1].takes
         except Unusable as problem:
-            known = Unusable(problem.code, str(problem))  # a new one: an exception holds the frames it went through
+            known = Unusable(
+                problem.code, str(problem)
+            )  # a new one: an exception holds the frames it went through
         if _taken[0] + takes > _MOST_KEPT:
             _validators.clear()
             _taken[0] = 0
@@ -380,7 +442,10 @@ class _StrictType:
 
 
 def _with_json_types(value: Any) -> Any:
-    """Return a schema with other words for types in those of JSON Schema; a word nobody knows says nothing."""
+    """Return a schema with other words for types in those of JSON Schema.
+
+    A word nobody knows says nothing.
+    """
     if isinstance(value, list):
         return [_with_json_types(each) for each in value]
     if not isinstance(value, dict):
@@ -388,7 +453,9 @@ def _with_json_types(value: Any) -> Any:
     found = {key: each if key in _VALUES else _with_json_types(each) for key, each in value.items()}
     word = found.get("type")
     if isinstance(word, list):
-        found["type"] = [_WORDS.get(each.lower(), each) if isinstance(each, str) else each for each in word]
+        found["type"] = [
+            _WORDS.get(each.lower(), each) if isinstance(each, str) else each for each in word
+        ]
     elif isinstance(word, str):
         found["type"] = _WORDS.get(word.lower())
         if found["type"] is None:
@@ -417,19 +484,21 @@ class ToolSchema(Grader):
 
         score = valid / (valid + violating + unknown_tool + undecodable)
 
-    A call is valid when the run had a tool of its name and the arguments keep the tool's JSON Schema; a tool without a
-    schema takes anything. ``violating`` calls break a keyword of it, ``unknown_tool`` ones name a tool the run did not
-    have, ``undecodable`` ones have arguments that are no object. Calls of a tool whose schema is no JSON Schema, or
-    asks for what is not done here (other documents, patterns that look around), or takes too much time or memory to
-    check by, are ``unchecked`` and in neither number. Of several tools of one name any may take the call.
+    A call is valid when the run had a tool of its name and the arguments keep the tool's JSON
+    Schema; a tool without a schema takes anything. ``violating`` calls break a keyword of it,
+    ``unknown_tool`` ones name a tool the run did not have, ``undecodable`` ones have arguments that
+    are no object. Calls of a tool whose schema is no JSON Schema, or asks for what is not done here
+    (other documents, patterns that look around), or takes too much time or memory to check by, are
+    ``unchecked`` and in neither number. Of several tools of one name any may take the call.
 
-    Dialects are told by ``$schema``, 2020-12 by default. Nothing is fetched or opened, patterns take linear time.
-    ``counts`` also has ``violation:KEYWORD`` for each keyword, ``items`` the same by tool; reasons are the keywords,
-    with a pointer into the arguments. Skipped without recorded calls or tools, without any call, and where all are
-    unchecked.
+    Dialects are told by ``$schema``, 2020-12 by default. Nothing is fetched or opened, patterns
+    take linear time. ``counts`` also has ``violation:KEYWORD`` for each keyword, ``items`` the same
+    by tool; reasons are the keywords, with a pointer into the arguments. Skipped without recorded
+    calls or tools, without any call, and where all are unchecked.
 
-    With the preset ``mcp_bench/tool_accuracy`` the score is the share of known tools' calls that keep their schema, 0
-    where no tool is known; ``parts`` are that benchmark's four rates. Both profiles are the same.
+    With the preset ``mcp_bench/tool_accuracy`` the score is the share of known tools' calls that
+    keep their schema, 0 where no tool is known; ``parts`` are that benchmark's four rates. Both
+    profiles are the same.
 
     Attributes:
         strict_integers: 1.0 is no integer; by the standard it is one.
@@ -460,7 +529,11 @@ class ToolSchema(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         grade = self._grade(sample)
-        return grade if self.preset is None else replace(grade, metadata={**grade.metadata, "preset": self.preset})
+        return (
+            grade
+            if self.preset is None
+            else replace(grade, metadata={**grade.metadata, "preset": self.preset})
+        )
 
     def _grade(self, sample: Sample) -> Grade:
         calls = judged(sample, self.count, self.requestor)
@@ -479,7 +552,10 @@ class ToolSchema(Grader):
             found = self._reasons(call, tools.get(call.name, []))
             counts, kind = by_tool.setdefault(call.name, dict.fromkeys(_COUNTS, 0)), _kind(found)
             counts["calls"] += 1
-            for name in (kind, *(f"violation:{each.code}" for each in found if kind == "violating")):
+            for name in (
+                kind,
+                *(f"violation:{each.code}" for each in found if kind == "violating"),
+            ):
                 counts[name] = counts.get(name, 0) + 1
             reasons += found[:_MOST_REASONS]
         items = tuple(
@@ -493,12 +569,20 @@ class ToolSchema(Grader):
         if not checked:
             grade = skipped("schema_unusable", "no call is of a tool whose schema can be used")
             return replace(grade, counts=total, items=items, reasons=(*grade.reasons, *reasons))
-        return Grade(score=total["valid"] / checked, counts=total, items=items, reasons=tuple(reasons))
+        return Grade(
+            score=total["valid"] / checked, counts=total, items=items, reasons=tuple(reasons)
+        )
 
     def _reasons(self, call: ToolCall, tools: Sequence[ToolSpec]) -> list[Reason]:
         """Return why no tool takes a call: of the first that can be checked by."""
         if not tools:
-            return [Reason(code="unknown_tool", subject=call.name, message="the run had no tool of this name")]
+            return [
+                Reason(
+                    code="unknown_tool",
+                    subject=call.name,
+                    message="the run had no tool of this name",
+                )
+            ]
         if self.preset is not None and not tools[-1].parameters:
             return []
         if call.arguments is None:
@@ -519,7 +603,9 @@ class ToolSchema(Grader):
         try:
             found = violations(tool.parameters, arguments, strict_integers=strict, mapped=mapped)
         except Unusable as problem:
-            code = "schema_unusable" if problem.code == "not_expressible" and mapped else problem.code
+            code = (
+                "schema_unusable" if problem.code == "not_expressible" and mapped else problem.code
+            )
             return [Reason(code=code, subject=name, message=str(problem))]
         return [replace(each, subject=name) for each in found]
 
@@ -529,13 +615,19 @@ def _kind(reasons: Sequence[Reason]) -> str:
 
 
 def _mcp_bench(
-    total: Mapping[str, int], calls: Sequence[ToolCall], items: tuple[Item, ...], reasons: tuple[Reason, ...]
+    total: Mapping[str, int],
+    calls: Sequence[ToolCall],
+    items: tuple[Item, ...],
+    reasons: tuple[Reason, ...],
 ) -> Grade:
     """Return the grade of MCP-Bench: rates over all calls, and over those of known tools.
 
     What failed is not known where the recording says of no call how it ended.
     """
-    beyond = next((each.code for each in reasons if each.code in {"not_expressible", "schema_too_large"}), None)
+    beyond = next(
+        (each.code for each in reasons if each.code in {"not_expressible", "schema_too_large"}),
+        None,
+    )
     if beyond is not None:
         grade = skipped(beyond, "the schema uses an unsupported keyword")
         return replace(grade, counts=total, reasons=(*grade.reasons, *reasons))
@@ -543,7 +635,10 @@ def _mcp_bench(
     strangers = {each.subject for each in reasons if each.code == "unknown_tool"}
     states = [state_of(call) for call in calls]
     executed = set(states) != {"unknown"}
-    failures = sum(state != "ok" and call.name not in strangers for call, state in zip(calls, states, strict=True))
+    failures = sum(
+        state != "ok" and call.name not in strangers
+        for call, state in zip(calls, states, strict=True)
+    )
     compliance = total["valid"] / known if known else 0.0
     parts = {
         "valid_tool_name_rate": known / total["calls"],
@@ -561,21 +656,32 @@ _SHARE: Final = "valid / (calls - unchecked)"
 class CallValidity(CallShares):
     """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
 
-    ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was checked. Its interval
-    and that of each tool leave out one task at a time.
+    ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was
+    checked. Its interval and that of each tool leave out one task at a time.
     """
 
     figures: ClassVar = (
         Figure("valid_share", "Schema-valid calls", about=_SHARE, divisor="checked"),
-        Figure("tools.{tool}.valid_share", "Schema-valid calls of a tool", about=_SHARE, divisor="checked"),
+        Figure(
+            "tools.{tool}.valid_share",
+            "Schema-valid calls of a tool",
+            about=_SHARE,
+            divisor="checked",
+        ),
     )
     share, above, below, undefined = "valid_share", "valid", "checked", "no call was checked"
     summands = ("valid", "violating", "unknown_tool", "undecodable")
 
     @override
     def shown(self, counts: Mapping[str, int]) -> dict[str, JSON]:
-        own = {name: number for name, number in counts.items() if ":" not in name and name != "checked"}
-        keywords = {name.partition(":")[2]: counts[name] for name in sorted(counts) if name.startswith("violation:")}
+        own = {
+            name: number for name, number in counts.items() if ":" not in name and name != "checked"
+        }
+        keywords = {
+            name.partition(":")[2]: counts[name]
+            for name in sorted(counts)
+            if name.startswith("violation:")
+        }
         return {**own, "violations": keywords}
 
     @override

@@ -1,4 +1,6 @@
-"""When2Call: does a model call a tool, ask for what is missing, answer itself, or say that it cannot."""
+"""When2Call: does a model call a tool, ask for what is missing, answer itself, or say that it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,18 @@ aggregator classification .classification:Classification Accuracy, precision, re
     over any label set
 """
 gradestack_components = hookimpl(
-    lambda: Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.statistics", _MATRIX)
+    lambda: (
+        Component.table(__name__, _TABLE)
+        + Component.table("gradestack_plugins.statistics", _MATRIX)
+    )
 )
 
 
 def stack() -> dict[str, Any]:
-    """Return the stack; the grader brings its aggregators: mean, classification, hallucination, when2call_counts."""
+    """Return the stack.
+
+    The grader brings its aggregators: mean, classification, hallucination, when2call_counts.
+    """
     return {
         "graders": {"label": {"kind": "when2call"}},
         "outcome": "label",

@@ -1,4 +1,7 @@
-"""Reader ``when2call``: predictions of every paradigm, joined with the dataset; the four behaviours they are about."""
+"""Reader ``when2call``: predictions of every paradigm, joined with the dataset.
+
+The four behaviours they are about.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,16 @@ from gradestack import (
     reading,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Range, as_list, as_map, compact, iter_lines, loads
+from gradestack.jsonio import (
+    Element,
+    JsonProblem,
+    Range,
+    as_list,
+    as_map,
+    compact,
+    iter_lines,
+    loads,
+)
 from gradestack_plugins.readers.chat import tool_call, tool_spec
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
@@ -42,7 +54,12 @@ SINGLE = ""
 """Name of the one prediction set of every other form."""
 NVIDIA_DIRECT = "direct_answer"
 """Name of ``direct`` in NVIDIA's own judge prompt."""
-JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+JUDGE_FLAGS = (
+    "parse_failed_first",
+    "parse_failed_second",
+    "used_retry",
+    "fallback_to_cannot_answer",
+)
 MODES = ("llama_scoring", "string_fallback", "UNKNOWN")
 
 _LONE_DIGIT = re.compile(r"[0-3]")
@@ -56,7 +73,10 @@ def mcq_digit(text: str) -> int | None:
 
 
 def label_at(names: Sequence[Any], index: Any) -> str:
-    """Return the label at a position of an item's own answer names; ``invalid`` when there is none."""
+    """Return the label at a position of an item's own answer names.
+
+    ``invalid`` when there is none.
+    """
     if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(names):
         return INVALID
     name = names[index]
@@ -74,7 +94,10 @@ def judge_label(text: str, also: Collection[str] = ()) -> str | None:
 
 
 def best_index(scores: Any) -> int | None:
-    """Return the position of the highest score, the first one on ties; None when these are not numbers."""
+    """Return the position of the highest score, the first one on ties.
+
+    None when these are not numbers.
+    """
     if not isinstance(scores, list) or not scores:
         return None
     if any(isinstance(score, bool) or not isinstance(score, int | float) for score in scores):
@@ -84,7 +107,11 @@ def best_index(scores: Any) -> int | None:
 
 def hopeless(scores: Any) -> bool:
     """Return whether every raw score is minus infinity, so that scoring said nothing at all."""
-    return isinstance(scores, list) and bool(scores) and all(score == float("-inf") for score in scores)
+    return (
+        isinstance(scores, list)
+        and bool(scores)
+        and all(score == float("-inf") for score in scores)
+    )
 
 
 def _text(value: Any) -> str | None:
@@ -148,7 +175,10 @@ def _item(record: Mapping[str, Any], form: Form) -> Mapping[str, Any] | None:
 
 
 def _uuid(record: Any, form: Form = "bare") -> str | None:
-    """Return the identifier of a record, its own or that of the dataset item inside; None unless non-empty text."""
+    """Return the identifier of a record, its own or that of the dataset item inside.
+
+    None unless non-empty text.
+    """
     found = as_map(record).get("uuid")
     if found is None:
         found = (_item(as_map(record), form) or {}).get("uuid")
@@ -165,8 +195,13 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None
 
     def names(self, answers: tuple[str, ...]) -> tuple[Any, ...]:
-        """Return the names that indices of this record refer to: its own, else the dataset item's, else the four."""
-        own = self.record.get("string_fallback_answer_names" if self.form == "logprob" else "answer_names")
+        """Return the names that indices of this record refer to.
+
+        Its own, else the dataset item's, else the four.
+        """
+        own = self.record.get(
+            "string_fallback_answer_names" if self.form == "logprob" else "answer_names"
+        )
         return tuple(own) if isinstance(own, list) else answers or LABELS
 
     def recorded(self, answers: tuple[str, ...]) -> dict[str, str | None]:
@@ -175,7 +210,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         if form == "response":
             return {}
         if form == "logprob":
-            return {variant: _text(record.get(f"predicted_label_{variant}")) for variant in VARIANTS}
+            return {
+                variant: _text(record.get(f"predicted_label_{variant}")) for variant in VARIANTS
+            }
         label = _text(record.get("predicted_label"))
         if form == "nvidia":
             response = record["judge_response"]
@@ -202,18 +239,29 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
             return {}
         raw = record.get("string_fallback_raw_output")
         if isinstance(raw, str) or hopeless(record.get("scores_raw")):
-            digit = mcq_digit(raw) if isinstance(raw, str) else record.get("string_fallback_pred_idx")
+            digit = (
+                mcq_digit(raw) if isinstance(raw, str) else record.get("string_fallback_pred_idx")
+            )
             return {} if digit is None else dict.fromkeys(VARIANTS, label_at(names, digit))
         found = {variant: best_index(record.get(f"scores_{variant}")) for variant in VARIANTS}
-        return {variant: label_at(names, index) for variant, index in found.items() if index is not None}
+        return {
+            variant: label_at(names, index) for variant, index in found.items() if index is not None
+        }
 
     def counts(self, recorded: Mapping[str, str | None]) -> dict[str, int]:
-        """Return what the record adds to the counters of its method (keys of the ``when2call_counts`` aggregator)."""
+        """Return what the record adds to the counters of its method (keys of the
+        ``when2call_counts`` aggregator).
+        """
         record, found = self.record, dict[str, bool]()
         if self.form == "logprob":
             mode = _text(record.get("mode")) or "UNKNOWN"
-            lost = mode == "string_fallback" and _is_minus_one(record.get("string_fallback_pred_idx"))
-            found = {f"mode_{mode if mode in MODES else 'other'}": True, "string_fallback_pred_idx_minus1": lost}
+            lost = mode == "string_fallback" and _is_minus_one(
+                record.get("string_fallback_pred_idx")
+            )
+            found = {
+                f"mode_{mode if mode in MODES else 'other'}": True,
+                "string_fallback_pred_idx_minus1": lost,
+            }
         elif all(label is None for label in recorded.values()):
             return {}
         elif self.form == "judge":
@@ -227,7 +275,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_minus_one(value: Any) -> bool:
-    """Return whether an index says that no choice was found, whether a number or text, as ``int()`` reads it."""
+    """Return whether an index says that no choice was found, whether a number or text, as ``int()``
+    reads it.
+    """
     try:
         return int(value) == -1
     except (TypeError, ValueError, OverflowError):
@@ -235,7 +285,9 @@ def _is_minus_one(value: Any) -> bool:
 
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
-NO_PREDICTION = "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
+NO_PREDICTION = (
+    "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
+)
 _NO_UUID = "uuid is missing or not a non-empty text"
 _SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b'"judge_raw"')
 """Keys that tell a When2Call prediction where its record breaks off."""
@@ -266,7 +318,10 @@ class When2CallRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     method: Method
     labels: dict[str, str | None] = msgspec.field(default_factory=dict)
-    """Prediction set -> label; None where a record makes no prediction. ``""`` names the only set of most forms."""
+    """Prediction set -> label; None where a record makes no prediction.
+
+    ``""`` names the only set of most forms.
+    """
     answered: bool = True
     """False when only the model's free text was recorded, which a judge has yet to label."""
     counts: dict[str, int] = msgspec.field(default_factory=dict)
@@ -287,23 +342,28 @@ class When2CallIndex(msgspec.Struct, frozen=True):
 
 @attrs.frozen(kw_only=True)
 class When2CallReader(RecordReader):
-    """Joins a prediction file of any When2Call paradigm with the dataset: one sample per dataset row.
+    """Joins a prediction file of any When2Call paradigm with the dataset.
 
-    Understood predictions, as JSON Lines or as one JSON list: ``judge_decisions``, ``mcq_predictions`` and
-    ``mcq_logprob_predictions`` of the evaluation suite, NVIDIA's judge results, lm-eval sample lines, and plain
-    ``{"uuid", "predicted_label"}``. A repeated uuid overwrites: the last record counts, in the place of the first, and
-    leaves the row without a prediction when it holds none. A record too short to tell its form is read in that of its
-    file. A record that is not JSON, holds no prediction or has no usable uuid is reported as bad.
+    One sample per dataset row.
 
-    With a dataset: rows in dataset order, a uuid that occurs twice counts twice, a row without a prediction has status
-    missing, and a prediction for an unknown uuid becomes a sample at the end that no metric counts. A row that cannot
-    be used is reported as bad and is no row; ``upstream`` keeps one whose uuid is another value than text.
+    Understood predictions, as JSON Lines or as one JSON list: ``judge_decisions``,
+    ``mcq_predictions`` and ``mcq_logprob_predictions`` of the evaluation suite, NVIDIA's judge
+    results, lm-eval sample lines, and plain ``{"uuid", "predicted_label"}``. A repeated uuid
+    overwrites: the last record counts, in the place of the first, and leaves the row without a
+    prediction when it holds none. A record too short to tell its form is read in that of its file.
+    A record that is not JSON, holds no prediction or has no usable uuid is reported as bad.
+
+    With a dataset: rows in dataset order, a uuid that occurs twice counts twice, a row without a
+    prediction has status missing, and a prediction for an unknown uuid becomes a sample at the end
+    that no metric counts. A row that cannot be used is reported as bad and is no row; ``upstream``
+    keeps one whose uuid is another value than text.
 
     Without a dataset the gold label is taken from the record, where it has one.
 
-    Labels are taken as recorded or read from the raw output again (``relabel``); the number changed, and the number
-    that differs though it was kept, are counted. Defaults: ``documented`` reads again where the suite's judge fell back
-    to ``cannot_answer`` although the judge's answer is well-formed (``fallbacks``); ``upstream`` keeps the record.
+    Labels are taken as recorded or read from the raw output again (``relabel``); the number
+    changed, and the number that differs though it was kept, are counted. Defaults: ``documented``
+    reads again where the suite's judge fell back to ``cannot_answer`` although the judge's answer
+    is well-formed (``fallbacks``); ``upstream`` keeps the record.
     """
 
     provides = frozenset({"label", "expected", "tools", "input", "text", "native"})
@@ -313,7 +373,9 @@ class When2CallReader(RecordReader):
 
     profile: Profile = "documented"
     relabel: Relabel | None = None
-    """``recorded``, ``from_raw`` (wherever raw output can be read) or ``fallbacks`` (where the judge fell back)."""
+    """``recorded``, ``from_raw`` (wherever raw output can be read) or ``fallbacks`` (where the
+    judge fell back).
+    """
     method: Method | None = None
     """Evaluation method of the files; default: that of the first record whose keys tell."""
     audit: Path | None = None
@@ -341,13 +403,19 @@ class When2CallReader(RecordReader):
         if form in ("judge", "mcq", "logprob", "nvidia", "plain") and _uuid(record, form) is None:
             return "a prediction without uuid"
         bare = form is None and "uuid" in record and "run_labels" not in record
-        return "a uuid without a prediction; a dataset is named by --dataset, beside predictions" if bare else None
+        return (
+            "a uuid without a prediction; a dataset is named by --dataset, beside predictions"
+            if bare
+            else None
+        )
 
     @override
     def index(self, inputs: Inputs) -> When2CallIndex:
         if self.audit is not None and not self.audit.is_file():
             raise DataError(f"{self.audit}: the audit file does not exist")
-        read_events(self.audit)  # for the exporter, which comes last: what is wrong with it is said first
+        read_events(
+            self.audit
+        )  # for the exporter, which comes last: what is wrong with it is said first
         loaded = {each.name: load(each, self.method) for each in inputs.data}
         uuids, repeats = set[str](), set[int]()
         for raw in read_records(inputs.dataset) if inputs.dataset is not None else ():
@@ -356,10 +424,14 @@ class When2CallReader(RecordReader):
                 if uuid in uuids:
                     repeats.add(raw.ordinal)
                 uuids.add(uuid)
-        return When2CallIndex(loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats))
+        return When2CallIndex(
+            loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats)
+        )
 
     def files(self, inputs: Inputs, index: When2CallIndex) -> Iterator[RecordFile]:
-        """Yield the dataset, once per prediction file, each followed by what the dataset does not know."""
+        """Yield the dataset, once per prediction file, each followed by what the dataset does not
+        know.
+        """
         for given in inputs.data:
             if inputs.dataset is not None:
                 yield RecordFile(input=given, file=inputs.dataset, extra="dataset")
@@ -369,7 +441,9 @@ class When2CallReader(RecordReader):
     def read(self, shard: Shard, index: When2CallIndex) -> Iterator[Sample | BadRecord]:
         loaded, shown = index.loaded[shard.input.name], shard.input.shown
         if shard.extra is not None:
-            yield from self.samples(shard, partial(self._row, shown, loaded, index.repeats), index.dataset)
+            yield from self.samples(
+                shard, partial(self._row, shown, loaded, index.repeats), index.dataset
+            )
             return
         yield from loaded.bad
         for prediction in loaded.predictions.values():
@@ -382,7 +456,9 @@ class When2CallReader(RecordReader):
                     continue
                 yield self._sample(prediction, row, shown, loaded, in_dataset=index.dataset is None)
 
-    def _row(self, shown: str, loaded: Loaded, repeats: Collection[int], value: Any, place: Source) -> Iterator[Sample]:
+    def _row(
+        self, shown: str, loaded: Loaded, repeats: Collection[int], value: Any, place: Source
+    ) -> Iterator[Sample]:
         identifier, row = _identified(value, self.profile), read_row(value)
         prediction = loaded.predictions.get(_uuid(value) or "")
         if prediction is not None:
@@ -390,7 +466,12 @@ class When2CallReader(RecordReader):
             return
         native = When2CallRecord(method=loaded.method, no_tools=row.no_tools)
         yield Sample(
-            id=identifier, model=loaded.model, status=Status.MISSING, source=place, native=native, **row.fields
+            id=identifier,
+            model=loaded.model,
+            status=Status.MISSING,
+            source=place,
+            native=native,
+            **row.fields,
         )
 
     def _sample(
@@ -403,7 +484,10 @@ class When2CallReader(RecordReader):
         in_dataset: bool = True,
         counted: bool = True,
     ) -> Sample:
-        """Return the sample of one prediction; the counters of its record count once per uuid (``counted``)."""
+        """Return the sample of one prediction.
+
+        The counters of its record count once per uuid (``counted``).
+        """
         recorded, about = prediction.recorded(row.answers), _FORMS[prediction.form]
         labels, changed = self._labels(prediction, recorded, row.answers)
         answered = prediction.form != "response"
@@ -435,11 +519,16 @@ class When2CallReader(RecordReader):
         raw = prediction.from_raw(answers, nvidia_names=documented)
         if all(recorded.get(name) in (None, label) for name, label in raw.items()):
             return recorded, {}
-        fell_back = prediction.form == "judge" and prediction.record.get("judge_fallback_to_cannot_answer")
+        fell_back = prediction.form == "judge" and prediction.record.get(
+            "judge_fallback_to_cannot_answer"
+        )
         relabel = self.relabel or ("fallbacks" if documented else "recorded")
         if relabel == "recorded" or (relabel == "fallbacks" and not fell_back):
             return recorded, {"relabel_differs": 1}
-        again = {name: None if label is None else raw.get(name, label) for name, label in recorded.items()}
+        again = {
+            name: None if label is None else raw.get(name, label)
+            for name, label in recorded.items()
+        }
         return again, {"relabelled": 1}
 
 
@@ -452,7 +541,11 @@ def _identified(value: Any, profile: Profile) -> str:
     if not isinstance(value, dict):
         raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")  # noqa: TRY004
     uuid = _uuid(value)
-    if uuid is None and profile == "upstream" and not isinstance(value.get("uuid", []), list | dict):
+    if (
+        uuid is None
+        and profile == "upstream"
+        and not isinstance(value.get("uuid", []), list | dict)
+    ):
         uuid = compact(value["uuid"])
     if uuid is None:
         raise ValueError(_NO_UUID)
@@ -480,10 +573,17 @@ def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
 
 
 def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
-    """Return a dataset row; ``tools`` may hold JSON texts or objects, missing optional fields are empty."""
+    """Return a dataset row.
+
+    ``tools`` may hold JSON texts or objects, missing optional fields are empty.
+    """
     if (problem := _problem(record, strict=strict)) is not None:
         raise ValueError(problem)
-    gold, tools, source = record.get("correct_answer"), record.get("tools"), _text(record.get("source"))
+    gold, tools, source = (
+        record.get("correct_answer"),
+        record.get("tools"),
+        _text(record.get("source")),
+    )
     answers = as_map(record.get("answers"))
     calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
     if gold == "tool_call":
@@ -493,7 +593,9 @@ def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
     fields = {
         "input": _text(record.get("question")),
         "tools": tuple(spec for spec in specs if spec is not None),
-        "expected": Expectation(calls=calls, label=gold, text=_text(answers.get(gold) if gold else None)),
+        "expected": Expectation(
+            calls=calls, label=gold, text=_text(answers.get(gold) if gold else None)
+        ),
         "facets": {"source": source} if source else {},
     }
     return Row(fields=fields, answers=tuple(answers), no_tools=not tools)
@@ -516,11 +618,17 @@ def load(source: Input, method: Method | None) -> Loaded:
     for raw in read_records(source):
         prediction = _parsed(raw)
         if isinstance(prediction, str):
-            bad.append(BadRecord(source=_place(raw, source.shown), reason=prediction, native=raw.value))
+            bad.append(
+                BadRecord(source=_place(raw, source.shown), reason=prediction, native=raw.value)
+            )
             continue
-        predictions[prediction.uuid] = prediction  # a key stays at its place in a dict when its value is replaced
+        predictions[prediction.uuid] = (
+            prediction  # a key stays at its place in a dict when its value is replaced
+        )
         if prediction.form == "bare":
-            bare.append(BadRecord(source=_place(raw, source.shown), reason=NO_PREDICTION, native=raw.value))
+            bare.append(
+                BadRecord(source=_place(raw, source.shown), reason=NO_PREDICTION, native=raw.value)
+            )
         elif first is None and _FORMS[prediction.form].tells:
             first = prediction.form
     form = first if first == "judge" or (method is None and first in ("mcq", "logprob")) else None
@@ -529,8 +637,13 @@ def load(source: Input, method: Method | None) -> Loaded:
     if form != "logprob":  # there a record without labels is still counted, under its mode
         bad = sorted(bad + bare, key=lambda each: each.source.ordinal)
     short = ("plain", "bare", "response") if form == "logprob" else ("plain",)
-    read = {k: replace(each, form=form) if form and each.form in short else each for k, each in predictions.items()}
-    models = {_text(each.record.get("target_model")) for each in read.values() if each.form != "bare"} - {None, ""}
+    read = {
+        k: replace(each, form=form) if form and each.form in short else each
+        for k, each in predictions.items()
+    }
+    models = {
+        _text(each.record.get("target_model")) for each in read.values() if each.form != "bare"
+    } - {None, ""}
     return Loaded(
         predictions={uuid: each for uuid, each in read.items() if each.form != "bare"},
         bad=tuple(bad),
@@ -540,7 +653,10 @@ def load(source: Input, method: Method | None) -> Loaded:
 
 
 def _parsed(raw: Element) -> Prediction | str:
-    """Return the prediction of a record, or what is wrong with it; a ``bare`` one may still turn out to be none."""
+    """Return the prediction of a record, or what is wrong with it.
+
+    A ``bare`` one may still turn out to be none.
+    """
     if raw.problem is not None:
         return raw.problem
     if not isinstance(raw.value, dict):
@@ -548,12 +664,19 @@ def _parsed(raw: Element) -> Prediction | str:
     form = form_of(raw.value) or "bare"
     uuid = _uuid(raw.value, form)
     if uuid is None:
-        return NO_PREDICTION if form == "bare" else f"{_NO_UUID}, so the record belongs to no dataset row"
+        return (
+            NO_PREDICTION
+            if form == "bare"
+            else f"{_NO_UUID}, so the record belongs to no dataset row"
+        )
     return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
 
 
 def read_events(path: Path | None, *, stop_at_broken_line: bool = False) -> list[Mapping[str, Any]]:
-    """Return the events of an audit file, none without a file; a line that is no JSON object is left out."""
+    """Return the events of an audit file, none without a file.
+
+    A line that is no JSON object is left out.
+    """
     events: list[Mapping[str, Any]] = []
     if path is None:
         return events

@@ -20,7 +20,19 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "commands.yaml")
 
-HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
+HEAVY = {
+    "yaml",
+    "cattrs",
+    "jinja2",
+    "pluggy",
+    "msgspec",
+    "numpy",
+    "rich",
+    "attr",
+    "attrs",
+    "orjson",
+    "ijson",
+}
 
 
 def test_help_imports_click_and_nothing_heavier():
@@ -28,29 +40,38 @@ def test_help_imports_click_and_nothing_heavier():
     code = (
         "import sys\nfrom gradestack.cli import commands\n"
         "for arguments in (['run', '--help'], ['grade', '-h'], ['--version']):\n"
-        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
+        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        "
+        "assert not done.code\n"
         "print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     modules = set(done.stdout.splitlines()[-1].split())
     assert {"click", "gradestack"} <= modules
     assert modules & HEAVY == set()
-    assert modules & {"gradestack_plugins", "gradestack_templates", "asyncio", "multiprocessing"} == set()
+    assert (
+        modules & {"gradestack_plugins", "gradestack_templates", "asyncio", "multiprocessing"}
+        == set()
+    )
 
 
 def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
     code = (
         "import sys\nfrom gradestack.cli import commands\n"
         "for arguments in (['--help'], ['plugins', 'list']):\n"
-        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
+        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        "
+        "assert not done.code\n"
         "print('MODULES', *sorted(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.splitlines()[-1].split())
     assert {"show", "view", "index"} <= set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
     assert not {
-        name for name in modules if name.startswith(("gradestack_plugins.pages", "gradestack_templates", "jinja2"))
+        name
+        for name in modules
+        if name.startswith(("gradestack_plugins.pages", "gradestack_templates", "jinja2"))
     }
 
 
@@ -65,12 +86,28 @@ def test_version(command):
 
 
 def test_report_writes_the_same_pages_again(command, here):
-    command("run", "suite.yaml", "-o", "out", "--set", "reports=[html, markdown, dump]", "--set", "graders.alpha=toy")
-    pages = {name: (here / "out" / name).read_bytes() for name in ("report.html", "report.md", "dump.json")}
+    command(
+        "run",
+        "suite.yaml",
+        "-o",
+        "out",
+        "--set",
+        "reports=[html, markdown, dump]",
+        "--set",
+        "graders.alpha=toy",
+    )
+    pages = {
+        name: (here / "out" / name).read_bytes()
+        for name in ("report.html", "report.md", "dump.json")
+    }
     for name in ("runs.jsonl", "suite.yaml", "out/report.html"):
         (here / name).unlink()
     said = command("report", "out")
-    assert said.out.splitlines() == ["Report: out/report.html", "Report: out/report.md", "Report: out/dump.json"]
+    assert said.out.splitlines() == [
+        "Report: out/report.html",
+        "Report: out/report.md",
+        "Report: out/dump.json",
+    ]
     assert {name: (here / "out" / name).read_bytes() for name in pages} == pages
     elsewhere = command("report", "out", "-o", "pages/new", "--format", "markdown")
     assert elsewhere.out == "Report: pages/new/report.md\n"
@@ -87,7 +124,12 @@ def test_report_imports_no_yaml(command, here):
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", code],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
     assert done.stdout.splitlines()[-1] == "False True"
 
@@ -110,7 +152,9 @@ def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
     monkeypatch.setattr("gradestack.registry.discover", found)
     for options in ([], ["--no-plugins"]):
         with pytest.raises(SystemExit):
-            commands.main(["grade", "runs.jsonl", "-o", "out", "-q", "--set", "reports=[]", *options])
+            commands.main(
+                ["grade", "runs.jsonl", "-o", "out", "-q", "--set", "reports=[]", *options]
+            )
     assert asked == [None, ""]
 
 
@@ -136,7 +180,9 @@ def test_panels_and_commands_are_listed_as_other_kinds():
 
 def test_trouble_is_listed_too(registry):
     toys = next(each for each in registry.plugins if each.name == "toys")
-    twice = toys._replace(distribution="d", version="2", components=toys.components[:1], error="boom")
+    twice = toys._replace(
+        distribution="d", version="2", components=toys.components[:1], error="boom"
+    )
     last = list(component_lines(Registry([*registry.plugins, twice])))[-2:]
     assert last[0] == f"broken      {'toys':<26} boom  [d 2]"
     assert last[1].startswith("conflict    ")
@@ -160,10 +206,17 @@ SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called t
 
 
 @pytest.mark.parametrize(
-    "command", [["validate", "suite.yaml"], ["run", "suite.yaml", "-q", "--allow-all-failed"], ["plugins", "list"]]
+    "command",
+    [
+        ["validate", "suite.yaml"],
+        ["run", "suite.yaml", "-q", "--allow-all-failed"],
+        ["plugins", "list"],
+    ],
 )
 def test_every_command_warns_of_an_unknown_name(spawn, here, command):
-    (here / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n")
+    (here / "suite.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n"
+    )
     (here / "runs.jsonl").write_text('{"id": "a", "expected": "x", "predicted": "x"}\n')
     said = spawn(*command, GRADESTACK_PLUGINS="no_such_plugin")
     assert said.code == 0
@@ -177,7 +230,9 @@ def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
     calls = {
         "load_suite": lambda: gradestack.load_suite(suite),
         "run": lambda: gradestack.run(suite, output="out"),
-        "grade_files": lambda: gradestack.grade_files("runs.jsonl", graders=["exact_match"], output="two"),
+        "grade_files": lambda: gradestack.grade_files(
+            "runs.jsonl", graders=["exact_match"], output="two"
+        ),
         "grade": lambda: gradestack.grade(sample, ["exact_match"]),
         "stream": lambda: list(gradestack.stream(sample, ["exact_match"])),
     }
@@ -199,7 +254,9 @@ def _line(number, quality, accuracy, model=None):
         {
             "sample": {"id": number, "input": f"question {number}", "ground_truth": "4"},
             "submission": "4",
-            "trajectory": [[{"role": "user", "content": "q"}, {"role": "assistant", "content": "4"}]],
+            "trajectory": [
+                [{"role": "user", "content": "q"}, {"role": "assistant", "content": "4"}]
+            ],
             "agent_id": f"agent-{number}",
             "grade": grades["quality"],
             "grades": grades,
@@ -210,7 +267,9 @@ def _line(number, quality, accuracy, model=None):
 
 @pytest.fixture
 def recorded(tmp_path, monkeypatch):
-    """Return a function that writes recordings (folder -> lines) and a suite over them, in a new directory."""
+    """Return a function that writes recordings (folder -> lines) and a suite over them, in a new
+    directory.
+    """
     monkeypatch.chdir(tmp_path)
 
     def write(files, more=""):
@@ -243,7 +302,11 @@ def test_the_console_block(recorded, capsys):
 def test_the_console_block_of_several_models(recorded, capsys):
     """The guide's lines: 0.85 and 80 % of five of one model, 0.92 and all of the other."""
     scores = {"gpt-4o-mini": [1, 1, 0.8, 0.75, 0.7], "claude-3-5-sonnet": [1, 1, 0.9, 0.9, 0.8]}
-    lines = [_line(at, score, 1.0, model) for model, each in scores.items() for at, score in enumerate(each)]
+    lines = [
+        _line(at, score, 1.0, model)
+        for model, each in scores.items()
+        for at, score in enumerate(each)
+    ]
     recorded({"recorded": lines})
     assert _main("run", "suite.yaml", "--output", "results") == 0
     said = capsys.readouterr().out.splitlines()

@@ -1,4 +1,7 @@
-"""What the command line prints of a run: progress, what it is summed up by, states, failures, and what is odd."""
+"""What the command line prints of a run.
+
+Progress, what it is summed up by, states, failures, and what is odd.
+"""
 
 import json
 import re
@@ -17,7 +20,9 @@ METRICS = DATA["metrics"]
 OUTCOME = DATA["outcome"]
 SUMMARY = DATA["summary"]
 LETTA = DATA["letta"]
-OF_EARLIER_VERSIONS = {name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")}
+OF_EARLIER_VERSIONS = {
+    name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")
+}
 
 
 def results(summary, header=None):
@@ -25,7 +30,9 @@ def results(summary, header=None):
 
 
 def shown(*figures, header=None, **changes):
-    return results(SUMMARY | {"headline": {"letta": False, "figures": list(figures)}} | changes, header)[2:]
+    return results(
+        SUMMARY | {"headline": {"letta": False, "figures": list(figures)}} | changes, header
+    )[2:]
 
 
 def odd(**changes):
@@ -38,7 +45,12 @@ def test_the_results_block_of_earlier_versions():
 
 
 def test_nothing_attempted_is_not_zero():
-    empty = METRICS | {"total_attempted": 0, "avg_score_attempted": None, "avg_score_total": None, "passed_attempts": 0}
+    empty = METRICS | {
+        "total_attempted": 0,
+        "avg_score_attempted": None,
+        "avg_score_total": None,
+        "passed_attempts": 0,
+    }
     lines = odd(metrics=empty)
     assert "  Avg score: n/a (attempted: n/a)" in lines
     assert "  Passed: 0" in lines
@@ -46,7 +58,10 @@ def test_nothing_attempted_is_not_zero():
 
 def test_several_graders_have_a_line_each():
     metrics = METRICS | {
-        "by_metric": {"quality": {"avg_score_attempted": 0.8333}, "b": {"avg_score_attempted": None}},
+        "by_metric": {
+            "quality": {"avg_score_attempted": 0.8333},
+            "b": {"avg_score_attempted": None},
+        },
         "states": METRICS["states"] | {"b": {"graded": 0, "skipped": 1, "failed": 2, "missing": 1}},
     }
     lines = odd(metrics=metrics)
@@ -55,8 +70,15 @@ def test_several_graders_have_a_line_each():
 
 
 def test_what_needs_attention_is_told():
-    listed = [{"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"} for number in range(5)]
-    lines = odd(bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x")
+    listed = [
+        {"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"}
+        for number in range(5)
+    ]
+    lines = odd(
+        bad_records={"count": 5, "listed": listed},
+        warnings=["mind this"],
+        incomplete="interrupted: x",
+    )
     assert lines[-7:] == data(__file__, "console.yaml")["what_needs_attention_is_told"]
 
 
@@ -73,20 +95,34 @@ def test_figures_of_the_headline(line, figure):
 
 def test_figures_of_several_models_have_a_line_each():
     models = {"strong": {"value": 0.75}, "": {"value": None, "reason": "no gold plan"}}
-    lines = shown({"label": "Plan", "figure": "a.b.c", "value": None, "reason": "several", "models": models})
+    lines = shown(
+        {"label": "Plan", "figure": "a.b.c", "value": None, "reason": "several", "models": models}
+    )
     assert lines[2:5] == ["  Plan:", "    strong   0.750", "    unnamed  n/a (no gold plan)"]
 
 
 def test_models_are_told_in_the_words_of_the_run():
-    row = {"total": 4, "total_attempted": 3, "avg_score_attempted": 0.5, "passed_samples": 2, "model_name": "m"}
+    row = {
+        "total": 4,
+        "total_attempted": 3,
+        "avg_score_attempted": 0.5,
+        "passed_samples": 2,
+        "model_name": "m",
+    }
     outcome = OUTCOME | {"per_model": [{"model_name": "m", "passed": 1, "failed": 2}]}
     line = "  m  attempted 3/4  avg 0.50"
-    assert f"{line}  solved 1 of 3 (33.3%)" in shown(metrics=METRICS | {"per_model": [row]}, outcome=outcome)
+    assert f"{line}  solved 1 of 3 (33.3%)" in shown(
+        metrics=METRICS | {"per_model": [row]}, outcome=outcome
+    )
     assert line in shown(metrics=METRICS | {"per_model": [row]}, outcome=None)
     letta = {"letta": True, "figures": []}
-    assert "  m - Avg: 0.50, Pass: 66.7%" in shown(metrics=METRICS | {"per_model": [row]}, headline=letta)
+    assert "  m - Avg: 0.50, Pass: 66.7%" in shown(
+        metrics=METRICS | {"per_model": [row]}, headline=letta
+    )
     nothing = row | {"total_attempted": 0, "avg_score_attempted": None, "passed_samples": 0}
-    assert "  m - Avg: n/a, Pass: n/a" in shown(metrics=METRICS | {"per_model": [nothing]}, headline=letta)
+    assert "  m - Avg: n/a, Pass: n/a" in shown(
+        metrics=METRICS | {"per_model": [nothing]}, headline=letta
+    )
 
 
 def test_the_block_of_letta_evals():
@@ -96,7 +132,14 @@ def test_the_block_of_letta_evals():
 
 @pytest.mark.parametrize(
     ("score", "word"),
-    [(1.0, "perfect"), (0.999, "very good"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor")],
+    [
+        (1.0, "perfect"),
+        (0.999, "very good"),
+        (0.8, "very good"),
+        (0.6, "good"),
+        (0.4, "acceptable"),
+        (0.2, "poor"),
+    ],
 )
 def test_score_bands_include_their_lower_bound(score, word):
     headline, metrics = {"letta": True, "figures": []}, METRICS | {"avg_score_attempted": score}
@@ -104,20 +147,32 @@ def test_score_bands_include_their_lower_bound(score, word):
 
 
 def test_a_share_of_successes_says_how_sure_it_is():
-    """By its interval, or why there is none; summaries of earlier versions say neither, and nothing has no share."""
+    """By its interval, or why there is none.
+
+    Summaries of earlier versions say neither, and nothing has no share.
+    """
     counts = {"passed": 1, "failed": 3}
     held = {"low": 0.1, "high": 0.45, "confidence": 0.95}
     assert share(counts | {"share_interval": held}) == "1 of 4 (25.0%; 95% interval 10.0 to 45.0%)"
-    assert share(counts | {"share_interval": {"reason": "one task"}}) == "1 of 4 (25.0%; no interval: one task)"
+    assert (
+        share(counts | {"share_interval": {"reason": "one task"}})
+        == "1 of 4 (25.0%; no interval: one task)"
+    )
     assert share(counts) == "1 of 4 (25.0%)"
-    assert share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}}) == "no result"
+    assert (
+        share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}})
+        == "no result"
+    )
 
 
 def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, record):
     records = [record("a", 1.0), *(record(name, recorded={"do": "raise"}) for name in "bc")]
     write_lines(records, "odd.jsonl")
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
-    first = r"^  toy: 2 failed, first: ZeroDivisionError: cannot grade <object object> \(\w+\.py:\d+\) at odd\.jsonl:2$"
+    first = (
+        r"^  toy: 2 failed, first: ZeroDivisionError: cannot grade <object object> "
+        r"\(\w+\.py:\d+\) at odd\.jsonl:2$"
+    )
     assert re.search(first, said.out, re.MULTILINE)
     assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
     kept = json.loads((here / "out/summary.json").read_text())["failures"]
@@ -143,7 +198,9 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
 
 
 def test_rate_and_remaining_time(monkeypatch):
-    """The rate is this attempt's alone, the remaining time goes by the share of the input in finished ranges."""
+    """The rate is this attempt's alone, the remaining time goes by the share of the input in
+    finished ranges.
+    """
     clock = [0.0]
     monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
     found = console.Meter()

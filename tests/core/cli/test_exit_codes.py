@@ -18,7 +18,8 @@ DATA = data(__file__, "exit_codes.yaml")
 
 
 @pytest.mark.parametrize(
-    ("output", "words"), [*DATA["places_that_cannot_be_used_are_exit_2"], ("x" * 300, "File name too long")]
+    ("output", "words"),
+    [*DATA["places_that_cannot_be_used_are_exit_2"], ("x" * 300, "File name too long")],
 )
 def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     """Said before any work is done: the suite is not even read."""
@@ -34,7 +35,9 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
 
 def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
     using = toys.make_registry(toys.component("grader", "sick", "Missing"))
-    sick = Plugin(name="gone", distribution="gone-dist", version="9", error="ImportError: no libgone")
+    sick = Plugin(
+        name="gone", distribution="gone-dist", version="9", error="ImportError: no libgone"
+    )
     command.use(Registry([*using.plugins, sick]))
     clean(
         command("run", "suite.yaml", "-o", "out", "--set", "graders.quality=sick"),
@@ -62,7 +65,9 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
 
 
 def test_an_interruption_within_a_lock_is_one(command, here, monkeypatch):
-    """A Ctrl-C while a lock is taken leaves nothing to release, which the lock says in its place."""
+    """A Ctrl-C while a lock is taken leaves nothing to release, which the lock says in
+    its place.
+    """
 
     def within(*_):
         lock = threading.Lock()
@@ -84,7 +89,10 @@ def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
 
     fail(RuntimeError("strange\x1b"))
     clean(
-        command("run", "suite.yaml", "-o", "out"), 4, "unexpected RuntimeError: strange\\x1b", "run again with --debug"
+        command("run", "suite.yaml", "-o", "out"),
+        4,
+        "unexpected RuntimeError: strange\\x1b",
+        "run again with --debug",
     )
     fail(OSError(28, "No space left on device", "/dev/full"))
     clean(command("run", "suite.yaml", "-o", "out"), 3, "/dev/full: No space left on device")
@@ -100,7 +108,9 @@ def test_a_long_reason_is_one_line(run_lines, record):
 
 
 def test_in_python_nothing_is_raised(registry, toys):
-    with gradestack.grade([{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry) as report:
+    with gradestack.grade(
+        [{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry
+    ) as report:
         assert report.exit_code == 3
         assert "grader q: ZeroDivisionError: cannot grade" in report.all_failed
 
@@ -110,7 +120,9 @@ TASKS = 24
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return a function that grades a file of right and wrong answers and returns exit code, output and gate."""
+    """Return a function that grades a file of right and wrong answers and returns exit code, output
+    and gate.
+    """
     monkeypatch.chdir(tmp_path)
 
     def call(right, out, gate=None, suite="suite", **fields):
@@ -154,16 +166,27 @@ GATE = {"metric_key": "exact", "baseline": "before", "not_worse_than": 0.15}
         (two_in_three, 0, "passed", "PASSED"),
         (lambda task: task % 3 > 1, 1, "failed", "FAILED"),
         (lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), 0, "undecided", "UNDECIDED"),
-        (lambda task: two_in_three(task) and task not in (1, 2, 4, 5, 7, 8), 1, "undecided", "UNDECIDED"),
+        (
+            lambda task: two_in_three(task) and task not in (1, 2, 4, 5, 7, 8),
+            1,
+            "undecided",
+            "UNDECIDED",
+        ),
     ],
     ids=["passed", "failed", "within the margin", "beyond it"],
 )
 def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word):
-    """By the one-sided bounds of the paired difference; the line has difference, bounds and flips."""
+    """By the one-sided bounds of the paired difference.
+
+    The line has difference, bounds and flips.
+    """
     assert run(two_in_three, "before")[0] == 0
     found, said, gate = run(right, "after", GATE)
     assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
-    assert f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, " in said
+    assert (
+        f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, "
+        in said
+    )
     assert "one-sided 95% bounds" in said
     fixed, broken = gate["flips"]["fixed"], gate["flips"]["broken"]
     assert f"{fixed} run{'' if fixed == 1 else 's'} fixed, {broken} broken" in said
@@ -176,15 +199,25 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
 
 @pytest.mark.parametrize(
     "what",
-    [{"metric": "pass_rate"}, {"metric": "accuracy", "metric_key": "exact"}, {"figure": "exact.mean"}],
+    [
+        {"metric": "pass_rate"},
+        {"metric": "accuracy", "metric_key": "exact"},
+        {"figure": "exact.mean"},
+    ],
     ids=["outcome", "grader", "figure"],
 )
 def test_a_baseline_gate_on_any_figure(run, what):
-    """A percentage is compared in points, of the outcome grader where none is named; other figures as they are."""
+    """A percentage is compared in points, of the outcome grader where none is named.
+
+    Other figures as they are.
+    """
     scale, unit, digits = (100, " points", 1) if "metric" in what else (1, "", 2)
     run(two_in_three, "before")
     gate = {"baseline": "before", **what, "not_worse_than": 0.15 * scale}
-    for right, code in ((lambda task: task % 3 > 1, 1), (lambda task: two_in_three(task) and task != 1, 0)):
+    for right, code in (
+        (lambda task: task % 3 > 1, 1),
+        (lambda task: two_in_three(task) and task != 1, 0),
+    ):
         found, said, verdict = run(right, "after", gate)
         plain = run(right, "plain", GATE)[2]
         known = ("outcome", "flips", "tasks_needed", "passed")
@@ -194,17 +227,27 @@ def test_a_baseline_gate_on_any_figure(run, what):
         name = what.get("figure", f"exact {what.get('metric')}")
         ends = " to ".join(f"{scale * end:.{digits}f}" for end in plain["bounds"])
         assert f"Gate ({name} not worse than before by {0.15 * scale:g}{unit}): " in said
-        assert f"(actual: {verdict['actual']:+.{digits}f}{unit}, one-sided 95% bounds {ends}" in said
+        assert (
+            f"(actual: {verdict['actual']:+.{digits}f}{unit}, one-sided 95% bounds {ends}" in said
+        )
     if "metric" in what:
-        assert "0.05 is in percentage points here" in run(two_in_three, "low", gate | {"not_worse_than": 0.05})[1]
+        assert (
+            "0.05 is in percentage points here"
+            in run(two_in_three, "low", gate | {"not_worse_than": 0.05})[1]
+        )
 
 
 def test_a_baseline_gate_says_how_many_tasks_would_do(run):
-    """Never fewer than there are: where the margin alone asks for no more, those that show how near it the loss is."""
+    """Never fewer than there are.
+
+    Where the margin alone asks for no more, those that show how near it the loss is.
+    """
     run(two_in_three, "before")
     for margin in (0, 0.2, 0.9):
         _, said, gate = run(
-            lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), "a", GATE | {"not_worse_than": margin}
+            lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)),
+            "a",
+            GATE | {"not_worse_than": margin},
         )
         needed = gate["tasks_needed"]
         assert (needed is None) == (gate["outcome"] == "passed")
@@ -226,11 +269,17 @@ def test_an_improvement_is_required_and_flips_are_limited(run):
 
 
 def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run, tmp_path):
-    """None yet passes with a warning; runs of other suites are none; its digest is in the header."""
+    """None yet passes with a warning; runs of other suites are none.
+
+    Its digest is in the header.
+    """
     gate = GATE | {"baseline": "latest"}
     code, said, _ = run(two_in_three, "first", gate)
     assert code == 0
-    assert "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite whose gates" in said
+    assert (
+        "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite "
+        "whose gates" in said
+    )
     run(lambda task: True, "other", suite="other")
     assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
     header = json.loads((tmp_path / "second/header.json").read_text())
@@ -239,7 +288,10 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
 
 
 def test_a_run_that_equals_its_baseline_passes_with_any_margin(run):
-    """Without a difference of any task there is nothing to be undecided of; an improvement it is not."""
+    """Without a difference of any task there is nothing to be undecided of.
+
+    An improvement it is not.
+    """
     run(two_in_three, "before")
     assert run(two_in_three, "a", GATE | {"not_worse_than": 0})[2]["outcome"] == "passed"
     assert run(two_in_three, "b", GATE | {"require": "improvement"})[0] == 1
@@ -280,7 +332,9 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
 
 @pytest.fixture
 def stranger():
-    """A port of this machine that waits for connections, and the address of the scheduler it could be."""
+    """A port of this machine that waits for connections, and the address of the scheduler it could
+    be.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server, f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -298,7 +352,8 @@ def suite(here, stranger):
 REFUSED = (
     "error: far.yaml: 1 problem in the configuration\n"
     "  - far.yaml:7: engine.address: what is named here can run code on this machine; "
-    "name it on the command line, --set engine.address=..., or pass --allow-code if you trust this suite\n"
+    "name it on the command line, --set engine.address=..., or pass --allow-code if you trust "
+    "this suite\n"
 )
 
 
@@ -317,7 +372,9 @@ def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
 @pytest.mark.parametrize("suite", DATA["an_address_of_a_mapping_is_refused"])
 def test_an_address_of_a_mapping_is_refused(here, registry, suite):
     whole = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
-    with pytest.raises(gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"):
+    with pytest.raises(
+        gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"
+    ):
         gradestack.run(whole, output="out", registry=registry)
     assert not (here / "out").exists()
 

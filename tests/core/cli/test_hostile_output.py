@@ -1,4 +1,7 @@
-"""Texts from data on their way out: no command prints them, and no page shows them, as anything but texts."""
+"""Texts from data on their way out.
+
+No command prints them, and no page shows them, as anything but texts.
+"""
 
 import json
 import re
@@ -17,10 +20,14 @@ from tests.core.outcomes import data, files_but_headers
 FORGED = "✓ FORGED"
 HOSTILE = (
     f"m\n{FORGED}\n::error::x\r\x1b[31mred\x1b]0;t\x07\x9b1m\u202e\u2066\u2028{FORGED}\u0085##[error]y ##vso[x]z "
-    "# h | c ` `` **b** <b>i</b> <script>1</script> [l](http://l.example) ![i](i.png) @team #12 GH-12 "
+    "# h | c ` `` **b** <b>i</b> <script>1</script> [l](http://l.example) ![i](i.png) @team #12 "
+    "GH-12 "
     'http://e.example www.e.example a@e.example $x$ &amp; {{ 7*7 }} "q" \' \ud83d'
 )
-FILE = f"m\n{FORGED}\n::error::x\x1b[31m\u202e\u2028##[error] `b` | @team #12 www.e.example a@e.example"
+FILE = (
+    f"m\n{FORGED}\n::error::x\x1b[31m\u202e\u2028##[error] `b` | @team #12 www.e.example "
+    "a@e.example"
+)
 """No slash, and no longer than the name of a file may be."""
 PLAIN = "name"
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -35,19 +42,29 @@ def records(*, hostile):
     found = []
     for number, predicted in enumerate(["a", "b", "c"]):
         text = text_of(hostile, "text")
-        calls = [{"name": text_of(hostile, "tool"), "arguments": {text: [text, number]}, "error": text}]
+        calls = [
+            {"name": text_of(hostile, "tool"), "arguments": {text: [text, number]}, "error": text}
+        ]
         found.append(
             {
                 "id": text_of(hostile, f"id {number}"),
                 "model": text_of(hostile, f"model {number % 2}"),
                 "run": text_of(hostile, "run"),
-                "messages": [{"role": text, "content": text}, {"role": "assistant", "content": text}],
-                "expected": {"calls": [*calls, {"name": text, "arguments": {"x": text}}], "text": "a"},
+                "messages": [
+                    {"role": text, "content": text},
+                    {"role": "assistant", "content": text},
+                ],
+                "expected": {
+                    "calls": [*calls, {"name": text, "arguments": {"x": text}}],
+                    "text": "a",
+                },
                 "predicted": {"calls": calls, "text": predicted},
                 "facets": {text_of(hostile, "facet"): text_of(hostile, f"group {number}")},
             }
         )
-    found.append({**found[0], "id": text_of(hostile, "id failed"), "error": {"message": text, "type": text}})
+    found.append(
+        {**found[0], "id": text_of(hostile, "id failed"), "error": {"message": text, "type": text}}
+    )
     found.append({**found[0], "id": text_of(hostile, "id wrong"), text: text})
     return found
 
@@ -74,8 +91,12 @@ def place(tmp_path, monkeypatch):
         (here / f"{FILE if hostile else PLAIN}.jsonl").write_text(f"{lines}{{broken\n")
         for suite_file in ("suite.yaml", "::error::.yaml"):
             (here / suite_file).write_text(yaml.safe_dump(suite(hostile=hostile)))
-        (here / "torn.py").write_text("def torn(sample):\n    raise LookupError(f'nothing in {sample.id}')\n")
-        (here / "bad.yaml").write_text(yaml.safe_dump({HOSTILE: 1, "graders": {HOSTILE: HOSTILE}, "stack": HOSTILE}))
+        (here / "torn.py").write_text(
+            "def torn(sample):\n    raise LookupError(f'nothing in {sample.id}')\n"
+        )
+        (here / "bad.yaml").write_text(
+            yaml.safe_dump({HOSTILE: 1, "graders": {HOSTILE: HOSTILE}, "stack": HOSTILE})
+        )
         return here
 
     return make
@@ -93,7 +114,9 @@ def check_lines(text):
 def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
     place(hostile=True)
     text = HOSTILE.replace("\ud83d", "")
-    said = command(*(each.replace("QUOTED", json.dumps(text)).replace("HOSTILE", text) for each in arguments))
+    said = command(
+        *(each.replace("QUOTED", json.dumps(text)).replace("HOSTILE", text) for each in arguments)
+    )
     assert said.code == code, said
     assert said.out or said.err
     check_lines(said.out)
@@ -118,10 +141,14 @@ def test_samples_are_shown_as_lines_that_do_nothing(place, command):
             check_lines(said.out.replace(f"    {FORGED}", ""))
 
 
-@pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show tool_calls", "schema suite"])
+@pytest.mark.parametrize(
+    "arguments", ["plugins list", "stacks list", "stacks show tool_calls", "schema suite"]
+)
 def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
     place(hostile=True)
-    sick = Plugin(name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}")
+    sick = Plugin(
+        name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}"
+    )
     command.use(Registry([*registry.plugins, sick]))
     said = command(*arguments.split())
     assert (said.code, said.err) == (0, "")
@@ -151,14 +178,23 @@ def written(place, command):
 
 
 def test_the_markdown_page_is_built_as_with_plain_texts(written):
-    """The same headings, tables, cells and lists; no link, HTML or emphasis; nothing outside code that is linked."""
+    """The same headings, tables, cells and lists; no link, HTML or emphasis.
+
+    Nothing outside code that is linked.
+    """
     shapes = {}
     for hostile in (False, True):
         page = written(hostile=hostile)["report.md"].decode()
         tokens = MARKDOWN.parse(page)
         shapes[hostile] = [(token.type, token.tag) for token in tokens]
         parts = [part for token in tokens for part in token.children or ()]
-        assert {part.type for part in parts} <= {"text", "code_inline", "strong_open", "strong_close", "softbreak"}
+        assert {part.type for part in parts} <= {
+            "text",
+            "code_inline",
+            "strong_open",
+            "strong_close",
+            "softbreak",
+        }
         texts = [part.content for part in parts if part.type == "text"]
         assert [text for text in texts if LINKED.search(text)] == []
         assert all(line.isprintable() for line in page.split("\n"))
@@ -193,4 +229,6 @@ def test_json_stays_data(written):
     summary, *_ = (json.loads(found[name]) for name in found if name.endswith(".json"))
     rows = [json.loads(line) for line in found["results.jsonl"].splitlines()]
     assert text_of(True, "model 0") in {row["model_name"] for row in rows}
-    assert text_of(True, "model 0") in {each["model_name"] for each in summary["metrics"]["per_model"]}
+    assert text_of(True, "model 0") in {
+        each["model_name"] for each in summary["metrics"]["per_model"]
+    }

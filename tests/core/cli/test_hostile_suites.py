@@ -1,4 +1,7 @@
-"""Suites of strangers: whatever they name, nothing of it is run, and nothing is written outside the run directory."""
+"""Suites of strangers.
+
+Whatever they name, nothing of it is run, and nothing is written outside the run directory.
+"""
 
 import json
 import subprocess
@@ -14,30 +17,45 @@ REACHING = "{{ cycler.__init__.__globals__.os.system('touch ran') }}"
 FORMS = data(__file__, "hostile_suites.yaml")
 
 
-@pytest.mark.parametrize("form", some_of([pytest.param(each, id=name) for name, each in FORMS.items()], 5))
+@pytest.mark.parametrize(
+    "form", some_of([pytest.param(each, id=name) for name, each in FORMS.items()], 5)
+)
 @pytest.mark.parametrize("verb", ["run", pytest.param("validate", marks=pytest.mark.faults)])
 def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
-    """Without --allow-code; it ends soon and in little memory, and leaves nothing outside the run directory."""
+    """Without --allow-code.
+
+    It ends soon and in little memory, and leaves nothing outside the run directory.
+    """
     place = tmp_path / "a/b/c/suite"
     (place / "house").mkdir(parents=True)
     (place / "evil.py").write_text(EVIL)
-    (place / "house/report.html").write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING)
-    (place / "runs.jsonl").write_text(json.dumps({"id": "t", "expected": "a" * 40, "predicted": "b"}) + "\n")
-    (place / "suite.yaml").write_text(form.replace("HERE", str(place)).replace("NESTED", "[" * 5000 + "]" * 5000))
+    (place / "house/report.html").write_text(
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING
+    )
+    (place / "runs.jsonl").write_text(
+        json.dumps({"id": "t", "expected": "a" * 40, "predicted": "b"}) + "\n"
+    )
+    (place / "suite.yaml").write_text(
+        form.replace("HERE", str(place)).replace("NESTED", "[" * 5000 + "]" * 5000)
+    )
     before = set(tmp_path.rglob("*"))
     done = bounded(verb, "a/b/c/suite/suite.yaml")
     assert done.returncode in {0, 1, 2, 3}, done.stderr
     assert "Traceback" not in done.stderr
     assert "this is a bug" not in done.stderr
     runs = tmp_path / "gradestack-runs"
-    assert {path for path in tmp_path.rglob("*") if path != runs and runs not in path.parents} == before
+    assert {
+        path for path in tmp_path.rglob("*") if path != runs and runs not in path.parents
+    } == before
     assert not list(tmp_path.rglob("ran")), done.stdout
 
 
 def test_the_file_would_be_run_if_it_were_allowed(tmp_path):
     """So that the cases above are about something."""
     (tmp_path / "evil.py").write_text(EVIL)
-    (tmp_path / "runs.jsonl").write_text(json.dumps({"id": "t", "expected": "a", "predicted": "b"}) + "\n")
+    (tmp_path / "runs.jsonl").write_text(
+        json.dumps({"id": "t", "expected": "a", "predicted": "b"}) + "\n"
+    )
     (tmp_path / "suite.yaml").write_text(FORMS["a grader in a file"])
     command = [sys.executable, "-P", "-m", "gradestack.cli", "run", "suite.yaml", "--allow-code"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=True)

@@ -1,4 +1,7 @@
-"""Directories that come from a stranger, whose names are links: nothing is written where these lead to."""
+"""Directories that come from a stranger, whose names are links.
+
+Nothing is written where these lead to.
+"""
 
 import json
 import os
@@ -50,9 +53,14 @@ def finished(tmp_path_factory):
     (home / "mine.txt").write_text("mine")
     with chdir(home):
         for name, passes in (("runs", 2), ("more", 3)):
-            lines = [{"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"} for n in range(4)]
+            lines = [
+                {"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"}
+                for n in range(4)
+            ]
             Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-            gradestack.grade_files(f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial")
+            gradestack.grade_files(
+                f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial"
+            )
         gradestack.compare("runs", "more", output="compared")
     return home
 
@@ -73,7 +81,12 @@ def put(path, kind):
     elif kind == "other_name":
         path.hardlink_to(home / "mine.txt")
     else:
-        leads = {"file": home / "mine.txt", "folder": home / "mine", "dangling": home / "nowhere", "full": "/dev/full"}
+        leads = {
+            "file": home / "mine.txt",
+            "folder": home / "mine",
+            "dangling": home / "nowhere",
+            "full": "/dev/full",
+        }
         path.symlink_to(leads[kind])
 
 
@@ -94,7 +107,11 @@ def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, ki
     assert unharmed(graded)
     for name in EVERY:
         path = graded / "runs" / name
-        assert (path.is_file(), path.is_symlink(), path.stat().st_size > 0) == (True, False, True), name
+        assert (path.is_file(), path.is_symlink(), path.stat().st_size > 0) == (
+            True,
+            False,
+            True,
+        ), name
     assert not [path.name for path in (graded / "runs").iterdir() if path.name.startswith(".")]
 
 
@@ -126,12 +143,17 @@ def test_a_folder_that_is_something_else_is_named(graded, call, kind):
         os.mkfifo(place)
     else:
         place.write_text("mine")
-    assert "tables: cannot be written: File exists" in call("report", "runs", "--format", "csv", code=2)
+    assert "tables: cannot be written: File exists" in call(
+        "report", "runs", "--format", "csv", code=2
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
-    """Into a directory that is no run, where only a page of ours is replaced; the others are named."""
+    """Into a directory that is no run, where only a page of ours is replaced.
+
+    The others are named.
+    """
     put(graded / "pages" / "report.html", kind)
     refused = kind != "dangling"
     said = call("report", "runs", "-o", "pages", code=2 if refused else 0)
@@ -140,9 +162,14 @@ def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", some_of(["comparison.json", "comparison.html", "comparison.md"], 2))
+@pytest.mark.parametrize(
+    "name", some_of(["comparison.json", "comparison.html", "comparison.md"], 2)
+)
 def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind, name):
-    """In the place of comparison.json they are refused, as anything that is not ours; but a link that leads nowhere."""
+    """In the place of comparison.json they are refused, as anything that is not ours.
+
+    But a link that leads nowhere.
+    """
     put(graded / "compared" / name, kind)
     refused = name == "comparison.json" and kind != "dangling"
     call("compare", "runs", "more", "-o", "compared", code=2 if refused else 0)
@@ -190,12 +217,17 @@ def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
     call("report", "link", "--format", "junit")
     call("index", "link")
     assert (graded / "link").is_symlink()
-    assert {"results.jsonl", "junit.xml", "index.html"} <= {path.name for path in (graded / "disk").iterdir()}
+    assert {"results.jsonl", "junit.xml", "index.html"} <= {
+        path.name for path in (graded / "disk").iterdir()
+    }
 
 
 @pytest.mark.parametrize(("name", "kind"), DATA["an_unfinished_run_of_links_is_not_continued"])
 def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
-    """What its journal and its rows lead to would be cut off and written on; begun anew, the run replaces them."""
+    """What its journal and its rows lead to would be cut off and written on.
+
+    Begun anew, the run replaces them.
+    """
     place = graded / ".new.unfinished"
     if name:
         place.mkdir()

@@ -1,4 +1,7 @@
-"""``gradestack new``: what it writes passes its own tests and both type checkers, and what it cannot write it says."""
+"""``gradestack new``.
+
+What it writes passes its own tests and both type checkers, and what it cannot write it says.
+"""
 
 import subprocess
 import sys
@@ -12,12 +15,16 @@ DATA = data(__file__, "new.yaml")
 PARTS = [[], ["--with", "reader,aggregator,stack,exporter"]]
 
 
-@pytest.mark.parametrize("parts", some_of(map(pytest.param, PARTS[::-1]), 2), ids=["everything", "grader"])
+@pytest.mark.parametrize(
+    "parts", some_of(map(pytest.param, PARTS[::-1]), 2), ids=["everything", "grader"]
+)
 def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     made = spawn("new", "gradestack-acme", *parts)
     assert made.code == 0, made.err
     folder = tmp_path / "gradestack-acme"
-    assert {str(path.relative_to(tmp_path)) for path in folder.rglob("*") if path.is_file()} == set(made.out.split())
+    assert {str(path.relative_to(tmp_path)) for path in folder.rglob("*") if path.is_file()} == set(
+        made.out.split()
+    )
     source = folder / "src"
     info = source / "gradestack_acme-0.1.0.dist-info"
     info.mkdir()
@@ -30,11 +37,17 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("checker", [["mypy"], ["pyright", "--pythonpath", sys.executable]], ids=["mypy", "pyright"])
+@pytest.mark.parametrize(
+    "checker", [["mypy"], ["pyright", "--pythonpath", sys.executable]], ids=["mypy", "pyright"]
+)
 def test_a_new_package_is_typed(spawn, tmp_path, checker):
     assert spawn("new", "gradestack-acme", *PARTS[1]).code == 0
     done = subprocess.run(
-        [sys.executable, "-m", *checker], check=False, cwd=tmp_path / "gradestack-acme", capture_output=True, text=True
+        [sys.executable, "-m", *checker],
+        check=False,
+        cwd=tmp_path / "gradestack-acme",
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout
 

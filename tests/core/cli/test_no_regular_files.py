@@ -1,4 +1,7 @@
-"""FIFOs, devices and sockets where a run directory or a directory of inputs has files: never opened for ever."""
+"""FIFOs, devices and sockets where a run directory or a directory of inputs has files.
+
+Never opened for ever.
+"""
 
 import json
 import os
@@ -46,7 +49,9 @@ def command(capsys):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
-    (place / "log.jsonl").write_text(json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n")
+    (place / "log.jsonl").write_text(
+        json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n"
+    )
     for name in ("run", "other"):
         gradestack.grade_files(place / "log.jsonl", output=place / name)
     return place
@@ -68,7 +73,9 @@ def listening(path):
 
 @pytest.mark.parametrize("put", [fifo, device, listening])
 @pytest.mark.parametrize("name", FILES)
-def test_no_command_waits_for_what_is_no_file_of_a_run(command, runs, tmp_path, monkeypatch, name, put):
+def test_no_command_waits_for_what_is_no_file_of_a_run(
+    command, runs, tmp_path, monkeypatch, name, put
+):
     shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run" / name).unlink()

@@ -12,7 +12,9 @@ import gradestack
 def test_exit_codes_of_the_real_command(here, spawn, write_lines):
     runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
     common = ["grade", runs, "-o", "out", "--quiet", "--set", "reports=[]", "--set"]
-    assert spawn(*common, "gate={op: gte, value: 1}") == type(spawn("--version"))(0, "✓ PASSED\n", "")
+    assert spawn(*common, "gate={op: gte, value: 1}") == type(spawn("--version"))(
+        0, "✓ PASSED\n", ""
+    )
     failed = spawn(*common, "gate={op: gt, value: 1}")
     assert (failed.code, failed.out, failed.err) == (1, "✗ FAILED\n", "")
     for code, arguments in [
@@ -30,7 +32,9 @@ def test_exit_codes_of_the_real_command(here, spawn, write_lines):
 
 
 def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines):
-    runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}], "läufe.jsonl")
+    runs = write_lines(
+        [{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}], "läufe.jsonl"
+    )
     options = ["-o", "out", "--set", "reports=[]", "--set", "gate={op: gte, value: 1}"]
     said = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
     assert (said.code, said.err) == (0, "")
@@ -45,7 +49,10 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
 
 @pytest.mark.parametrize(
     ("arguments", "finishes"),
-    [("schema suite", False), ("grade runs.jsonl -o out --allow-all-failed --set reports=[] --set gate=null", True)],
+    [
+        ("schema suite", False),
+        ("grade runs.jsonl -o out --allow-all-failed --set reports=[] --set gate=null", True),
+    ],
     ids=["head -1", "true"],
 )
 def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arguments, finishes):
@@ -56,7 +63,9 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arg
     os.close(reading)
     command = [sys.executable, "-m", "gradestack.cli", *arguments.split()]
     variables = os.environ | ({} if finishes else {"PYTHONUNBUFFERED": "1"})
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=variables, check=False)
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, env=variables, check=False
+    )
     os.close(writing)
     assert (done.stderr, done.returncode) == (b"", 0)
     if finishes:

@@ -1,4 +1,7 @@
-"""Sessions at the command line as data: files, commands, their exit codes, and what is said and written."""
+"""Sessions at the command line as data.
+
+Files, commands, their exit codes, and what is said and written.
+"""
 
 import json
 import shlex
@@ -28,7 +31,9 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
     def write(files):
         for file, content in files.items():
             lines = content if isinstance(content, list) else [content]
-            text = "".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in lines)
+            text = "".join(
+                each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in lines
+            )
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_bytes(text.encode("latin-1"))
 
@@ -54,4 +59,7 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         for file, values in step.get("writes", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
             found = map(json.loads, text.splitlines() if file.endswith("l") else [text])
-            assert [{path: at(row, path) for path in want} for row, want in zip(found, values, strict=True)] == values
+            assert [
+                {path: at(row, path) for path in want}
+                for row, want in zip(found, values, strict=True)
+            ] == values

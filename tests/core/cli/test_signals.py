@@ -1,4 +1,7 @@
-"""SIGTERM and Ctrl-C in the middle of a grade that does not end: the run does, and what is on record is kept."""
+"""SIGTERM and Ctrl-C in the middle of a grade that does not end.
+
+The run does, and what is on record is kept.
+"""
 
 import signal
 import subprocess
@@ -15,7 +18,9 @@ DATA = data(__file__, "signals.yaml")
 
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now\n"
+FINISHING = (
+    "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now\n"
+)
 KEPT = "interrupted: partial results were kept; --resume grades the rest\n"
 PATTERN = DATA["pattern"]
 STUBBORN = DATA["stubborn"]
@@ -35,7 +40,10 @@ def hanging(held):
 
 @pytest.mark.parametrize("grader", [None, PATTERN], ids=["sleep", "pattern"])
 def test_the_first_sigterm_ends_the_grade_at_hand(held, hanging, grader):
-    """And the run, as a second Ctrl-C does: what was graded before is kept, and the rest can be graded."""
+    """And the run, as a second Ctrl-C does.
+
+    What was graded before is kept, and the rest can be graded.
+    """
     run = hanging(grader)
     run.send_signal(signal.SIGTERM)
     assert run.communicate() == ("", KEPT)
@@ -75,8 +83,20 @@ def test_a_grader_that_takes_no_notice(held, hanging):
 
 def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
     (tmp_path / "forks.py").write_text(DATA["a_child_of_a_grader_that_is_ended_is_not_the_run"])
-    (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n{"id": "b", "predicted": "x"}\n')
-    command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", "-o", "out", "--allow-code", "--quiet"]
+    (tmp_path / "runs.jsonl").write_text(
+        '{"id": "a", "predicted": "x"}\n{"id": "b", "predicted": "x"}\n'
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "gradestack.cli",
+        "grade",
+        "runs.jsonl",
+        "-o",
+        "out",
+        "--allow-code",
+        "--quiet",
+    ]
     command += ["--grader", "forks.py:grade", "--set", "reports=[]", "--engine", "serial"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -94,6 +114,10 @@ AT_THE_END = DATA["at_the_end"]
     ids=["twice", "in a destructor", "at the end"],
 )
 def test_no_ctrl_c_prints_a_traceback(script, code, said):
-    """Neither one while another is dealt with, nor one that arrives where nothing can be raised, or after the end."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    """Neither one while another is dealt with, nor one that arrives where nothing can be raised, or
+    after the end.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (code, said)

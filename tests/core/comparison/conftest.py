@@ -7,7 +7,9 @@ import gradestack
 
 @pytest.fixture
 def made(tmp_path):
-    """Return a function that writes a run directory from ``{task: [score of each run]}``, or that for each model."""
+    """Return a function that writes a run directory from ``{task: [score of each run]}``, or that
+    for each model.
+    """
 
     def make(name, scores, *, grader="exact_match", models=None, expected="x", **options):
         samples = [
@@ -25,7 +27,9 @@ def made(tmp_path):
             for run, score in enumerate(runs)
             if score is not None
         ]
-        gradestack.grade(samples, graders={"g": {"kind": grader}}, output=tmp_path / name, **options)
+        gradestack.grade(
+            samples, graders={"g": {"kind": grader}}, output=tmp_path / name, **options
+        )
         return tmp_path / name
 
     return make

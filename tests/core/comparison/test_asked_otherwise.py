@@ -1,4 +1,6 @@
-"""Tasks of one id that were asked something else, and graders that are not the same although they are called so."""
+"""Tasks of one id that were asked something else, and graders that are not the same although they
+are called so.
+"""
 
 import json
 from pathlib import Path
@@ -23,9 +25,13 @@ def graded(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def grade(name, records, *options):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(each) + "\n" for each in records)
+        )
         given = options or ("--grader", "exact_match")
-        done = command("grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *given)
+        done = command(
+            "grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *given
+        )
         assert done.code == 0, done
         return tmp_path / name
 
@@ -39,12 +45,15 @@ OTHERS = [f"Who was king in {n}?" for n in range(20)]
 @pytest.mark.parametrize("rows", ["full", "slim"])
 def test_shifted_ids_are_refused(graded, command, rows):
     graded("a", lines(QUESTIONS), "--grader", "exact_match", "--rows", rows)
-    graded("b", lines(["What is 99 + 99?", *QUESTIONS[:-1]]), "--grader", "exact_match", "--rows", rows)
+    graded(
+        "b", lines(["What is 99 + 99?", *QUESTIONS[:-1]]), "--grader", "exact_match", "--rows", rows
+    )
     done = command("compare", "a", "b")
     assert done.code == 3
     assert "cannot be compared" in done.err
     told = (
-        "20 of 20 tasks were asked something else in a than in b, the first: 1; 19 of them what a has under another id"
+        "20 of 20 tasks were asked something else in a than in b, the first: 1; 19 of them "
+        "what a has under another id"
     )
     assert f"{told}: ids may have shifted; try --match input" in done.err
     assert command("compare", "a", "b", "--match", "input").code == 0
@@ -68,7 +77,10 @@ def test_shifted_places_are_refused_too(graded):
 
 
 def test_other_questions_of_the_same_ids_are_refused(graded, command):
-    """Where nothing else says that the tasks are the same: what is expected is the same for all of them."""
+    """Where nothing else says that the tasks are the same.
+
+    What is expected is the same for all of them.
+    """
     graded("a", lines(QUESTIONS))
     graded("b", lines([*OTHERS[:11], *QUESTIONS[11:]]))
     done = command("compare", "a", "b")
@@ -78,7 +90,8 @@ def test_other_questions_of_the_same_ids_are_refused(graded, command):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"), [([*OTHERS[:10], *QUESTIONS[10:]], "x"), ([f"Please: {each}" for each in QUESTIONS], "xyz")]
+    ("asked", "expected"),
+    [([*OTHERS[:10], *QUESTIONS[10:]], "x"), ([f"Please: {each}" for each in QUESTIONS], "xyz")],
 )
 def test_other_wording_is_a_warning(graded, command, asked, expected):
     """Of no more than half of the tasks, or of tasks that what is expected tells apart."""
@@ -97,7 +110,9 @@ def test_other_wording_is_a_warning(graded, command, asked, expected):
 def test_spaces_and_missing_inputs_are_no_difference(graded):
     """Nor is a list of turns with the same words; what one side does not record is not compared."""
     a = graded("a", lines(QUESTIONS))
-    b = graded("b", lines([None, *([f" {each}\n".replace(" is", "\tis")] for each in QUESTIONS[1:])]))
+    b = graded(
+        "b", lines([None, *([f" {each}\n".replace(" is", "\tis")] for each in QUESTIONS[1:])])
+    )
     data = compare(a, b).data
     assert data["incomparable"] == []
     assert "warnings" not in data
@@ -106,7 +121,10 @@ def test_spaces_and_missing_inputs_are_no_difference(graded):
 def test_inputs_that_differ_between_trials_say_nothing(graded):
     """As those of simulated users do."""
     for name, word in (("a", "please"), ("b", "kindly")):
-        graded(name, lines([lambda run, n=n, word=word: f"{word} {run} {n}" for n in range(20)], runs=2))
+        graded(
+            name,
+            lines([lambda run, n=n, word=word: f"{word} {run} {n}" for n in range(20)], runs=2),
+        )
     assert "warnings" not in compare("a", "b").data
 
 
@@ -130,7 +148,11 @@ FUNCTION = "from factor import FACTOR\n\n\ndef grade(sample):\n    return FACTOR
 
 
 @pytest.mark.parametrize(
-    "options", [("--grader", "./shout.py:Shout"), ("--set", "plugins=[./shout.py]", "--set", "graders={shout: shout}")]
+    "options",
+    [
+        ("--grader", "./shout.py:Shout"),
+        ("--set", "plugins=[./shout.py]", "--set", "graders={shout: shout}"),
+    ],
 )
 def test_a_grader_of_other_code_is_another(graded, command, options):
     for name, factor in (("a", 1), ("b", 0.5), ("c", 1)):
@@ -162,15 +184,24 @@ def header(name):
 
 
 def test_another_extractor_is_another_grader(graded, command):
-    pattern = "graders={{g: {{kind: exact_match, extractor: pattern, extractor_config: {{pattern: {}}}}}}}"
+    pattern = (
+        "graders={{g: {{kind: exact_match, extractor: pattern, extractor_config: {{pattern: "
+        "{}}}}}}}"
+    )
     graded("a", lines(QUESTIONS), "--set", "graders={g: exact_match}")
     graded("b", lines(QUESTIONS), "--set", pattern.format("."))
     graded("c", lines(QUESTIONS), "--set", pattern.format(".."))
     (entry,) = (each for each in header("b")["components"] if each["kind"] == "grader")
-    assert (entry["extractor"]["name"], entry["extractor"]["options"]) == ("pattern", {"pattern": "."})
+    assert (entry["extractor"]["name"], entry["extractor"]["options"]) == (
+        "pattern",
+        {"pattern": "."},
+    )
     for other in ("a", "c"):
         done = command("compare", other, "b")
-        assert (done.code, f"grader g: extractor differs between {other} and b" in done.err) == (3, True)
+        assert (done.code, f"grader g: extractor differs between {other} and b" in done.err) == (
+            3,
+            True,
+        )
 
 
 def test_runs_that_do_not_say_which_code_they_were_graded_by_are_compared(graded, command):

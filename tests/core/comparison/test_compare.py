@@ -1,4 +1,7 @@
-"""Runs compared task by task: what differs, what changed, what cannot be compared, and what is said of it."""
+"""Runs compared task by task.
+
+What differs, what changed, what cannot be compared, and what is said of it.
+"""
 
 import json
 import re
@@ -24,7 +27,9 @@ def test_a_run_that_is_better_is_said_to_be(made):
     assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
     assert metric["p_holm"] == metric["p"] < 0.001
     assert metric["ci95"] == metric["interval"]["ends"]
-    assert found.sentence.startswith("Exact match: b is better than a by 37.5 points (95% interval: ")
+    assert found.sentence.startswith(
+        "Exact match: b is better than a by 37.5 points (95% interval: "
+    )
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
     assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
@@ -34,13 +39,20 @@ def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
     found = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
     metric = found.data["metrics"]["g"]
     assert (metric["p"], metric["p_exact"], metric["ci95"]) == (None, 2 / 2**20, None)
-    assert "is better than a by 50.0 points (every task differs by the same; exact p" in found.sentence
+    assert (
+        "is better than a by 50.0 points (every task differs by the same; exact p" in found.sentence
+    )
     few = compare(made("c", {"1": [0], "2": [0]}), made("d", {"1": [1], "2": [1]}))
-    assert few.sentence.startswith("Exact match: d +100.0 points against c, without a test: every task differs by")
+    assert few.sentence.startswith(
+        "Exact match: d +100.0 points against c, without a test: every task differs by"
+    )
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
-    a, b = made("a", BEFORE), made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)})
+    a, b = (
+        made("a", BEFORE),
+        made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)}),
+    )
     rate = compare(a, b).data["outcome"]
     assert (rate["grader"], rate["a"], rate["b"], rate["difference"]) == ("g", 0.5, 0.75, 0.25)
     assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)
@@ -54,7 +66,10 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
 
 def test_no_difference_is_never_called_equal(made):
     mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
-    other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}
+    other = {
+        task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task]
+        for task in mixed
+    }
     found = compare(made("a", mixed), made("b", other))
     assert found.sentence.startswith("Exact match: b and a have the same mean (95% interval: ")
     assert "smallest detectable difference: " in found.sentence
@@ -78,7 +93,9 @@ def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
 
 def test_more_models_than_can_be_paired_are_refused(made):
     run = made("r", None, models={f"m{number}": {"0": [1]} for number in range(101)})
-    with pytest.raises(ConfigError, match="101 models are 5,050 pairs; at most 100 are compared at once"):
+    with pytest.raises(
+        ConfigError, match="101 models are 5,050 pairs; at most 100 are compared at once"
+    ):
         compare(run)
 
 
@@ -86,7 +103,10 @@ def test_two_models_are_named_where_one_passes_what_the_other_fails(made, comman
     run = made("run", None, models={"m": BEFORE, "n": AFTER})
     said = "n passes 15 trials that m fails, and fails 0 that it passes"
     assert said in command("compare", f"{run}::m", f"{run}::n", "-o", str(tmp_path / "out")).out
-    assert all(said in (tmp_path / "out" / name).read_text() for name in ("comparison.html", "comparison.md"))
+    assert all(
+        said in (tmp_path / "out" / name).read_text()
+        for name in ("comparison.html", "comparison.md")
+    )
 
 
 def test_several_models_on_both_sides_pair_by_name(made):
@@ -106,7 +126,9 @@ def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
     a = made("a", None, models={"m": BEFORE, "n": AFTER})
     b = made("b", None, models={"m": AFTER, "n": AFTER})
     found = compare(a, b)
-    assert found.sentence.startswith("Exact match: b::m is better than a::m by 37.5 points (95% interval: ")
+    assert found.sentence.startswith(
+        "Exact match: b::m is better than a::m by 37.5 points (95% interval: "
+    )
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
 
 
@@ -142,7 +164,9 @@ def test_tasks_only_one_side_has_are_listed(made):
     assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
     with pytest.raises(DataError, match="cannot be compared") as caught:
         compare(a, made("c", {"8": [1], "9": [1]}))
-    assert caught.value.problems == ("a and c have no task in common; try --match input or ordinal",)
+    assert caught.value.problems == (
+        "a and c have no task in common; try --match input or ordinal",
+    )
     gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         made("d", {"8": [1], "9": [1]}, gate=gate)
@@ -152,8 +176,13 @@ def test_tasks_only_one_side_has_are_listed(made):
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
     a = made("a", {"1": [1], "2": [0]})
     for match in ("input", "ordinal"):
-        assert compare(a, made(match, {"1": [1], "2": [1]}), match=match).data["metrics"]["g"]["tasks"] == 2
-    bare = gradestack.grade([{"id": "1", "expected": "x", "predicted": "x"}], graders={"g": {"kind": "exact_match"}})
+        assert (
+            compare(a, made(match, {"1": [1], "2": [1]}), match=match).data["metrics"]["g"]["tasks"]
+            == 2
+        )
+    bare = gradestack.grade(
+        [{"id": "1", "expected": "x", "predicted": "x"}], graders={"g": {"kind": "exact_match"}}
+    )
     with pytest.raises(DataError, match="no recorded input to match by"):
         compare(a, bare, match="input")
 
@@ -179,7 +208,9 @@ def test_differences_within_a_facet_are_listed_worst_first(made):
 
 def test_mcnemar_is_given_only_with_one_run_a_task(made):
     """Pooled over trials it would find differences where there are none."""
-    one = compare(made("a", {"1": [1], "2": [0], "3": [0]}), made("b", {"1": [1], "2": [1], "3": [1]}))
+    one = compare(
+        made("a", {"1": [1], "2": [0], "3": [0]}), made("b", {"1": [1], "2": [1], "3": [1]})
+    )
     assert one.data["flips"]["mcnemar_p"] == 0.5
     assert compare(made("c", BEFORE), made("d", AFTER)).data["flips"]["mcnemar_p"] is None
 
@@ -207,7 +238,10 @@ def test_runs_are_called_by_the_last_part_of_their_place(made):
 
 
 def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
-    """A key that is missing or of another kind, a state nobody knows, a score that is none: no bug, never a zero."""
+    """A key that is missing or of another kind, a state nobody knows, a score that is none.
+
+    No bug, never a zero.
+    """
     good, bad = made("good", BEFORE), made("bad", BEFORE)
     rows = bad / "results.jsonl"
     first, *rest = map(json.loads, rows.read_text().splitlines())
@@ -218,19 +252,30 @@ def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
         {"expected": [5]},
         {"run": [5]},
         {"facets": 5},
-        *({"grades": {"g": {**grade, **odd}}} for odd in ({"score": "x"}, {"score": None}, {"state": "zzz"})),
+        *(
+            {"grades": {"g": {**grade, **odd}}}
+            for odd in ({"score": "x"}, {"score": None}, {"state": "zzz"})
+        ),
     ):
         rows.write_text("".join(json.dumps(row) + "\n" for row in (first | changed, *rest)))
         with pytest.raises(DataError, match=rf"^{bad}/results\.jsonl:1: "):
             compare(bad, good)
-    rows.write_text(json.dumps(first).replace(f'"score": {grade["score"]}', '"score": 1e999') + "\n")
-    with pytest.raises(DataError, match=r"it is graded, and its score is no finite number - at `\$\.grades"):
+    rows.write_text(
+        json.dumps(first).replace(f'"score": {grade["score"]}', '"score": 1e999') + "\n"
+    )
+    with pytest.raises(
+        DataError, match=r"it is graded, and its score is no finite number - at `\$\.grades"
+    ):
         compare(bad, good)
     rows.write_text("")
-    with pytest.raises(DataError, match=r"results\.jsonl: 0 rows, but summary\.json is of 40 samples"):
+    with pytest.raises(
+        DataError, match=r"results\.jsonl: 0 rows, but summary\.json is of 40 samples"
+    ):
         compare(bad, good)
     summary = json.loads((bad / "summary.json").read_text())
-    (bad / "summary.json").write_text(json.dumps(summary | {"metrics": summary["metrics"] | {"total": 0}}))
+    (bad / "summary.json").write_text(
+        json.dumps(summary | {"metrics": summary["metrics"] | {"total": 0}})
+    )
     with pytest.raises(DataError, match=r"^bad: the run holds no sample"):
         compare(bad, good)
 
@@ -246,11 +291,21 @@ def test_a_damaged_header_is_named(made, command):
 
 
 def test_too_few_tasks_are_said_to_be_too_few(made):
-    """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
-    found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
+    """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's
+    value.
+    """
+    found = compare(
+        made("a", {"1": [0], "2": [1], "4": [0]}),
+        made("b", {"1": [1], "2": [1], "4": [1]}),
+        by="domain",
+    )
     assert found.data["metrics"]["g"]["mde80"] is None
-    assert found.sentence.endswith("3 tasks, 1 trial each); so few tasks cannot show any difference")
-    uneven = compare(made("c", {"1": [0, 0], "2": [1], "4": [0]}), made("d", {"1": [1], "2": [1], "4": [1]}))
+    assert found.sentence.endswith(
+        "3 tasks, 1 trial each); so few tasks cannot show any difference"
+    )
+    uneven = compare(
+        made("c", {"1": [0, 0], "2": [1], "4": [0]}), made("d", {"1": [1], "2": [1], "4": [1]})
+    )
     assert uneven.sentence.endswith("3 tasks); so few tasks cannot show any difference")
     even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
     assert even["ends"] == [-1.0, 1.0]
@@ -267,12 +322,17 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
 
 
 def test_the_sentence_counts_the_tasks_of_one_side(made):
-    said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
+    said = compare(
+        made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})
+    ).sentence
     assert "; 2 tasks only in a" in said
 
 
 def test_runs_in_memory_have_a_number():
-    runs = [gradestack.grade([{"id": each, "expected": "x", "predicted": "x"}], "exact_match") for each in "ab"]
+    runs = [
+        gradestack.grade([{"id": each, "expected": "x", "predicted": "x"}], "exact_match")
+        for each in "ab"
+    ]
     with pytest.raises(DataError, match="samples 1 and samples 2 have no task in common"):
         compare(*runs)
 
@@ -280,25 +340,41 @@ def test_runs_in_memory_have_a_number():
 def test_one_is_singular(made, command, tmp_path):
     a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
-    assert said.startswith("Exact match: b -100.0 points against a, without a test: one task (100.0% to 0.0% over ")
+    assert said.startswith(
+        "Exact match: b -100.0 points against a, without a test: one task (100.0% to 0.0% over "
+    )
     assert "over 1 shared task, 1 trial each)" in said
-    pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
-    found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
+    pages = [
+        (tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "md")
+    ]
+    found = compare(
+        made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]})
+    )
     assert "; 1 task only in c; 1 task only in d" in found.sentence
     gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
-    (shown,) = gate_lines(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
+    (shown,) = gate_lines(
+        gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0]
+    )
     assert "; 1 run fixed, 0 broken" in shown
-    assert not re.search(r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown]))
+    assert not re.search(
+        r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown])
+    )
 
 
 def test_a_facet_that_no_task_has_is_refused(made):
-    with pytest.raises(ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"):
+    with pytest.raises(
+        ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"
+    ):
         compare(made("a", BEFORE), made("b", AFTER), by="domian")
 
 
 def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    answers = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "fine"}]
+    answers = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "fine"},
+    ]
     line = {"messages": [{"role": "user", "content": "hello"}, *answers]}
     runs = []
     for name in "ab":
@@ -308,7 +384,9 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     with pytest.raises(DataError, match="the records have no ids") as caught:
         compare(*runs)
     assert caught.value.problems == ("use --match input or ordinal",)
-    gate = [f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))]
+    gate = [
+        f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))
+    ]
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
     assert any("the records have no ids" in problem for problem in caught.value.problems)
@@ -318,18 +396,30 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
 def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [
-        {"id": task, "run": run, "model": model, "expected": "x", "predicted": "x" if score else "y"}
+        {
+            "id": task,
+            "run": run,
+            "model": model,
+            "expected": "x",
+            "predicted": "x" if score else "y",
+        }
         for model, tasks in {"old": BEFORE, "new": AFTER}.items()
         for task, scores in tasks.items()
         for run, score in enumerate(scores)
     ]
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     (tmp_path / "suite.yaml").write_text(
-        "name: two\ntarget: {paths: [runs.jsonl]}\ngraders: {g: exact_match}\nreports: []\n", encoding="utf-8"
+        "name: two\ntarget: {paths: [runs.jsonl]}\ngraders: {g: exact_match}\nreports: []\n",
+        encoding="utf-8",
     )
     assert command("run", "suite.yaml", "-o", "out").code == 0
     found = gradestack.load_report("out").aggregates["g"]["mean"]
-    assert {model: each["mean"] for model, each in found["models"].items()} == {"old": 0.5, "new": 0.875}
+    assert {model: each["mean"] for model, each in found["models"].items()} == {
+        "old": 0.5,
+        "new": 0.875,
+    }
     assert (found["clusters"], found["mean_interval"]["n"]) == (20, 80)
     said = command("compare", "out")
     assert said.code == 0
@@ -342,7 +432,12 @@ def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path,
 
 def graded(right, names=(0, 1)):
     samples = [
-        {"id": f"t{task}", "run": run, "expected": "x", "predicted": "x" if right(task, run) else f"y{run}"}
+        {
+            "id": f"t{task}",
+            "run": run,
+            "expected": "x",
+            "predicted": "x" if right(task, run) else f"y{run}",
+        }
         for task in range(8)
         for run in names
     ]
@@ -358,13 +453,18 @@ def test_what_is_compared_is_one_run_of_several_models():
         assert [{**row, "model_name": None} for row in run.rows()] == [*one.rows(), *other.rows()]
         assert [each["passed"] for each in run.summary["outcome"]["per_model"]] == [14, 8]
         assert run.states == {"exact": {"graded": 24, "skipped": 0, "failed": 0, "missing": 0}}
-        assert run.aggregates["exact"]["mean"]["models"][names[0]] == one.aggregates["exact"]["mean"]
+        assert (
+            run.aggregates["exact"]["mean"]["models"][names[0]] == one.aggregates["exact"]["mean"]
+        )
 
 
 def test_tasks_matched_by_input_are_called_as_the_baseline_calls_them():
     sides = [
         gradestack.grade(
-            [{"id": f"{name}{task}", "input": f"q{task}", "expected": "x", "predicted": "x"} for task in range(3)],
+            [
+                {"id": f"{name}{task}", "input": f"q{task}", "expected": "x", "predicted": "x"}
+                for task in range(3)
+            ],
             graders={"exact": {"kind": "exact_match"}},
         )
         for name in "ab"
@@ -375,21 +475,35 @@ def test_tasks_matched_by_input_are_called_as_the_baseline_calls_them():
 
 def test_equal_runs_are_said_to_be_identical(made, command):
     said = command("compare", str(made("a", BEFORE)), str(made("b", BEFORE))).out
-    assert said.startswith("b and a are identical: every figure is the same in every task (20 tasks, 2 trials each)")
+    assert said.startswith(
+        "b and a are identical: every figure is the same in every task (20 tasks, 2 trials each)"
+    )
 
 
 def test_what_changed_has_a_test(tmp_path, command):
-    """Twelve of twenty runs have a wrong argument afterwards; the tool that is right on both sides is not named."""
+    """Twelve of twenty runs have a wrong argument afterwards.
+
+    The tool that is right on both sides is not named.
+    """
     for name, wrong in (("a", 0), ("b", 12)):
-        calls = [[{"name": "find", "arguments": {"x": int(t < wrong)}}, {"name": "tap"}] for t in range(20)]
+        calls = [
+            [{"name": "find", "arguments": {"x": int(t < wrong)}}, {"name": "tap"}]
+            for t in range(20)
+        ]
         expected = [{"name": "find", "arguments": {"x": 0}}, {"name": "tap"}]
         lines = [{"id": t, "expected": expected, "predicted": each} for t, each in enumerate(calls)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+        )
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
     changed = compare(*files, output=tmp_path / "out").data["changed"]
     (argument,) = changed["arguments"]
     assert (argument["name"], argument["a"], argument["b"]) == ("find.x", 0.0, 0.6)
-    assert (argument["p"], argument["p_holm"], argument["verdict"]) == (2 / 2**12, 2 / 2**12, "more often")
+    assert (argument["p"], argument["p_holm"], argument["verdict"]) == (
+        2 / 2**12,
+        2 / 2**12,
+        "more often",
+    )
     assert [row["name"] for row in changed["tools"]] == ["find"]
     said = command("compare", *files).out
     assert "Reasons by argument, share of trials:\n  find.x: 0.0% -> 60.0%, more often (p " in said

@@ -13,7 +13,16 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, Grade, Grader, compare, figures, load_report
-from gradestack.comparison.paired import detectable, difference, holm, mcnemar, power, sign_flips, t_test, tasks_needed
+from gradestack.comparison.paired import (
+    detectable,
+    difference,
+    holm,
+    mcnemar,
+    power,
+    sign_flips,
+    t_test,
+    tasks_needed,
+)
 from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "figures.yaml")
@@ -28,7 +37,11 @@ class Labels(Grader):
     needs = frozenset({"label", "expected"})
 
     def grade(self, sample):
-        return Grade(score=float(sample.label == sample.expected.label), label=sample.label, gold=sample.expected.label)
+        return Grade(
+            score=float(sample.label == sample.expected.label),
+            label=sample.label,
+            gold=sample.expected.label,
+        )
 
 
 def labelled(seed, right, tasks=40):
@@ -44,7 +57,13 @@ def labelled(seed, right, tasks=40):
 def graded_to(place, samples, **options):
     metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g", "trials": "task"}}
     graders = {"g": Labels} | options.pop("graders", {})
-    gradestack.grade(samples, graders=graders, metrics=metrics | options.pop("metrics", {}), output=place, **options)
+    gradestack.grade(
+        samples,
+        graders=graders,
+        metrics=metrics | options.pop("metrics", {}),
+        output=place,
+        **options,
+    )
     return place
 
 
@@ -57,11 +76,18 @@ def two(tmp_path):
 def of_rows(report, without=None):
     """Return what the metrics say of a run's rows, by path."""
     rows = [
-        (row["sample"]["id"], row["run"], None, Grade(score=grade["score"], label=grade["label"], gold=grade["gold"]))
+        (
+            row["sample"]["id"],
+            row["run"],
+            None,
+            Grade(score=grade["score"], label=grade["label"], gold=grade["gold"]),
+        )
         for row in report.rows()
         if (grade := row["grades"]["g"]) and row["sample"]["id"] != without
     ]
-    found = figures({"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {"trials": "task"}}, rows)
+    found = figures(
+        {"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {"trials": "task"}}, rows
+    )
     classes = found["classification"]
     return {
         "g.classification.macro_f1": classes["macro_f1"],
@@ -72,17 +98,24 @@ def of_rows(report, without=None):
 
 
 def test_figures_are_compared_by_leaving_out_a_task_of_both(two):
-    """Pseudo-values of the difference, each figure computed anew; one class occurs in a single task."""
+    """Pseudo-values of the difference, each figure computed anew.
+
+    One class occurs in a single task.
+    """
     a, b = map(load_report, two)
     before, after = of_rows(a), of_rows(b)
     left = [(of_rows(a, f"t{task}"), of_rows(b, f"t{task}")) for task in range(40)]
     compared = compare(*two, figures=list(before)).data["figures"]
     for path, found in compared.items():
         whole = after[path] - before[path]
-        stderr = statistics.stdev(40 * whole - 39 * (y[path] - x[path]) for x, y in left) / math.sqrt(40)
+        stderr = statistics.stdev(
+            40 * whole - 39 * (y[path] - x[path]) for x, y in left
+        ) / math.sqrt(40)
         assert (found["a"], found["b"]) == pytest.approx((before[path], after[path]), rel=1e-12)
         assert (found["difference"], found["stderr"]) == pytest.approx((whole, stderr), rel=1e-9)
-        assert found["ci95"] == pytest.approx([whole - T_39 * stderr, min(1, whole + T_39 * stderr)], rel=1e-9)
+        assert found["ci95"] == pytest.approx(
+            [whole - T_39 * stderr, min(1, whole + T_39 * stderr)], rel=1e-9
+        )
         assert found["tasks"] == 40
         assert not {"better", "worse", "same"} & found.keys()  # of means of scores only
     assert list(compared) == list(before)
@@ -101,8 +134,13 @@ def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
     """Those that are no means, after the outcome's rate; one list to Holm's adjustment."""
     call = {"name": "f", "arguments": {}}
     for name, right in (("a", 3), ("b", 2)):
-        lines = [{"id": t, "expected": [call], "predicted": [call] if t % right else []} for t in range(12)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        lines = [
+            {"id": t, "expected": [call], "predicted": [call] if t % right else []}
+            for t in range(12)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+        )
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
     data = compare(*files, output=tmp_path / "out").data
     assert list(data["metrics"]) == ["calls"]
@@ -119,13 +157,20 @@ def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
 
 
 def test_what_is_undefined_on_one_side_says_so(tmp_path):
-    """Nobody said "a" in one run, so that there is no precision of it; and none without the only task that says it."""
+    """Nobody said "a" in one run, so that there is no precision of it.
+
+    And none without the only task that says it.
+    """
     rows = [{"id": str(t), "expected": "a", "predicted": "b"} for t in range(4)]
     a = graded_to(tmp_path / "a", rows)
     b = graded_to(tmp_path / "b", [{**rows[0], "predicted": "a"}, *rows[1:]])
     path = "g.classification.per_class.a.precision"
     found = compare(a, b, figures=[path]).data["figures"][path]
-    assert (found["difference"], found["p"], found["interval"]["reason"]) == (None, None, "undefined on one side")
+    assert (found["difference"], found["p"], found["interval"]["reason"]) == (
+        None,
+        None,
+        "undefined on one side",
+    )
     found = compare(b, b, figures=[path], force=True).data["figures"][path]
     assert (found["p"], found["interval"]["reason"]) == (None, "undefined without some task")
 
@@ -137,25 +182,35 @@ def test_a_figure_that_some_tasks_do_not_have_is_undefined_among_them(tmp_path):
     b = graded_to(tmp_path / "b", rows)
     path, end = "g.pass_hat_k.2", "g.classification.accuracy_interval.low"
     found = compare(a, b, figures=[path, end], force=True).data["figures"]
-    assert (found[path]["difference"], found[path]["interval"]["reason"]) == (None, "undefined on one side")
+    assert (found[path]["difference"], found[path]["interval"]["reason"]) == (
+        None,
+        "undefined on one side",
+    )
     assert found[end]["difference"] is not None
 
 
 def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
     a, b = two
-    with pytest.raises(ConfigError, match=r"a has no figure 'g.clasification.macro_f1'.*g.classification"):
+    with pytest.raises(
+        ConfigError, match=r"a has no figure 'g.clasification.macro_f1'.*g.classification"
+    ):
         compare(a, b, figures=["g.clasification.macro_f1"])
     with pytest.raises(ConfigError, match=r"no figure 'macro_f'.*did you mean 'macro_f1'"):
         compare(a, b, figures=["g.classification.macro_f"])
     other = graded_to(
-        tmp_path / "c", labelled(1, 0.5), metrics={"classification": {"of": "g", "labels": ["a", "b", "c", "d"]}}
+        tmp_path / "c",
+        labelled(1, 0.5),
+        metrics={"classification": {"of": "g", "labels": ["a", "b", "c", "d"]}},
     )
     with pytest.raises(DataError, match="the aggregators of a and c differ in options"):
         compare(a, other, figures=["g.classification.macro_f1"])
     for place in ("a", "c"):
         path = tmp_path / place / "summary.json"
         summary = json.loads(path.read_text())
-        summary["headline"] = {"letta": False, "figures": [{"figure": "g.classification.macro_f1", "value": 0.5}]}
+        summary["headline"] = {
+            "letta": False,
+            "figures": [{"figure": "g.classification.macro_f1", "value": 0.5}],
+        }
         path.write_text(json.dumps(summary))
     data = compare(a, other).data
     assert "figures" not in data
@@ -176,8 +231,14 @@ def test_bounds_of_a_baseline_gate_are_those_of_its_scores(tmp_path):
                 }
                 for t, value in enumerate(values)
             ]
-            gate = {"baseline": str(tmp_path / kind / "before"), "require": "improvement"} if report else None
-            report = gradestack.grade(samples, graders={"g": kind}, gate=gate, output=tmp_path / kind / name)
+            gate = (
+                {"baseline": str(tmp_path / kind / "before"), "require": "improvement"}
+                if report
+                else None
+            )
+            report = gradestack.grade(
+                samples, graders={"g": kind}, gate=gate, output=tmp_path / kind / name
+            )
         return report.gates[0]
 
     shares = verdict("exact_match", [0, 0, 0], [1, 1, 0])
@@ -189,7 +250,10 @@ def test_bounds_of_a_baseline_gate_are_those_of_its_scores(tmp_path):
 
 
 def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
-    """Steps, whose grader has other bounds, however few they are; a score beyond [0, 1] tells, too."""
+    """Steps, whose grader has other bounds, however few they are.
+
+    A score beyond [0, 1] tells, too.
+    """
 
     def run(name, steps):
         samples = [
@@ -207,7 +271,10 @@ def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
 
 
 def test_flips_have_no_trial_that_was_skipped(tmp_path):
-    """A sample a grader does not apply to has not failed; one that failed has, unless failed ones are left out."""
+    """A sample a grader does not apply to has not failed.
+
+    One that failed has, unless failed ones are left out.
+    """
 
     def run(name, *samples):
         gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=tmp_path / name)
@@ -215,8 +282,16 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
 
     right = [{"id": task, "expected": "x", "predicted": "x"} for task in "abc"]
     a = run("a", *right)
-    b = run("b", right[0], {"id": "b", "predicted": "x"}, {"id": "c", "expected": "x", "error": "timed out"})
-    flips = {failed: compare(a, b, failed=failed, force=True).data["flips"] for failed in ("zero", "skip")}
+    b = run(
+        "b",
+        right[0],
+        {"id": "b", "predicted": "x"},
+        {"id": "c", "expected": "x", "error": "timed out"},
+    )
+    flips = {
+        failed: compare(a, b, failed=failed, force=True).data["flips"]
+        for failed in ("zero", "skip")
+    }
     assert {failed: each["broken"] for failed, each in flips.items()} == {"zero": 1, "skip": 0}
     assert flips["zero"]["tasks"] == [{"task": "c", "a": "1/1", "b": "0/1"}]
 
@@ -224,16 +299,28 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
 OWN = DATA["own"]
 
 
-@pytest.fixture(params=some_of([[("own.py:Hits", "")], [("hits", "plugins: [own.py]")]], 2), ids=["named", "offered"])
+@pytest.fixture(
+    params=some_of([[("own.py:Hits", "")], [("hits", "plugins: [own.py]")]], 2),
+    ids=["named", "offered"],
+)
 def own(request, tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):
-        lines = [{"id": str(t), "expected": "x", "predicted": "x" if t % 3 < right else "y"} for t in range(30)]
+        lines = [
+            {"id": str(t), "expected": "x", "predicted": "x" if t % 3 < right else "y"}
+            for t in range(30)
+        ]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         kind, offered = request.param
-        suite = f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: exact_match}}\nreports: []\n{offered}\n"
-        suite += f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: g.h.rate}}}}\n"
+        suite = (
+            f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: "
+            f"exact_match}}\nreports: []\n{offered}\n"
+        )
+        suite += (
+            f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: "
+            "g.h.rate}}\n"
+        )
         (tmp_path / "suite.yaml").write_text(suite)
         assert command("run", "suite.yaml", "-o", f"run-{name}", "--allow-code").code == 0
     return tmp_path / "own.py"
@@ -245,19 +332,32 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
     assert refused.endswith("pass --allow-code if you trust own.py, which the run used")
     data = compare(*runs, allow_code=True).data
     figure = data["figures"]["g.h.rate"]
-    assert (figure["a"], figure["b"], figure["verdict"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3), "worse")
+    assert (figure["a"], figure["b"], figure["verdict"]) == (
+        pytest.approx(1 / 3),
+        pytest.approx(2 / 3),
+        "worse",
+    )
     assert (figure["label"], figure["better_is"]) == ("Hits", "lower")
     said = command("compare", *runs, "--figure", "g.h.rate", "--allow-code")
     assert (said.code, "g.h.rate" in said.out) == (0, True)
     assert command("compare", *runs, "--figure", "g.h.rate").code == 2
     own.write_text(OWN.replace("== 1", "== 0"))
-    assert "is no longer that of the run of" in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+    assert (
+        "is no longer that of the run of"
+        in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+    )
     own.unlink()
-    assert "own.py: no such Python file" in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+    assert (
+        "own.py: no such Python file"
+        in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+    )
 
 
 def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path):
-    """Those of ``stability`` are no estimates of sums; with D(-t) of a mean known, nothing is computed T times."""
+    """Those of ``stability`` are no estimates of sums.
+
+    With D(-t) of a mean known, nothing is computed T times.
+    """
     rng = random.Random(5)  # noqa: S311 - test data
     runs, alike = [], []
     for name in "ab":
@@ -267,7 +367,9 @@ def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_
             for t, several in enumerate(said)
             for run, each in enumerate(several)
         ]
-        gradestack.grade(samples, {"g": Labels}, metrics={"stability": {"of": "g"}}, output=tmp_path / name)
+        gradestack.grade(
+            samples, {"g": Labels}, metrics={"stability": {"of": "g"}}, output=tmp_path / name
+        )
         runs.append(tmp_path / name)
         alike.append([float(len(set(several)) == 1) for several in said])
     path = "g.stability.stability_at_k"
@@ -282,8 +384,12 @@ MIDDLE = DATA["middle"]
 """The median of all scores: neither of sums over tasks nor a mean of tasks."""
 
 
-@pytest.mark.parametrize(("tasks", "reason"), [(20, None), (1050, "too many tasks to leave out each")])
-def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_are_few(tmp_path, tasks, reason):
+@pytest.mark.parametrize(
+    ("tasks", "reason"), [(20, None), (1050, "too many tasks to leave out each")]
+)
+def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_are_few(
+    tmp_path, tasks, reason
+):
     rng, medians = random.Random(3), []  # noqa: S311 - test data
     (tmp_path / "middle.py").write_text(MIDDLE)
     metrics = {"m": {"kind": f"{tmp_path}/middle.py:Middle", "of": "g"}}
@@ -317,7 +423,12 @@ def grader(better, verdict=None):
 
 def graded(out, scores, of, *, gate=None, models=None):
     samples = [
-        {"id": task, "run": run, "recorded": {"score": score}, **({"model": model} if model else {})}
+        {
+            "id": task,
+            "run": run,
+            "recorded": {"score": score},
+            **({"model": model} if model else {}),
+        }
         for model, tasks in (models or {None: scores}).items()
         for task, runs in tasks.items()
         for run, score in enumerate(runs)
@@ -327,10 +438,14 @@ def graded(out, scores, of, *, gate=None, models=None):
 
 
 @pytest.mark.parametrize(
-    ("better", "word", "flips", "tasks", "outcome"), some_of(DATA["a_rise_is_judged_by_the_direction"], 3)
+    ("better", "word", "flips", "tasks", "outcome"),
+    some_of(DATA["a_rise_is_judged_by_the_direction"], 3),
 )
 def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flips, tasks, outcome):
-    a, b = (graded(tmp_path / name, scores, grader(better)) for name, scores in (("a", FEW), ("b", MANY)))
+    a, b = (
+        graded(tmp_path / name, scores, grader(better))
+        for name, scores in (("a", FEW), ("b", MANY))
+    )
     data = compare(a, b, output=tmp_path / "out").data
     assert data["metrics"]["g"]["verdict"] == word
     assert [data["metrics"]["g"]["better"], data["metrics"]["g"]["worse"]] == tasks
@@ -352,14 +467,19 @@ def test_tasks_that_changed_alike_are_listed_losing_ones_first(tmp_path):
     scores = {"fell": [0.0], "rose": [1.0], "same": [1.0]}
     before = {"fell": [1.0], "rose": [0.0], "same": [1.0]}
     for better, first in (("higher", "fell"), ("lower", "rose")):
-        runs = [graded(tmp_path / f"{better}{n}", each, grader(better)) for n, each in enumerate((before, scores))]
+        runs = [
+            graded(tmp_path / f"{better}{n}", each, grader(better))
+            for n, each in enumerate((before, scores))
+        ]
         assert compare(*runs).data["flips"]["tasks"][0]["task"] == first
 
 
 def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
     of = grader("lower", verdict=lambda score: score < 0.75)
     half = {task: [0.5, 0.5] for task in FEW}
-    a, b, c = (graded(tmp_path / name, each, of) for name, each in (("a", FEW), ("b", half), ("c", MANY)))
+    a, b, c = (
+        graded(tmp_path / name, each, of) for name, each in (("a", FEW), ("b", half), ("c", MANY))
+    )
     assert compare(a, b).data["flips"]["broken"] == 0
     assert compare(a, c).data["flips"]["broken"] == 35
 
@@ -373,11 +493,21 @@ def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
 
 @pytest.mark.parametrize(
     ("better", "flips", "margin"),
-    some_of([["lower", "failed", "failed"], ["higher", "passed", "passed"], ["neither", "undecided", "passed"]], 3),
+    some_of(
+        [
+            ["lower", "failed", "failed"],
+            ["higher", "passed", "passed"],
+            ["neither", "undecided", "passed"],
+        ],
+        3,
+    ),
 )
 def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
     before = graded(tmp_path / "before", FEW, grader(better))
-    for name, rule, outcome in (("flips", {"max_flips": 0}, flips), ("margin", {"not_worse_than": 0.05}, margin)):
+    for name, rule, outcome in (
+        ("flips", {"max_flips": 0}, flips),
+        ("margin", {"not_worse_than": 0.05}, margin),
+    ):
         gate = {"metric_key": "g", "baseline": str(before), **rule}
         graded(tmp_path / name, MANY, grader(better), gate=gate)
         assert load_report(tmp_path / name).gates[0]["outcome"] == outcome
@@ -414,14 +544,41 @@ def test_crashing_more_does_not_win_where_lower_is_better(tmp_path):
     assert (metric["difference"], metric["worse"]) == (0.25, 1)
 
 
-REWARDS = [-0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0]
-"""Differences of a reward between trials 0-1 and 2-3 of fifty tasks of one model, in ascending order; 33 more are 0."""
+REWARDS = [
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    -0.5,
+    0.5,
+    0.5,
+    0.5,
+    0.5,
+    0.5,
+    0.5,
+    1.0,
+]
+"""Differences of a reward between trials 0-1 and 2-3 of fifty tasks of one model, in ascending
+order; 33 more are 0.
+"""
 
 
 def test_the_same_model_against_itself_differs_by_chance():
-    """Half of its trials against the other half: no evidence, and what such a comparison could have shown."""
+    """Half of its trials against the other half.
+
+    No evidence, and what such a comparison could have shown.
+    """
     found = difference([*REWARDS, *[0.0] * 33])
-    assert (round(found.difference, 3), round(found.low, 3), round(found.high, 3)) == (-0.02, -0.111, 0.071)
+    assert (round(found.difference, 3), round(found.low, 3), round(found.high, 3)) == (
+        -0.02,
+        -0.111,
+        0.071,
+    )
     assert (round(found.p, 3), round(found.p_exact, 3)) == (0.659, 0.825)
     assert round(detectable(found.stderr * math.sqrt(50), 50), 3) == 0.129
 
@@ -445,7 +602,9 @@ def test_tails_are_those_of_scipy(df, t):
     assert t_test(1e200, df) > 0
 
 
-@pytest.mark.parametrize(("effect", "tasks"), [(0.05, 3), (0.2, 10), (0.5, 50), (1.0, 5), (0.1, 1000), (3.0, 2)])
+@pytest.mark.parametrize(
+    ("effect", "tasks"), [(0.05, 3), (0.2, 10), (0.5, 50), (1.0, 5), (0.1, 1000), (3.0, 2)]
+)
 def test_power_is_that_of_the_noncentral_t(effect, tasks):
     stats = pytest.importorskip("scipy.stats")
     critical, shift = stats.t.ppf(0.975, tasks - 1), effect * math.sqrt(tasks)
@@ -457,12 +616,19 @@ def test_what_could_be_seen_has_that_power():
     assert power(detectable(2.0, 30) / 2.0, 30) == pytest.approx(0.8, abs=1e-7)
     needed = tasks_needed(1.0, 0.2)
     assert power(0.2, needed - 1) < 0.8 <= power(0.2, needed)
-    assert (detectable(1.0, 1), tasks_needed(0.0, 0.2), tasks_needed(1.0, 0.0)) == (None, None, None)
+    assert (detectable(1.0, 1), tasks_needed(0.0, 0.2), tasks_needed(1.0, 0.0)) == (
+        None,
+        None,
+        None,
+    )
     assert tasks_needed(1.0, 1e-6) is None
 
 
 def test_all_sign_patterns_are_tried():
-    """Against every pattern written out; zeros have no sign, and beyond twenty there is no such figure."""
+    """Against every pattern written out.
+
+    Zeros have no sign, and beyond twenty there is no such figure.
+    """
     values = [0.5, -0.25, 1.0, 0.125, 0.0]
     sums = [
         sum(sign * each for sign, each in zip(signs, values, strict=True))
@@ -476,7 +642,11 @@ def test_all_sign_patterns_are_tried():
 
 @pytest.mark.parametrize(
     ("values", "reason"),
-    [([], "no task in common"), ([0.5], "one task"), ([0.25, 0.25, 0.25], "every task differs by the same")],
+    [
+        ([], "no task in common"),
+        ([0.5], "one task"),
+        ([0.25, 0.25, 0.25], "every task differs by the same"),
+    ],
 )
 def test_what_has_no_test_says_why(values, reason):
     """And has no p that would look like certainty."""
@@ -498,7 +668,10 @@ def test_an_interval_of_bounded_scores_is_cut():
 
 
 def test_several_metrics_are_adjusted():
-    """Holm: the smallest times their number, the next times one less, never falling, at most 1; None does not count."""
+    """Holm: the smallest times their number, the next times one less, never falling, at most 1.
+
+    None does not count.
+    """
     assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
@@ -513,42 +686,76 @@ def test_mcnemar_is_the_binomial_test(fixed, broken):
 
 def test_a_tasks_mean_is_the_same_on_every_python():
     """Scores are added from left to right, each sum rounded, which Python's own does until 3.11."""
-    runs = [gradestack.grade([{"id": "1", "run": n} for n in range(10)], {"g": lambda _: 0.1}) for _ in range(2)]
+    runs = [
+        gradestack.grade([{"id": "1", "run": n} for n in range(10)], {"g": lambda _: 0.1})
+        for _ in range(2)
+    ]
     assert gradestack.compare(*runs).data["metrics"]["g"]["a"] == 0.09999999999999999
 
 
-@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.skipif(
+    "GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set"
+)
 def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
-    """Trials 0 and 1 against 2 and 3: the known figures, no more is said, and gates do not know, or pass."""
+    """Trials 0 and 1 against 2 and 3.
+
+    The known figures, no more is said, and gates do not know, or pass.
+    """
     file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
     records = json.loads(file.read_text(encoding="utf-8"))
     runs = []
     for name, trials in (("a", (0, 1)), ("b", (2, 3))):
         path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps([each for each in records if each["trial"] in trials]), encoding="utf-8")
+        path.write_text(
+            json.dumps([each for each in records if each["trial"] in trials]), encoding="utf-8"
+        )
         runs.append(gradestack.grade_files(path, output=tmp_path / name))
     found = gradestack.compare(*runs)
     rounded = {
         key: tuple(round(each[name], 3) for name in ("a", "b", "difference", "p", "mde80"))
         for key, each in found.data["metrics"].items()
     }
-    assert rounded == {"reward": (0.43, 0.41, -0.02, 0.659, 0.129), "partial": (0.597, 0.596, -0.001, 0.978, 0.109)}
+    assert rounded == {
+        "reward": (0.43, 0.41, -0.02, 0.659, 0.129),
+        "partial": (0.597, 0.596, -0.001, 0.978, 0.109),
+    }
     reward, partial = (found.data["metrics"][key] for key in ("reward", "partial"))
-    assert [[round(end, 3) for end in each["ci95"]] for each in (reward, partial)] == [[-0.111, 0.071], [-0.078, 0.076]]
-    assert [(each["better"], each["worse"], each["same"]) for each in (reward, partial)] == [(7, 10, 33), (18, 16, 16)]
-    assert (round(reward["p_exact"], 3), partial["p_exact"], reward["p_holm"], partial["p_holm"]) == (0.825, None, 1, 1)
+    assert [[round(end, 3) for end in each["ci95"]] for each in (reward, partial)] == [
+        [-0.111, 0.071],
+        [-0.078, 0.076],
+    ]
+    assert [(each["better"], each["worse"], each["same"]) for each in (reward, partial)] == [
+        (7, 10, 33),
+        (18, 16, 16),
+    ]
+    assert (
+        round(reward["p_exact"], 3),
+        partial["p_exact"],
+        reward["p_holm"],
+        partial["p_holm"],
+    ) == (0.825, None, 1, 1)
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (13, 15)
     assert found.sentence == (
-        "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; 50 tasks, 2 trials each); "
+        "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; 50 "
+        "tasks, 2 trials each); "
         "smallest detectable difference: 12.9 points"
     )
     said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
     assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)
-    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"] == found.data["metrics"]
+    assert (
+        json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"]
+        == found.data["metrics"]
+    )
     for key in ("reward", "partial"):
         for margin, code, outcome in ((0.05, 0, "undecided"), (0.1, 0, "passed")):
             gate = {"metric_key": key, "baseline": "a", "not_worse_than": margin}
-            suite = {"name": "null", "target": {"paths": ["b.json"]}, "stack": "tau-bench", "gate": gate, "reports": []}
+            suite = {
+                "name": "null",
+                "target": {"paths": ["b.json"]},
+                "stack": "tau-bench",
+                "gate": gate,
+                "reports": [],
+            }
             (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
             place = tmp_path / f"{key}-{margin}"
             assert command("run", str(tmp_path / "suite.yaml"), "-o", str(place)).code == code

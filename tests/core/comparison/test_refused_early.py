@@ -21,14 +21,24 @@ def file(tmp_path, monkeypatch):
         pytest.fail("it was graded")
 
     path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps({"id": "1", "expected": "x", "predicted": "x"}) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"id": "1", "expected": "x", "predicted": "x"}) + "\n", encoding="utf-8"
+    )
     monkeypatch.setattr(python_compare, "grade_suite", grade)
     return path
 
 
-@pytest.mark.parametrize(("place", "said"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"])
-def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, tmp_path, place, said):
-    for name, page in (("foreign", "comparison.json"), ("page", "comparison.html"), ("notes", "comparison.md")):
+@pytest.mark.parametrize(
+    ("place", "said"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"]
+)
+def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
+    file, tmp_path, place, said
+):
+    for name, page in (
+        ("foreign", "comparison.json"),
+        ("page", "comparison.html"),
+        ("notes", "comparison.md"),
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / page).write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match=said):
@@ -41,7 +51,9 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
     header = json.loads((run / "header.json").read_text(encoding="utf-8"))
     rows = header | {"rows": False}
     (run / "header.json").write_text(json.dumps(header if model else rows), encoding="utf-8")
-    with pytest.raises((DataError, ConfigError), match=r"run: (the run kept no rows|it has no model 'm')"):
+    with pytest.raises(
+        (DataError, ConfigError), match=r"run: (the run kept no rows|it has no model 'm')"
+    ):
         compare(file, f"{run}{model}")
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         compare(file, tmp_path / "gone.jsonl")
@@ -54,5 +66,7 @@ def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
     seen = []
     gate = {"metric_key": "append", "baseline": str(run), "max_flips": 0}
     with pytest.raises(DataError, match=r"baseline cannot be used: .*the run keeps no rows"):
-        gradestack.grade([{"id": "1"}], {"append": lambda sample: seen.append(sample) or 1.0}, gate=gate)
+        gradestack.grade(
+            [{"id": "1"}], {"append": lambda sample: seen.append(sample) or 1.0}, gate=gate
+        )
     assert not seen

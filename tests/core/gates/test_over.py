@@ -1,4 +1,7 @@
-"""What a gate's figure is over: failed and missing samples count against a percentage, and are named otherwise."""
+"""What a gate's figure is over.
+
+Failed and missing samples count against a percentage, and are named otherwise.
+"""
 
 import pytest
 
@@ -18,6 +21,11 @@ def test_groups_that_lack_samples_are_named(run_lines, record):
     """Where the whole run has few of them, a group may have many."""
     records = [record(f"a{number}", 1.0, model="m") for number in range(60)]
     records += [record("b", 1.0, model="n\n"), record("c", model="n\n", **RAISE)]
-    assert run_lines(records, gate={"op": "gte", "value": 0.5, "per": "model"}).summary["warnings"] == [
-        "gate quality >= 0.5 per model: of n\\n, 1 of 2 samples (50.0%) failed or missing for 'quality' do not count"
+    assert run_lines(records, gate={"op": "gte", "value": 0.5, "per": "model"}).summary[
+        "warnings"
+    ] == [
+        (
+            "gate quality >= 0.5 per model: of n\\n, 1 of 2 samples (50.0%) failed or missing for "
+            "'quality' do not count"
+        )
     ]

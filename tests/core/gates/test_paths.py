@@ -12,7 +12,9 @@ DATA = data(__file__, "paths.yaml")
 
 def number(path, component):
     grader, metric, rest = split_path(path, DATA["aggregates"])
-    return number_at(DATA["aggregates"][grader][metric], rest, (metric, component), f"{grader}.{metric}")[0]
+    return number_at(
+        DATA["aggregates"][grader][metric], rest, (metric, component), f"{grader}.{metric}"
+    )[0]
 
 
 @pytest.mark.parametrize(("path", "component", "value"), DATA["leads"])
@@ -29,7 +31,8 @@ def test_where_a_path_ends(path, text):
 
 
 @pytest.mark.parametrize(
-    ("number", "threshold", "text"), [*DATA["digits_show_the_side"], (1 / 3, 1 / 3, "0.3333333333333333")]
+    ("number", "threshold", "text"),
+    [*DATA["digits_show_the_side"], (1 / 3, 1 / 3, "0.3333333333333333")],
 )
 def test_digits_show_the_side(number, threshold, text):
     """Two decimals, or as many as compare to the threshold as the number does."""
@@ -43,4 +46,6 @@ def test_the_line(line, gate):
 
 def test_the_threshold_is_shown_whole(run_lines, record):
     report = run_lines([record("a", 0.12345678)], gate={"op": "lt", "value": 0.12345678})
-    assert gate_lines(report.gates[0])[0] == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"
+    assert (
+        gate_lines(report.gates[0])[0] == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"
+    )

@@ -13,12 +13,17 @@ GATE = GateSpec(op="gt", value=0.5)
 
 
 def of(rows, success):
-    table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": [grade for _, grade in rows]})
+    table = Table.of(
+        Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": [grade for _, grade in rows]}
+    )
     return successes(table, success)
 
 
 def test_a_sample_is_a_success_by_the_verdict_it_was_given():
-    """The grader's own, else a full score; by a gate's rule alone where that is the rule; per model."""
+    """The grader's own, else a full score; by a gate's rule alone where that is the rule.
+
+    Per model.
+    """
     grades = [
         Grade(score=0.25, passed=True),
         Grade(score=1.0, passed=False),
@@ -29,7 +34,10 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
     rows = [(Key(id=str(n), model="m" if n % 2 else None), each) for n, each in enumerate(grades)]
     own = of(rows, Success("q"))
     assert (own["passed"], own["failed"], own["own_verdicts"]) == (2, 2, 2)
-    assert {name: (each["passed"], each["failed"]) for name, each in own["models"].items()} == {"": (2, 0), "m": (0, 2)}
+    assert {name: (each["passed"], each["failed"]) for name, each in own["models"].items()} == {
+        "": (2, 0),
+        "m": (0, 2),
+    }
     by_rule = of(rows, Success("q", GATE))
     assert (by_rule["passed"], by_rule["failed"]) == (3, 1)
 
@@ -37,11 +45,20 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
 def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
     """Clustered by task; of every model its own, of one model the same."""
     verdicts = {"a": (1, 1, 0), "b": (0, 0, 1), "c": (1, 1, 1), "d": (0, 0, 0)}
-    runs = [(task, run, each) for task, several in verdicts.items() for run, each in enumerate(several)]
-    found = of([(Key(id=task, run=run), Grade(score=0.5, passed=bool(each))) for task, run, each in runs], Success("q"))
-    mean = gradestack.figures({"mean": {}}, [(task, run, None, float(each)) for task, run, each in runs])["mean"]
+    runs = [
+        (task, run, each) for task, several in verdicts.items() for run, each in enumerate(several)
+    ]
+    found = of(
+        [(Key(id=task, run=run), Grade(score=0.5, passed=bool(each))) for task, run, each in runs],
+        Success("q"),
+    )
+    mean = gradestack.figures(
+        {"mean": {}}, [(task, run, None, float(each)) for task, run, each in runs]
+    )["mean"]
     assert (found["share"], found["share_interval"]) == (0.5, mean["mean_interval"])
-    assert found["models"] == {"": {name: found[name] for name in ("passed", "failed", "share", "share_interval")}}
+    assert found["models"] == {
+        "": {name: found[name] for name in ("passed", "failed", "share", "share_interval")}
+    }
 
 
 def test_nothing_graded_has_no_share():
@@ -62,7 +79,10 @@ def test_nothing_graded_has_no_share():
         (GateSpec(op="gte", value=80, metric="accuracy"), "q score >= 1"),
         (GateSpec(op="lt", value=80, metric="accuracy", pass_value=0.5), "q score < 0.5"),
         (SimpleGate(metric_key="q", op="lt", value=0.5, pass_threshold=0.9), "q score >= 0.9"),
-        (WeightedGate(weights={"q": 1.0}, aggregation="avg_score", op="lt", value=0.5), "q score >= 1"),
+        (
+            WeightedGate(weights={"q": 1.0}, aggregation="avg_score", op="lt", value=0.5),
+            "q score >= 1",
+        ),
     ],
 )
 def test_a_rule_in_words(rule, text):

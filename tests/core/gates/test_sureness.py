@@ -1,4 +1,7 @@
-"""How sure gates are: the interval of what they compare, by task, and what decides when the limit lies in it."""
+"""How sure gates are.
+
+The interval of what they compare, by task, and what decides when the limit lies in it.
+"""
 
 import math
 import statistics
@@ -14,7 +17,11 @@ from tests.core.outcomes import data
 DATA = data(__file__, "sureness.yaml")
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
-SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]
+SCORES = [
+    (task, run, None, float(score))
+    for task, scores in TASKS.items()
+    for run, score in enumerate(scores)
+]
 
 
 @pytest.fixture
@@ -30,8 +37,13 @@ def gates(run_lines, record):
 
 def interval_of(formula, tasks, confidence=0.95):
     count, whole = len(tasks), formula(tasks)
-    pseudo = [count * whole - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)]
-    stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + confidence) / 2, count - 1)
+    pseudo = [
+        count * whole - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)
+    ]
+    stderr, q = (
+        statistics.stdev(pseudo) / math.sqrt(count),
+        t_quantile((1 + confidence) / 2, count - 1),
+    )
     centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
     return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
 
@@ -44,26 +56,36 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
     """A fraction also where the gate is in percent, of tasks with all their runs and models."""
     average, accuracy = gates(
         {"metric_key": "quality", "op": "gte", "value": 0.5},
-        {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 50},
+        {
+            "kind": "simple",
+            "metric_key": "quality",
+            "aggregation": "accuracy",
+            "op": "gte",
+            "value": 50,
+        },
     ).gates
     expected = interval_of(mean, list(TASKS.values()))
     for gate in (average, accuracy):
-        assert [gate["interval"]["low"], gate["interval"]["high"]] == pytest.approx(expected, abs=1e-12)
+        assert [gate["interval"]["low"], gate["interval"]["high"]] == pytest.approx(
+            expected, abs=1e-12
+        )
         assert (gate["interval"]["n"], gate["interval"]["clusters"], gate["sure"]) == (12, 6, False)
     shown = f"95% interval {expected[0]:.2f} to {expected[1]:.2f}"
     assert (
         gate_lines(average)[0]
-        == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but the threshold lies within it)"
+        == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but the threshold lies "
+        "within it)"
     )
     assert (
-        f", 95% interval {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but the threshold lies within it"
-        in gate_lines(accuracy)[0]
+        f", 95% interval {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but the "
+        "threshold lies within it" in gate_lines(accuracy)[0]
     )
 
 
 def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
     sure, unsure = gates(
-        {"metric_key": "quality", "op": "gte", "value": 0.1}, {"metric_key": "quality", "op": "gte", "value": 0.8}
+        {"metric_key": "quality", "op": "gte", "value": 0.1},
+        {"metric_key": "quality", "op": "gte", "value": 0.8},
     ).gates
     assert (sure["passed"], sure["sure"]) == (True, True)
     assert "sure" not in gate_lines(sure)[0]
@@ -73,12 +95,22 @@ def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
 
 @pytest.mark.parametrize(
     ("op", "value", "outcome"),
-    [("gte", 0.2, "passed"), ("gte", 0.99, "failed"), ("gte", 0.6, "undecided"), ("lt", 0.99, "passed")],
+    [
+        ("gte", 0.2, "passed"),
+        ("gte", 0.99, "failed"),
+        ("gte", 0.6, "undecided"),
+        ("lt", 0.99, "passed"),
+    ],
 )
 def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
-    """Each bound at that confidence; between them nothing is decided, which fails unless the gate says otherwise."""
+    """Each bound at that confidence.
+
+    Between them nothing is decided, which fails unless the gate says otherwise.
+    """
     gate = {"metric_key": "quality", "op": op, "value": value, "confidence": 0.95}
-    found, passing, warned = gates(gate, gate | {"on_undecided": "pass"}, gate | {"on_undecided": "warn"}).gates
+    found, passing, warned = gates(
+        gate, gate | {"on_undecided": "pass"}, gate | {"on_undecided": "warn"}
+    ).gates
     bounds = interval_of(mean, list(TASKS.values()), confidence=0.9)
     assert found["bounds"] == pytest.approx(bounds, abs=1e-12)
     assert (found["outcome"], found["passed"]) == (outcome, outcome == "passed")
@@ -86,10 +118,18 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
 
 
 def test_an_undecided_gate_that_passes_is_a_warning_when_asked_for(gates):
-    gate = {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95, "on_undecided": "warn"}
+    gate = {
+        "metric_key": "quality",
+        "op": "gte",
+        "value": 0.6,
+        "confidence": 0.95,
+        "on_undecided": "warn",
+    }
     report = gates(gate)
     assert "gate quality >= 0.6: undecided" in report.summary["warnings"]
-    assert gate_lines(report.gates[0])[0].startswith("Gate (quality >= 0.6): UNDECIDED (actual: 0.67, ")
+    assert gate_lines(report.gates[0])[0].startswith(
+        "Gate (quality >= 0.6): UNDECIDED (actual: 0.67, "
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -107,11 +147,23 @@ class Part(Grader):
 
 def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
     """Over the union of tasks: one that only one grader scores has part in it."""
-    quality, speed = {"a": 1.0, "b": 0.5, "c": 0.25, "d": 1.0}, {"a": 0.5, "b": 1.0, "c": 0.0, "e": 1.0}
+    quality, speed = (
+        {"a": 1.0, "b": 0.5, "c": 0.25, "d": 1.0},
+        {"a": 0.5, "b": 1.0, "c": 0.0, "e": 1.0},
+    )
     names = sorted(quality.keys() | speed.keys())
-    samples = [{"id": name, "recorded": {"quality": quality.get(name), "speed": speed.get(name)}} for name in names]
+    samples = [
+        {"id": name, "recorded": {"quality": quality.get(name), "speed": speed.get(name)}}
+        for name in names
+    ]
     weights = {"quality": 3, "speed": 1}
-    gate = {"kind": "weighted_average", "aggregation": "avg_score", "weights": weights, "op": "gte", "value": 0.5}
+    gate = {
+        "kind": "weighted_average",
+        "aggregation": "avg_score",
+        "weights": weights,
+        "op": "gte",
+        "value": 0.5,
+    }
     graders = {key: Part(name=key) for key in weights}
     with grade(samples, graders=graders, gate=gate) as report:
         (found,) = report.gates
@@ -141,10 +193,14 @@ def test_each_group_has_its_own_interval(gates):
 
 def test_a_figure_has_the_interval_of_its_aggregator(gates):
     metrics = {"k": {"kind": "pass_hat_k", "of": "quality", "confidence": 0.8}}
-    (found,) = gates({"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics).gates
+    (found,) = gates(
+        {"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics
+    ).gates
     rows = [(task, run, f"m{run}", score) for task, run, _, score in SCORES]
     held = {
-        confidence: figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"]["pass_hat_k_interval"]["1"]
+        confidence: figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"][
+            "pass_hat_k_interval"
+        ]["1"]
         for confidence in (0.95, 0.8)
     }
     assert [found["interval"][end] for end in ("low", "high")] == pytest.approx(
@@ -155,25 +211,39 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
 
 def test_a_quantile_decides_by_its_value(gates):
     (found,) = gates(DATA["a_quantile_decides_by_its_value"]).gates
-    assert (found["interval"], found["passed"], found["sure"]) == ({"reason": "quantile"}, True, None)
+    assert (found["interval"], found["passed"], found["sure"]) == (
+        {"reason": "quantile"},
+        True,
+        None,
+    )
 
 
 def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
     gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
     plain, sure = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}]).gates
-    assert (plain["passed"], plain["sure"], plain["interval"]) == (True, None, {"reason": "one task"})
+    assert (plain["passed"], plain["sure"], plain["interval"]) == (
+        True,
+        None,
+        {"reason": "one task"},
+    )
     assert (sure["outcome"], sure["passed"], sure["bounds"]) == ("undecided", False, None)
 
 
 def test_the_original_programs_gates_know_no_intervals(gates):
-    report = gates({"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream")
+    report = gates(
+        {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream"
+    )
     assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
     assert any("confidence: has no effect" in text for text in report.summary["warnings"])
 
 
-@pytest.mark.parametrize(("value", "stderr", "share"), [(0.42, 0.05, True), (1.0, 0.0, True), (3.0, 0.5, False)])
+@pytest.mark.parametrize(
+    ("value", "stderr", "share"), [(0.42, 0.05, True), (1.0, 0.0, True), (3.0, 0.5, False)]
+)
 def test_an_interval_is_found_again_at_another_confidence(value, stderr, share):
     low, high, method = ends(value, stderr, 20, share=share)
     held = {"low": low, "high": high, "confidence": 0.95, "n": 20, "clusters": 20, "method": method}
     found = again(held, value, 0.8)
-    assert (found["low"], found["high"]) == pytest.approx(ends(value, stderr, 20, confidence=0.8, share=share)[:2])
+    assert (found["low"], found["high"]) == pytest.approx(
+        ends(value, stderr, 20, confidence=0.8, share=share)[:2]
+    )

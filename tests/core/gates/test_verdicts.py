@@ -16,7 +16,10 @@ from tests.core.outcomes import data
 
 @attrs.frozen(kw_only=True)
 class Recorded(Grader):
-    """Gives the score recorded under a name, also of runs that failed; skips what has none, and may raise."""
+    """Gives the score recorded under a name, also of runs that failed.
+
+    Skips what has none, and may raise.
+    """
 
     name: str
 
@@ -32,9 +35,16 @@ class Recorded(Grader):
 
 
 def graded(scores, *, ran=None, models=None, **suite):
-    """Return the report of graders over their scores; ``[score, times]`` stands for several of one score."""
+    """Return the report of graders over their scores.
+
+    ``[score, times]`` stands for several of one score.
+    """
     scores = {
-        key: [score for each in column for score in ([each[0]] * each[1] if isinstance(each, list) else [each])]
+        key: [
+            score
+            for each in column
+            for score in ([each[0]] * each[1] if isinstance(each, list) else [each])
+        ]
         for key, column in scores.items()
     }
     count = max(map(len, scores.values()))
@@ -60,18 +70,30 @@ def test_a_verdict(case):
             if name == "groups":
                 assert {group: each["outcome"] for group, each in found["groups"].items()} == value
                 continue
-            assert found[name] == (pytest.approx(value, rel=1e-14) if isinstance(value, float | dict) else value)
+            assert found[name] == (
+                pytest.approx(value, rel=1e-14) if isinstance(value, float | dict) else value
+            )
 
 
 def test_quantiles_interpolate_linearly():
     """Position q x (n - 1) between neighbours; ends and single values are themselves."""
-    assert [quantile([1.0, 2.0, 4.0], q) for q in (0.0, 0.25, 0.5, 0.75, 1.0)] == [1.0, 1.5, 2.0, 3.0, 4.0]
+    assert [quantile([1.0, 2.0, 4.0], q) for q in (0.0, 0.25, 0.5, 0.75, 1.0)] == [
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+    ]
     assert quantile([0.7], 0.99) == 0.7
     rng = random.Random(2)  # noqa: S311 - test data
     values = sorted(rng.random() for _ in range(37))
     for q in (0.1, 0.5, 0.95, 0.99):
         low = math.floor(36 * q)
-        between = values[low] + (values[low + 1] - values[low]) * (36 * q - low) if low < 36 else values[-1]
+        between = (
+            values[low] + (values[low + 1] - values[low]) * (36 * q - low)
+            if low < 36
+            else values[-1]
+        )
         assert quantile(values, q) == pytest.approx(between, rel=1e-14)
 
 

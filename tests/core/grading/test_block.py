@@ -12,11 +12,17 @@ from tests.core.workers import grader_stage, merged, metric, singly
 
 SELECTION = Selection(
     tags=frozenset({"odd"}),
-    last={identity_of(sample(21)): (3, 41), identity_of(sample(33)): (3, 33), identity_of(sample(7)): (3, 7)},
+    last={
+        identity_of(sample(21)): (3, 41),
+        identity_of(sample(33)): (3, 33),
+        identity_of(sample(7)): (3, 7),
+    },
 )
 
 DATASET = {
-    f"t{number}": Sample(id=f"t{number}", expected=Expectation(calls=(CALL,), text="2"), facets={"d": number})
+    f"t{number}": Sample(
+        id=f"t{number}", expected=Expectation(calls=(CALL,), text="2"), facets={"d": number}
+    )
     for number in range(0, 20, 2)
 }
 DIED = Fault(category="grading", code="worker_died", message="gone")
@@ -25,7 +31,11 @@ WAYS = {
     "selected": {"selection": SELECTION},
     "joined": {"dataset": DATASET},
     "poisoned": {"poison": dict.fromkeys([(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)], DIED)},
-    "all": {"selection": SELECTION, "dataset": DATASET, "poison": dict.fromkeys([(3, 11), (3, 41)], DIED)},
+    "all": {
+        "selection": SELECTION,
+        "dataset": DATASET,
+        "poison": dict.fromkeys([(3, 11), (3, 41)], DIED),
+    },
     "without exporters": {"exporters": ()},
     "without rows": {"rows": False},
     "figures only": {"rows": False, "exporters": ()},
@@ -47,9 +57,12 @@ def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
 def test_without_rows_the_figures_are_the_same(make_worker, quick):
     quick(64)
     given = [each for each in records() if isinstance(each, BadRecord) or "deep" not in each.facets]
-    given = [each for each in given if isinstance(each, BadRecord) or each.recorded.get("do") != "set"]
+    given = [
+        each for each in given if isinstance(each, BadRecord) or each.recorded.get("do") != "set"
+    ]
     long, short, bare = (
-        whole(make_worker(**fields), given) for fields in ({}, {"rows": False}, {"rows": False, "exporters": ()})
+        whole(make_worker(**fields), given)
+        for fields in ({}, {"rows": False}, {"rows": False, "exporters": ()})
     )
     assert (long.pop("rows") is None, short.pop("rows"), bare.pop("rows")) == (False, None, None)
     assert short == long
@@ -57,7 +70,9 @@ def test_without_rows_the_figures_are_the_same(make_worker, quick):
     assert bare["native"] == {}
 
 
-def test_every_grader_sees_every_sample_in_order_and_once_when_it_is_not_watched_any_more(make_worker, quick, toys):
+def test_every_grader_sees_every_sample_in_order_and_once_when_it_is_not_watched_any_more(
+    make_worker, quick, toys
+):
     quick(64)
     seen, read = [], []
 
@@ -73,7 +88,9 @@ def test_every_grader_sees_every_sample_in_order_and_once_when_it_is_not_watched
             assert len(read) - len(seen) <= workers.LARGEST_BLOCK
             yield Sample(id=str(number), recorded={"score": 1.0})
 
-    worker = make_worker(graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=())
+    worker = make_worker(
+        graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=()
+    )
     result = worker.process(SHARD, singly(reading()))
     assert list(dict.fromkeys(seen)) == [str(number) for number in range(500)]
     assert [each for each in seen if int(each) > 320] == [str(number) for number in range(321, 500)]
@@ -86,7 +103,9 @@ def test_a_raising_grader_fails_its_sample_alone(make_worker, quick):
     quick(64)
     result = make_worker().process(SHARD, singly([sample(number) for number in range(45)]))
     found = dict(enumerate(rows(result)))
-    failed = [number for number, row in found.items() if row["grades"]["quality"]["state"] == "failed"]
+    failed = [
+        number for number, row in found.items() if row["grades"]["quality"]["state"] == "failed"
+    ]
     wanted = {5, 7, 17, 23, 29, 38, 41, 42} | {number for number in range(45) if number % 8 == 0}
     assert set(failed) == wanted
     assert found[5]["grades"]["partial"]["state"] == "graded"
@@ -129,7 +148,9 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 
 
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
-    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading it ``reading``."""
+    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading
+    it ``reading``.
+    """
     now, sizes = [0.0], []
     grade = workers.Graders.grade
 
@@ -159,7 +180,12 @@ def test_quick_blocks_grow_to_the_largest(monkeypatch, make_worker):
 def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):
     """So that an interruption is never far away; after slow samples blocks start anew."""
     assert sizes_of(monkeypatch, make_worker(), lambda _: 1.0, count=20) == [1] * 20
-    assert max(sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]) <= 4
+    assert (
+        max(
+            sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]
+        )
+        <= 4
+    )
 
 
 def test_few_samples_are_held_that_take_long_to_read(monkeypatch, make_worker):

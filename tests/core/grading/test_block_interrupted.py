@@ -46,7 +46,9 @@ def slots(*graders):
 
 @pytest.fixture
 def interrupted(make_worker, quick, toys):
-    """Return a function that grades numbered samples with graders, in blocks, and gives the result."""
+    """Return a function that grades numbered samples with graders, in blocks, and gives
+    the result.
+    """
     quick(64)
 
     def run(*graders, given=None, **fields):
@@ -56,7 +58,9 @@ def interrupted(make_worker, quick, toys):
         usual = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
-            return make_worker(**{**usual, **fields}).process(SHARD, singly(numbered() if given is None else given))
+            return make_worker(**{**usual, **fields}).process(
+                SHARD, singly(numbered() if given is None else given)
+            )
         finally:
             assert signal.getsignal(signal.SIGINT) is before
 
@@ -80,7 +84,9 @@ def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at
 
 
 def test_graders_of_texts_are_interrupted_alike(interrupted, toys):
-    """Where a submission is taken out of the sample first, and where failed runs are in the block."""
+    """Where a submission is taken out of the sample first, and where failed runs are in
+    the block.
+    """
 
     @attrs.frozen
     class Text(Extractor):
@@ -104,7 +110,10 @@ def test_graders_of_texts_are_interrupted_alike(interrupted, toys):
 
 
 def test_an_interruption_while_another_is_dealt_with_drops_the_block(interrupted):
-    """The other graders are asked about the samples before; interrupted there, too, nothing of the block is kept."""
+    """The other graders are asked about the samples before.
+
+    Interrupted there, too, nothing of the block is kept.
+    """
     result = interrupted(Interrupted(at={"40": stop}), Interrupted(at={"35": stop}))
     assert consistent(result) == [str(number) for number in range(31)]
     assert result.interrupted
@@ -126,7 +135,10 @@ def test_the_second_ctrl_c_ends_at_once(interrupted, at):
 
 
 def test_ctrl_c_while_reading_grades_what_was_read(interrupted):
-    """Once, twice, or as an exception of the reader's; the samples waiting for their block are not lost."""
+    """Once, twice, or as an exception of the reader's.
+
+    The samples waiting for their block are not lost.
+    """
     for press in (ctrl_c(), ctrl_c(2), stop):
 
         def reading(press=press):

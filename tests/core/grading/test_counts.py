@@ -13,7 +13,11 @@ MISSING = Grade(outcome=Outcome.MISSING)
 
 def of(*grades, gate=None, ran=None):
     keys = [Key(id=str(number)) for number, _ in enumerate(grades)]
-    return in_all(counts_by_model(Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}, ran), "q", gate).values())
+    return in_all(
+        counts_by_model(
+            Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}, ran), "q", gate
+        ).values()
+    )
 
 
 @pytest.mark.parametrize(("profile", "nothing"), [("documented", None), ("upstream", 0.0)])
@@ -31,7 +35,15 @@ def test_upstream_counts_runs_that_did_not_fail():
     """Era A: attempted and passed leave out failed runs, the average holds whatever was graded."""
     found = of(Grade(score=1.0), Grade(score=0.0), SKIP, ran=[True, False, True])
     upstream = grader_figures(found, "upstream")
-    assert (upstream["total"], upstream["total_attempted"], upstream["avg_score_attempted"]) == (3, 2, 0.5)
-    assert (upstream["passed_attempts"], upstream["failed_attempts"], upstream["pass_rate"]) == (1, 1, 50.0)
+    assert (upstream["total"], upstream["total_attempted"], upstream["avg_score_attempted"]) == (
+        3,
+        2,
+        0.5,
+    )
+    assert (upstream["passed_attempts"], upstream["failed_attempts"], upstream["pass_rate"]) == (
+        1,
+        1,
+        50.0,
+    )
     documented = grader_figures(found, "documented")
     assert (documented["total_attempted"], documented["failed_attempts"]) == (2, 1)

@@ -1,4 +1,6 @@
-"""Repeated records are found in the columns of the table, and their places looked up afterwards in the rows."""
+"""Repeated records are found in the columns of the table, and their places looked up afterwards in
+the rows.
+"""
 
 import random
 
@@ -46,7 +48,9 @@ def some(seed, number=2_000):
 def test_repeated_ones_in_input_order(seed):
     samples = some(seed)
     ran = [RAN[each.status] for each in samples]
-    table = Table.of(Wanted(parts={"g": ()}), samples, {"g": [Grade(score=1.0)] * len(samples)}, ran)
+    table = Table.of(
+        Wanted(parts={"g": ()}), samples, {"g": [Grade(score=1.0)] * len(samples)}, ran
+    )
     assert table.repeated() == naive(samples)
     assert len(table.repeated()) > 100
 
@@ -83,9 +87,17 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
     import gradestack
 
     path = write_lines([record(str(number % 700), 1.0) for number in range(2_000)])
-    suite = {"name": "t", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": [], "reader": "jsonl"}
+    suite = {
+        "name": "t",
+        "target": {"paths": [str(path)]},
+        "graders": {"q": "toy"},
+        "reports": [],
+        "reader": "jsonl",
+    }
     report = gradestack.run(suite, output=tmp_path / "out", registry=registry, rows=rows)
     found = report.summary["duplicates"]
     assert found["count"] == 1_300
     at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
-    assert found["listed"] == (at if rows else [f"task {number % 700}" for number in range(700, 1_700)])
+    assert found["listed"] == (
+        at if rows else [f"task {number % 700}" for number in range(700, 1_700)]
+    )

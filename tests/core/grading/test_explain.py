@@ -11,7 +11,9 @@ from gradestack import Aggregator, Figure, Grade, Grader, Item, PluginError, Rea
 from tests.core.block_samples import SHARD
 from tests.core.workers import grader_stage, merged, metric, singly
 
-SAMPLES = [Sample(id=f"t{number % 4}", run=number // 4, text=str(number % 3)) for number in range(12)]
+SAMPLES = [
+    Sample(id=f"t{number % 4}", run=number // 4, text=str(number % 3)) for number in range(12)
+]
 REASONS = (Reason(code="wrong", expected=1, actual=2),)
 asked = []
 
@@ -34,7 +36,13 @@ class Brief(Grader):
         asked.append(sample.id)
         right = int(sample.text)
         items = tuple(Item(id=str(at), score=float(at < right)) for at in range(2))
-        whole = Grade(score=grade.score, counts=grade.counts, items=items, reasons=REASONS, rationale="explained")
+        whole = Grade(
+            score=grade.score,
+            counts=grade.counts,
+            items=items,
+            reasons=REASONS,
+            rationale="explained",
+        )
         return {"well": lambda: whole, **ODD}[self.how]()
 
 
@@ -54,7 +62,10 @@ ODD = {
 
 @attrs.frozen(kw_only=True)
 class AtOnce(Brief):
-    """The same with its items at once: no call of explain is needed, and the sums stand beside them."""
+    """The same with its items at once.
+
+    No call of explain is needed, and the sums stand beside them.
+    """
 
     def grade(self, sample):
         brief = Brief.grade(self, sample)
@@ -108,7 +119,9 @@ def grades(report):
 def test_rows_hold_what_is_explained(grader):
     """Whether a grader gives it at once or when it is asked; its sums stand in no row."""
     for text, grade in zip([sample.text for sample in SAMPLES], grades(run(grader)), strict=True):
-        assert [item["score"] for item in grade["items"]] == [float(at < int(text)) for at in range(2)]
+        assert [item["score"] for item in grade["items"]] == [
+            float(at < int(text)) for at in range(2)
+        ]
         assert grade["rationale"] == "explained"
         assert "numbers" not in grade
 
@@ -116,7 +129,9 @@ def test_rows_hold_what_is_explained(grader):
 @pytest.mark.parametrize("how", list(ODD))
 def test_a_grade_that_cannot_be_explained_stays_and_says_so(how):
     report = run(Brief(how=how))
-    assert [grade["score"] for grade in grades(report)] == [int(sample.text) / 2 for sample in SAMPLES]
+    assert [grade["score"] for grade in grades(report)] == [
+        int(sample.text) / 2 for sample in SAMPLES
+    ]
     for grade in grades(report):
         assert grade["rationale"].startswith("could not be explained: ")
         assert "items" not in grade
@@ -129,7 +144,9 @@ def test_a_strict_run_ends_at_a_grade_that_cannot_be_explained():
 
 
 def test_equal_verdicts_with_other_items_are_told_apart(make_worker):
-    """A metric of items looks at the items of every grade, also where grades have sums it does not read."""
+    """A metric of items looks at the items of every grade, also where grades have sums it does not
+    read.
+    """
     made = make_worker(
         graders=(grader_stage(key="quality", component="twins", grader=Twins()),),
         metrics=(metric(key="m", of="quality", aggregator=FirstItems()),),
@@ -141,5 +158,7 @@ def test_equal_verdicts_with_other_items_are_told_apart(make_worker):
 def test_time_runs_while_a_grade_is_explained(monkeypatch):
     monkeypatch.setitem(ODD, "well", lambda: time.sleep(5))
     report = run(Brief(how="well"), limits={"seconds_per_grade": 0.2})
-    assert {grade["rationale"].partition(": ")[2].partition(":")[0] for grade in grades(report)} == {"TimedOut"}
+    assert {
+        grade["rationale"].partition(": ")[2].partition(":")[0] for grade in grades(report)
+    } == {"TimedOut"}
     assert report.header["timed_out"] == len(SAMPLES)

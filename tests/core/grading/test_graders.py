@@ -63,7 +63,9 @@ def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
     assert found[0].outcome is Outcome.FAILED
 
 
-@pytest.mark.parametrize("parts", [{}, {"a": None, "b": 0.5}, {"a": 10**308, "b": 10**308}, {"a": 1e308, "b": 1e308}])
+@pytest.mark.parametrize(
+    "parts", [{}, {"a": None, "b": 0.5}, {"a": 10**308, "b": 10**308}, {"a": 1e308, "b": 1e308}]
+)
 def test_parts_are_finite_one_by_one(slot, parts):
     """Or undefined; their sum may be beyond any float."""
     found = [Grade(score=1.0, parts=parts)]
@@ -80,7 +82,11 @@ def test_parts_are_finite_one_by_one(slot, parts):
 )
 def test_a_grade_that_breaks_the_contract_is_a_failed_one(slot, do, message):
     grade, _ = grade_sample(slot, sample(do))
-    assert (grade.outcome, grade.fault.code, grade.fault.message) == (Outcome.FAILED, "bad_grade", message)
+    assert (grade.outcome, grade.fault.code, grade.fault.message) == (
+        Outcome.FAILED,
+        "bad_grade",
+        message,
+    )
     assert grade.fault.component == "toy 7"
 
 
@@ -92,7 +98,9 @@ def test_scores_that_are_no_finite_numbers_fail(slot, score):
 
 @pytest.mark.parametrize("do", ["raise", "nothing", "nan part"])
 def test_strict_stops(slot, do):
-    with pytest.raises(PluginError, match=r"grader 'quality' \(toy 7\) (raised|broke its contract) on f:3"):
+    with pytest.raises(
+        PluginError, match=r"grader 'quality' \(toy 7\) (raised|broke its contract) on f:3"
+    ):
         grade_sample(slot, sample(do), strict=True)
 
 
@@ -127,7 +135,9 @@ def test_a_grader_may_handle_failed_runs_itself():
         def grade(self, sample):
             return Grade(score=0.0)
 
-    grade, _ = grade_sample(grader_stage(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED))
+    grade, _ = grade_sample(
+        grader_stage(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED)
+    )
     assert grade.score == 0.0
 
 
@@ -158,7 +168,9 @@ class LastMessage(Extractor):
 
 
 def text_slot(profile="documented"):
-    return grader_stage(key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile)
+    return grader_stage(
+        key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile
+    )
 
 
 def talk(*turns, truth=None, **fields):
@@ -172,7 +184,9 @@ def test_the_extracted_text_is_graded():
     assert (grade.score, submission) == (0.4, "four")
 
 
-@pytest.mark.parametrize(("profile", "outcome"), [("documented", Outcome.FAILED), ("upstream", Outcome.GRADED)])
+@pytest.mark.parametrize(
+    ("profile", "outcome"), [("documented", Outcome.FAILED), ("upstream", Outcome.GRADED)]
+)
 def test_an_empty_submission(profile, outcome):
     """Documented: a failed extraction, not a wrong answer; upstream grades it like any text."""
     grade, submission = grade_sample(text_slot(profile), talk())
@@ -209,8 +223,14 @@ def test_references_need_as_many_turns(given):
 
 
 def test_turns_of_which_none_could_be_graded():
-    grade, _ = grade_sample(text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2")))
-    assert (grade.outcome, grade.fault.type, grade.fault.component) == (Outcome.FAILED, "RuntimeError", "length 1")
+    grade, _ = grade_sample(
+        text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2"))
+    )
+    assert (grade.outcome, grade.fault.type, grade.fault.component) == (
+        Outcome.FAILED,
+        "RuntimeError",
+        "length 1",
+    )
 
 
 class Number(float):
@@ -223,7 +243,13 @@ class Whole(int):
 
 def test_numbers_of_classes_of_their_own_are_plain(slot):
     """Else nothing could write them, and the run would end."""
-    found = [Grade(score=Number(0.5), parts={"a": Number(0.25), "b": None}, counts={"n": Whole(2), "flag": True})]
+    found = [
+        Grade(
+            score=Number(0.5),
+            parts={"a": Number(0.25), "b": None},
+            counts={"n": Whole(2), "flag": True},
+        )
+    ]
     check_grades(slot, [sample()], found, strict=False)
     numbers = (found[0].score, *found[0].parts.values(), *found[0].counts.values())
     assert numbers == (0.5, 0.25, None, 2, True)
@@ -244,4 +270,6 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
 def test_what_no_column_holds_fails_its_grade(slot, fields):
     found = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
     check_grades(slot, [sample(), sample()], found, strict=False)
-    assert [(each.outcome, each.fault.code) for each in found] == [(Outcome.FAILED, "bad_grade")] * 2
+    assert [(each.outcome, each.fault.code) for each in found] == [
+        (Outcome.FAILED, "bad_grade")
+    ] * 2

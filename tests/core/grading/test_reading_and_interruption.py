@@ -39,7 +39,10 @@ def test_surprises_become_plugin_errors():
 
 
 def test_an_interruption_waits_for_the_sample_at_hand():
-    """The first signal is only noted, the second interrupts; afterwards the usual handler is back."""
+    """The first signal is only noted, the second interrupts.
+
+    Afterwards the usual handler is back.
+    """
     usual = signal.getsignal(signal.SIGINT)
     with Interruption() as interruption:
         signal.raise_signal(signal.SIGINT)
@@ -81,7 +84,8 @@ def test_a_slow_step_is_named_once(monkeypatch, capfd, until, inside):
     with step("reporter r: write"), step(inside) if inside else nullcontext():
         until(lambda: heard.append(capfd.readouterr().err) or any(heard))
     assert "".join(heard) == (
-        f"{inside or 'reporter r: write'} has taken 0.5 s so far; limits.seconds_per_step can end it\n"
+        f"{inside or 'reporter r: write'} has taken 0.5 s so far; limits.seconds_per_step can end "
+        "it\n"
     )
 
 
@@ -92,7 +96,11 @@ def loop():
 
 @pytest.mark.parametrize("work", [loop, lambda: time.sleep(600)], ids=["works", "waits"])
 def test_a_step_is_ended(work):
-    with interpreter.limited(Limits(seconds_per_step=0.5)) as found, pytest.raises(PluginError) as caught, step("a: b"):
+    with (
+        interpreter.limited(Limits(seconds_per_step=0.5)) as found,
+        pytest.raises(PluginError) as caught,
+        step("a: b"),
+    ):
         work()
     assert str(caught.value) == "a: b took longer than 0.5 s (limits.seconds_per_step)"
     assert found.ended == {"a: b": "took longer than 0.5 s (limits.seconds_per_step)"}

@@ -6,19 +6,31 @@ from gradestack import DataError
 
 
 def test_the_profile_of_one_grader(run_lines):
-    """It decides what a sample without reference is: skipped, or wrong; an empty answer is wrong in both."""
+    """It decides what a sample without reference is: skipped, or wrong.
+
+    An empty answer is wrong in both.
+    """
     graders = {"d": "exact_match", "u": {"kind": "exact_match", "profile": "upstream"}}
     records = [{"id": "a", "predicted": "x"}, {"id": "b", "expected": "x", "predicted": ""}]
     found = [
         {key: (grade["state"], grade["score"]) for key, grade in row["grades"].items()}
         for row in run_lines(records, graders=graders).rows()
     ]
-    assert found == [{"d": ("skipped", 0.0), "u": ("graded", 0.0)}, {"d": ("graded", 0.0), "u": ("graded", 0.0)}]
+    assert found == [
+        {"d": ("skipped", 0.0), "u": ("graded", 0.0)},
+        {"d": ("graded", 0.0), "u": ("graded", 0.0)},
+    ]
 
 
 def test_a_dataset_is_joined_by_id(run_lines, write_lines):
-    """Expectations come from it; rows nobody answered are missing, per model, and counted in the total only."""
-    gold = write_lines([{"id": str(n), "expected": [{"name": "f"}], "input": f"q{n}"} for n in range(3)], "gold.jsonl")
+    """Expectations come from it.
+
+    Rows nobody answered are missing, per model, and counted in the total only.
+    """
+    gold = write_lines(
+        [{"id": str(n), "expected": [{"name": "f"}], "input": f"q{n}"} for n in range(3)],
+        "gold.jsonl",
+    )
     call = [{"name": "f"}]
     records = [
         {"id": "0", "model": "m", "predicted": call},
@@ -27,7 +39,10 @@ def test_a_dataset_is_joined_by_id(run_lines, write_lines):
         {"id": "9", "model": "n", "predicted": call},
     ]
     report = run_lines(records, graders={"q": "tau_partial"}, dataset=str(gold))
-    rows = [(row["model_name"], row["sample"]["id"], row["state"], row["sample"]["input"]) for row in report.rows()]
+    rows = [
+        (row["model_name"], row["sample"]["id"], row["state"], row["sample"]["input"])
+        for row in report.rows()
+    ]
     assert rows == [
         ("m", "0", "graded", "q0"),
         ("m", "2", "graded", "q2"),
@@ -40,7 +55,10 @@ def test_a_dataset_is_joined_by_id(run_lines, write_lines):
     assert report.states["q"] == {"graded": 3, "skipped": 1, "failed": 0, "missing": 3}
     assert report.metrics["avg_score_attempted"] == pytest.approx(2 / 3, abs=0)
     assert report.metrics["avg_score_total"] == pytest.approx(2 / 6, abs=0)
-    per_model = {row["model_name"]: (row["total"], row["total_attempted"]) for row in report.metrics["per_model"]}
+    per_model = {
+        row["model_name"]: (row["total"], row["total_attempted"])
+        for row in report.metrics["per_model"]
+    }
     assert per_model == {"m": (3, 2), "n": (4, 1)}
 
 
@@ -53,7 +71,10 @@ def test_a_dataset_and_no_readable_record_is_no_run(run_lines, write_lines):
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [(['{"id": "a", "expected": "x"}', "{oops"], r"gold\.jsonl:2: not JSON"), ([], "the file is empty")],
+    [
+        (['{"id": "a", "expected": "x"}', "{oops"], r"gold\.jsonl:2: not JSON"),
+        ([], "the file is empty"),
+    ],
 )
 def test_a_broken_dataset_is_refused(run_lines, write_lines, record, lines, message):
     """A reference that is half there would give wrong figures quietly."""
@@ -73,7 +94,11 @@ def twice(record):
 def test_duplicates_are_kept_and_told(run_lines, record, small_shards, size):
     small_shards(size)
     report = run_lines(twice(record))
-    assert report.summary["duplicates"] == {"policy": "keep", "count": 2, "listed": ["runs.jsonl:3", "runs.jsonl:5"]}
+    assert report.summary["duplicates"] == {
+        "policy": "keep",
+        "count": 2,
+        "listed": ["runs.jsonl:3", "runs.jsonl:5"],
+    }
     assert report.summary["warnings"] == [
         "2 record(s) repeat an (id, model, run), the first at runs.jsonl:3; all are kept"
     ]
@@ -95,7 +120,8 @@ def test_the_last_duplicate_can_win(run_lines, record, small_shards, size):
 def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_path):
     small_shards(size)
     with pytest.raises(
-        DataError, match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`"
+        DataError,
+        match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`",
     ):
         run_lines(twice(record), duplicates="error")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
@@ -112,7 +138,12 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
                 "ordinal": 1,
                 "reason": report.summary["bad_records"]["listed"][0]["reason"],
             },
-            {"file": "runs.jsonl", "line": 3, "ordinal": 2, "reason": "record: expected an object, got [1]"},
+            {
+                "file": "runs.jsonl",
+                "line": 3,
+                "ordinal": 2,
+                "reason": "record: expected an object, got [1]",
+            },
         ],
     }
     assert "not JSON" in report.summary["bad_records"]["listed"][0]["reason"]
@@ -120,9 +151,11 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
 
 
 HOSTILE = {
-    "nan": '{"id": "x", "predicted": "y", "recorded": {"score": NaN}, "usage": [NaN, -Infinity, 1e400]}',
+    "nan": '{"id": "x", "predicted": "y", "recorded": {"score": NaN}, "usage": [NaN, -Infinity, '
+    "1e400]}",
     "deep": '{"id": "x", "predicted": "y", "usage": ' + "[" * 10_000 + "]" * 10_000 + "}",
-    "surrogate": '{"id": "x\\ud800", "predicted": "\\udfff", "facets": {"\\ud800": "\\udc00"}, "model": "\\ud800"}',
+    "surrogate": '{"id": "x\\ud800", "predicted": "\\udfff", "facets": {"\\ud800": "\\udc00"}, '
+    '"model": "\\ud800"}',
     "huge": '{"id": "x", "predicted": "y", "usage": ' + "9" * 4000 + "}",
     "beyond": '{"id": "x", "predicted": "y", "usage": ' + "9" * 5000 + "}",
     "utf8": '{"id": "x", "predicted": "\udce9"}',
@@ -135,7 +168,8 @@ HOSTILE = {
 def test_hostile_records_do_not_end_a_run(run_lines, record, name, toys):
     """Each is graded, failed or listed as bad, and the next record is graded; pages are written."""
     report = run_lines(
-        [record("before", 1.0), HOSTILE[name], record("after", 1.0)], reports=["html", "markdown", "dump"]
+        [record("before", 1.0), HOSTILE[name], record("after", 1.0)],
+        reports=["html", "markdown", "dump"],
     )
     assert "broken" not in report.summary
     scores = {row["sample"]["id"]: row["grade"]["state"] for row in report.rows()}

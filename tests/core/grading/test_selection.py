@@ -8,7 +8,14 @@ from gradestack.grading.selection import Selection, tags_of
 
 @pytest.mark.parametrize(
     ("tags", "expected"),
-    [(None, set()), ("x", {"x"}), (["x", 5, None, "y"], {"x", "y"}), (("x",), {"x"}), ({"x": 1}, set()), (5, set())],
+    [
+        (None, set()),
+        ("x", {"x"}),
+        (["x", 5, None, "y"], {"x", "y"}),
+        (("x",), {"x"}),
+        ({"x": 1}, set()),
+        (5, set()),
+    ],
 )
 def test_tags(tags, expected):
     assert tags_of(Sample(id="a", facets={"tags": tags})) == expected

@@ -1,4 +1,6 @@
-"""Ids that stand for other tasks in other files, and files that hold several runs of the same tasks."""
+"""Ids that stand for other tasks in other files, and files that hold several runs of the same
+tasks.
+"""
 
 import pytest
 
@@ -12,13 +14,17 @@ GRADE = ("grade", "--reader", "jsonl", "--grader", "exact_match", "--set", "repo
 
 @pytest.fixture
 def grade(tmp_path, monkeypatch, command, write_lines):
-    """Return a function that grades files of records and returns what was printed and the report."""
+    """Return a function that grades files of records and returns what was printed and
+    the report.
+    """
     monkeypatch.chdir(tmp_path)
     command.use(Registry([plugin for plugin in discover(limit="").plugins if not plugin.error]))
 
     def run(files, *options, output="out"):
         for name, records in files.items():
-            if not (tmp_path / f"{name}.jsonl").exists():  # a file that is written again is another one
+            if not (
+                tmp_path / f"{name}.jsonl"
+            ).exists():  # a file that is written again is another one
                 write_lines(records, f"{name}.jsonl")
         said = command(*GRADE, *(f"{name}.jsonl" for name in files), "-o", output, *options)
         assert said.code == 0, said
@@ -42,7 +48,12 @@ def test_tasks(grade, write_lines, case):
 
 COLLIDING = {
     name: [
-        {"id": f"t{n // 3}", "input": f"{n // 3} {name * (n > 8)}", "expected": "x", "predicted": "xy"[n % 2]}
+        {
+            "id": f"t{n // 3}",
+            "input": f"{n // 3} {name * (n > 8)}",
+            "expected": "x",
+            "predicted": "xy"[n % 2],
+        }
         for n in range(30)
     ]
     for name in "ab"
@@ -52,7 +63,12 @@ COLLIDING = {
 def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk):
     small_shards(300)
     _, whole = grade(COLLIDING, output="whole")
-    options = {"reader": "jsonl", "graders": ["exact_match"], "output": "out", "overrides": ["reports=[]"]}
+    options = {
+        "reader": "jsonl",
+        "graders": ["exact_match"],
+        "output": "out",
+        "overrides": ["reports=[]"],
+    }
     full_disk(5, lambda: gradestack.grade_files(["a.jsonl", "b.jsonl"], **options))
     _, report = grade(COLLIDING, "--resume")
     assert report.header["resumed"] == 5
@@ -63,6 +79,9 @@ def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk
 
 def test_slim_rows_find_their_conversations(grade, command):
     turn = [{"role": "user", "content": "well?"}]
-    files = {name: [{"id": 1, "input": name, "expected": "x", "predicted": "x", "messages": turn}] for name in "ab"}
+    files = {
+        name: [{"id": 1, "input": name, "expected": "x", "predicted": "x", "messages": turn}]
+        for name in "ab"
+    }
     grade(files, "--rows", "slim")
     assert "well?" in command("show", "out", "b:1").out

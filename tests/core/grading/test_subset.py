@@ -16,7 +16,9 @@ FACETS = {"domain": "air", "tags": ["easy"], "deep": 3, "flag": True, "none": No
 @pytest.mark.parametrize(("text", "held"), DATA["holds"])
 def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, held, tmp_path):
     source = Source(file="f.json", ordinal=0)
-    sample = Sample(id="7", model="m", run=1, input="Refund it", ended="completed", facets=FACETS, source=source)
+    sample = Sample(
+        id="7", model="m", run=1, input="Refund it", ended="completed", facets=FACETS, source=source
+    )
     assert Subset(filter=text).admits(Fields.of(sample)) is held
     report = gradestack.grade([sample], graders={"one": lambda _: 1.0})
     if held:
@@ -34,7 +36,8 @@ def test_what_is_no_filter(text, said):
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 3_000 + "1" + ")" * 3_000, "not " * 900 + "run", "1 == " * 700 + "1", "x" * 5_000]
+    "text",
+    ["(" * 3_000 + "1" + ")" * 3_000, "not " * 900 + "run", "1 == " * 700 + "1", "x" * 5_000],
 )
 def test_a_filter_without_an_end(text):
     with suppress(ConfigError):

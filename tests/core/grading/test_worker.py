@@ -55,15 +55,26 @@ def count(made, result):
 def test_a_shard_comes_to_rows_and_columns(make_worker):
     made = make_worker()
     result = made.process(SHARD, singly([sample("a"), sample("b", 0.5, model="m", run=1)]))
-    assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
+    assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (
+        3,
+        "in",
+        2,
+        0,
+        False,
+    )
     assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
     assert count(made, result) == {"outcomes": {"graded": 2}, "sum": 1.5, "ids": ["a", "b"]}
-    assert {name: each.graded for name, each in merged(made, result).counts()["quality"].items()} == {"": 1, "m": 1}
+    assert {
+        name: each.graded for name, each in merged(made, result).counts()["quality"].items()
+    } == {"": 1, "m": 1}
     assert result.seen == set()
 
 
 def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_echo):
-    """As when a machine is lost after its result was handed over: another one does the shard again, for nobody."""
+    """As when a machine is lost after its result was handed over.
+
+    Another one does the shard again, for nobody.
+    """
     made = make_worker(exporters=(("echo", with_echo.load("exporter", "echo")()),))
     again = []
 
@@ -91,10 +102,14 @@ def test_a_worker_and_its_result_can_be_pickled(make_worker):
 
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
     told = []
-    make_worker(progress=told.append).process(SHARD, singly(sample(str(number)) for number in range(130)))
+    make_worker(progress=told.append).process(
+        SHARD, singly(sample(str(number)) for number in range(130))
+    )
     assert sum(told) == 130
     assert told[:-1]
-    assert all(64 <= each < 128 for each in told[:-1])  # blocks of at most 64, as large as the machine is quick
+    assert all(
+        64 <= each < 128 for each in told[:-1]
+    )  # blocks of at most 64, as large as the machine is quick
 
 
 def test_remarks_are_added_up_with_the_first_place(make_worker):
@@ -102,13 +117,19 @@ def test_remarks_are_added_up_with_the_first_place(make_worker):
     found = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
     given = [replace(sample(str(n)), source=places[n], remarks=found[n]) for n in range(3)]
     made = make_worker()
-    assert made.process(SHARD, singly(given)).remarks == {"part:image": [3, "f:2"], "id_made": [1, "f:3"]}
+    assert made.process(SHARD, singly(given)).remarks == {
+        "part:image": [3, "f:2"],
+        "id_made": [1, "f:3"],
+    }
     both = [made.process(replace(SHARD, ordinal=number), singly(given)) for number in (0, 1)]
     assert merged(made, *both).merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
 
 
 def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
-    bad = [BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON") for n in range(1005)]
+    bad = [
+        BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON")
+        for n in range(1005)
+    ]
     made = make_worker()
     result = made.process(SHARD, singly([*bad, sample()]))
     assert (result.bad, result.samples, len(result.bad_listed)) == (1005, 1, 1000)
@@ -123,7 +144,10 @@ def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
     result = made.process(SHARD, singly([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
-    assert first["grade"]["fault"]["message"] == "the grade is not JSON: Object of type set is not JSON serializable"
+    assert (
+        first["grade"]["fault"]["message"]
+        == "the grade is not JSON: Object of type set is not JSON serializable"
+    )
     assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
     with pytest.raises(PluginError, match="broke its contract"):
         make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "set"})]))
@@ -142,10 +166,14 @@ def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
 
 def test_samples_take_from_the_dataset_what_they_lack():
     """Expectations always; tools and input only where the recording has none."""
-    gold = Sample(id="a", input="gold", tools=(ToolSpec(name="g"),), expected=Expectation(label="x"))
+    gold = Sample(
+        id="a", input="gold", tools=(ToolSpec(name="g"),), expected=Expectation(label="x")
+    )
     bare = joined(Sample(id="a"), {"a": gold})
     assert (bare.expected.label, bare.input, bare.tools) == ("x", "gold", gold.tools)
-    own = joined(Sample(id="a", input="own", tools=(), expected=Expectation(label="y")), {"a": gold})
+    own = joined(
+        Sample(id="a", input="own", tools=(), expected=Expectation(label="y")), {"a": gold}
+    )
     assert (own.expected.label, own.input, own.tools) == ("x", "own", ())
     stranger = Sample(id="b", expected=Expectation(label="y"))
     assert joined(stranger, {"a": gold}) is stranger

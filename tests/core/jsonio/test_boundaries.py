@@ -14,7 +14,9 @@ from tests.core.outcomes import data
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -39,7 +41,9 @@ def reference(path):
 
 
 def same(path, size, piece=1024 * 1024):
-    """Return the ranges of a file, after comparing what they give with what the whole file gives."""
+    """Return the ranges of a file, after comparing what they give with what the whole
+    file gives.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "_PIECE", piece)
         ranges = list(list_ranges(path, size))
@@ -53,7 +57,10 @@ def same(path, size, piece=1024 * 1024):
 
 
 def test_ranges_hold_whole_elements(tmp_path):
-    """They meet behind the first comma at least so many bytes on; lines and rows are counted through."""
+    """They meet behind the first comma at least so many bytes on.
+
+    Lines and rows are counted through.
+    """
     path = tmp_path / "x.json"
     path.write_text('[\n{"a": 1},\n{"b": 2} , [3],\n{"c": "}, {"}\n]')
     assert same(path, 10) == [Range(0, 11, 1, 0), Range(11, 22, 2, 1), Range(22, None, 3, 2)]
@@ -77,22 +84,36 @@ def test_a_small_file_is_one_range(tmp_path):
     ],
 )
 def test_a_list_is_cut_only_where_a_whole_reading_would_go_on(tmp_path, text, count):
-    """Broken elements with closed brackets are no obstacle; from anything else on, the rest is one range."""
+    """Broken elements with closed brackets are no obstacle.
+
+    From anything else on, the rest is one range.
+    """
     path = tmp_path / "x.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     assert len(same(path, 1)) == count
 
 
 def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
-    """A byte that would begin a longer character takes neither the quote nor the bracket behind it along."""
+    """A byte that would begin a longer character takes neither the quote nor the bracket behind it
+    along.
+    """
     path = tmp_path / "x.json"
-    path.write_bytes(b'[{"a":"\xc3"},{"b":"\xe2\x82"},{"c":"\xf0"},{"d":"\xed\xa0\x80"},{"\xff":1},{"e":"\xc3\xa9"}]')
+    path.write_bytes(
+        b'[{"a":"\xc3"},{"b":"\xe2\x82"},{"c":"\xf0"},{"d":"\xed\xa0\x80"},{"\xff":1},{"e":"\xc3\xa9"}]'
+    )
     assert len(same(path, 1)) == 6
 
 
 def test_the_place_msgspec_reports_is_understood():
-    """Its message on text behind a value says where that begins; otherwise brackets would be counted, slowly."""
-    for text, place in ((b'{"a": [1]}, 2', 10), (b"[{}]  \n ,", 8), (b'{"\xff": "\xc3\xa9"} ]', 12)):
+    """Its message on text behind a value says where that begins.
+
+    Otherwise brackets would be counted, slowly.
+    """
+    for text, place in (
+        (b'{"a": [1]}, 2', 10),
+        (b"[{}]  \n ,", 8),
+        (b'{"\xff": "\xc3\xa9"} ]', 12),
+    ):
         with pytest.raises(records.msgspec.DecodeError) as caught:
             records._skim(text)
         assert str(caught.value) == f"{records._TRAILING}{place + 1})"
@@ -114,14 +135,25 @@ def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
 ATOMS = rb"""1 -0.0 1E400 NaN -Infinity null "x" "\ud800" "\uD83D\ude00" "a\"b" "\\" "[{" "]}" {} []""".split()
 ATOMS += [b'", "', b'"\xc3\xa9"', b"12345678901234567890123", b'"\\\\ud800 NaN"']
 WRONG = rb'"\x" "\u12" "\u000Infinity" 01 1. tru 1NaN'.split()
-WRONG += [b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"a\nb"', b'"\x00"', b"9" * 4301, b"\xef\xbb\xbf"]
+WRONG += [
+    b'"\xff"',
+    b'"\xc3"',
+    b'"\xed\xa0\x80"',
+    b'"a\nb"',
+    b'"\x00"',
+    b"9" * 4301,
+    b"\xef\xbb\xbf",
+]
 SPACE = st.sampled_from([b"", b"", b" ", b"\n", b"\r\n", b"\n  ", b"\t"])
 TEXT = st.recursive(
     st.sampled_from(ATOMS) | st.sampled_from(ATOMS) | st.sampled_from(WRONG),
     lambda inner: st.builds(
         lambda values, space, keyed: (
             (b"{%b}" if keyed else b"[%b]")
-            % (space + b",".join(space + (b'"k":' if keyed else b"") + value + space for value in values))
+            % (
+                space
+                + b",".join(space + (b'"k":' if keyed else b"") + value + space for value in values)
+            )
         ),
         st.lists(inner, max_size=3),
         SPACE,
@@ -129,14 +161,25 @@ TEXT = st.recursive(
     ),
     max_leaves=6,
 )
-ELEMENT = TEXT | st.builds(lambda number, inner: b'{"id":%d, "v": %b}' % (number, inner), st.integers(0, 99), TEXT)
+ELEMENT = TEXT | st.builds(
+    lambda number, inner: b'{"id":%d, "v": %b}' % (number, inner), st.integers(0, 99), TEXT
+)
 
 
 @st.composite
 def files(draw):
-    """Draw a list file as hostile as they come: any spacing, values only Python reads, and damage anywhere."""
+    """Draw a list file as hostile as they come.
+
+    Any spacing, values only Python reads, and damage anywhere.
+    """
     before, behind = draw(SPACE), draw(SPACE)
-    text = b"[" + before + (behind + b"," + before).join(draw(st.lists(ELEMENT, max_size=8))) + behind + b"]"
+    text = (
+        b"["
+        + before
+        + (behind + b"," + before).join(draw(st.lists(ELEMENT, max_size=8)))
+        + behind
+        + b"]"
+    )
     text = draw(st.sampled_from([b"", b"", b"", b"\xef\xbb\xbf", b"\n", b"x"])) + text
     text += draw(st.sampled_from([b"", b"", b"\n", b" x", b"]"]))
     place = draw(st.integers(0, len(text)))
@@ -147,7 +190,9 @@ def files(draw):
         rest = text[place + (harm == "replace") :]
         return (
             text[:place]
-            + draw(st.sampled_from([b'"', b"\\", b",", b"}", b"]", b"{", b"[", b"\xff", b" ", b"1"]))
+            + draw(
+                st.sampled_from([b'"', b"\\", b",", b"}", b"]", b"{", b"[", b"\xff", b" ", b"1"])
+            )
             + rest
         )
     return text
@@ -164,11 +209,15 @@ def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=6), st.integers(1, 60), st.sampled_from([None, 1]), st.booleans())
-def test_ranges_give_the_values_that_were_written(tmp_path_factory, values, size, indent, ascii_only):
+def test_ranges_give_the_values_that_were_written(
+    tmp_path_factory, values, size, indent, ascii_only
+):
     path = tmp_path_factory.mktemp("values") / "x.json"
     path.write_text(json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
     found = [element for part in list_ranges(path, size) for element in iter_list(path, part)]
-    assert [(each.ordinal, each.value, each.problem) for each in found] == [(n, v, None) for n, v in enumerate(values)]
+    assert [(each.ordinal, each.value, each.problem) for each in found] == [
+        (n, v, None) for n, v in enumerate(values)
+    ]
 
 
 def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):

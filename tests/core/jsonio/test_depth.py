@@ -5,7 +5,15 @@ import json
 import pytest
 
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.jsonio import JsonProblem, check_depth, compact, iter_list, loads, standard_loads, values
+from gradestack.jsonio import (
+    JsonProblem,
+    check_depth,
+    compact,
+    iter_list,
+    loads,
+    standard_loads,
+    values,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "depth.yaml")
@@ -30,7 +38,9 @@ def below(calls, read):
 
 
 def listed(text, place):
-    """Return what is wrong with the only element of a list in a file, raised as other readers do."""
+    """Return what is wrong with the only element of a list in a file, raised as other
+    readers do.
+    """
     path = place / "list.json"
     path.write_text(f"[{text}]")
     (element,) = iter_list(path)
@@ -60,7 +70,10 @@ def test_levels_and_calls_share_one_limit(reader, calls, tmp_path):
 
 @pytest.mark.parametrize("form", ["[", '{"a": '])
 def test_what_is_broken_behind_its_depth_is_too_deep(form, tmp_path):
-    """And what is broken in front of it is no JSON: the first mistake is the one that is reported."""
+    """And what is broken in front of it is no JSON.
+
+    The first mistake is the one that is reported.
+    """
     for read in (loads, lambda text: loads(text.encode()), lambda text: listed(text, tmp_path)):
         with pytest.raises(JsonProblem, match="nested too deeply"):
             read(form * 3000)
@@ -69,7 +82,9 @@ def test_what_is_broken_behind_its_depth_is_too_deep(form, tmp_path):
 
 
 def test_only_levels_count():
-    """Lists side by side are no deeper than one, brackets inside texts are none, and neither are those outside."""
+    """Lists side by side are no deeper than one, brackets inside texts are none, and neither are
+    those outside.
+    """
     wide = json.dumps([[[number]] for number in range(5000)])
     assert len(loads(wide)) == len(loads(wide.encode())) == 5000
     texts = json.dumps(["[" * 3000, '\\"[{' * 1000, {'"': "{[" * 3000}])
@@ -87,13 +102,17 @@ def test_what_is_too_deep_is_not_shown():
             compact(deep)
 
 
-@pytest.mark.parametrize(("text", "kind", "said"), DATA["a_trailing_comma_has_the_same_words_on_every_python"])
+@pytest.mark.parametrize(
+    ("text", "kind", "said"), DATA["a_trailing_comma_has_the_same_words_on_every_python"]
+)
 def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, monkeypatch):
     with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
         loads(text)
 
     def newer(text, *_):
-        raise json.JSONDecodeError(f"Illegal trailing comma before end of {kind}", text, text.index(","))
+        raise json.JSONDecodeError(
+            f"Illegal trailing comma before end of {kind}", text, text.index(",")
+        )
 
     monkeypatch.setattr(values.json, "loads", newer)
     with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):

@@ -80,28 +80,41 @@ DATA = [
 @pytest.mark.parametrize(("value", "data"), DATA)
 @pytest.mark.parametrize("walk", [json_data, jsonable])
 def test_values_have_one_form(walk, value, data):
-    """Objects become mappings without absent fields, enums their values, tuples lists, keys text, at any depth."""
+    """Objects become mappings without absent fields, enums their values, tuples lists, keys text,
+    at any depth.
+    """
     assert walk(value) == data
     assert walk({"x": [value]}) == {"x": [data]}
     assert type(walk(value)) is type(data) or isinstance(value, Text)
 
 
-NO_FORM = [Path("a/b.json"), {1}, frozenset({1}), b"x", dt.date(2020, 1, 2), object(), ABSENT, Options]
+NO_FORM = [
+    Path("a/b.json"),
+    {1},
+    frozenset({1}),
+    b"x",
+    dt.date(2020, 1, 2),
+    object(),
+    ABSENT,
+    Options,
+]
 
 
 @pytest.mark.parametrize("value", NO_FORM, ids=lambda value: type(value).__name__)
 def test_what_has_no_json_form_is_refused(value):
     for odd in (value, [value], {"x": value}, Options(where=[value])):
-        with pytest.raises(TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"):
+        with pytest.raises(
+            TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"
+        ):
             json_data(odd)
 
 
 def test_the_caller_may_have_a_form_for_it():
     """The hook sees every value without a JSON form, wherever it stands, and nothing else."""
     seen = []
-    assert json_data({"a": [b"x", (Options(where=b"y"), 1.5)]}, lambda value: seen.append(value) or len(seen)) == {
-        "a": [1, [{"where": 2}, 1.5]]
-    }
+    assert json_data(
+        {"a": [b"x", (Options(where=b"y"), 1.5)]}, lambda value: seen.append(value) or len(seen)
+    ) == {"a": [1, [{"where": 2}, 1.5]]}
     assert seen == [b"x", b"y"]
 
 
@@ -120,7 +133,9 @@ def test_the_caller_may_have_a_form_for_it():
     ],
 )
 def test_a_configuration_names_what_has_no_form(value, data):
-    """Paths by their last part, sets sorted, dates in ISO form, functions and classes by name, others by type."""
+    """Paths by their last part, sets sorted, dates in ISO form, functions and classes by name,
+    others by type.
+    """
     assert jsonable(value) == data
 
 
@@ -133,7 +148,10 @@ def test_too_deep_is_a_recursion_error():
 
 
 def test_a_level_takes_one_call():
-    """What is read can be written on every Python: a value takes no more room here than it has levels."""
+    """What is read can be written on every Python.
+
+    A value takes no more room here than it has levels.
+    """
     value = []
     for _ in range(ROOM // 2 - 20):
         value = {"a": [value]}
@@ -144,7 +162,10 @@ def test_a_level_takes_one_call():
 def test_not_a_number_stays_a_number_until_it_is_written():
     """Then it is a text, also as a key; what is not JSON beside it is refused all the same."""
     assert math.isnan(json_data([math.nan])[0])
-    assert dumps({"b": [math.nan, "\ud83d", "\ude00"], "a": -0.0}) == '{"a":-0.0,"b":["NaN","\\ud83d","\\ude00"]}'
+    assert (
+        dumps({"b": [math.nan, "\ud83d", "\ude00"], "a": -0.0})
+        == '{"a":-0.0,"b":["NaN","\\ud83d","\\ude00"]}'
+    )
     assert dumps([{math.inf: math.nan}]) == '[{"Infinity":"NaN"}]'
     with pytest.raises(TypeError, match="set is not JSON serializable"):
         dumps([math.nan, {1}])

@@ -27,7 +27,9 @@ def test_what_is_no_list_is_refused(tmp_path, text, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "values", "problem"), data(__file__, "broken.yaml")["broken_lists"])
+@pytest.mark.parametrize(
+    ("text", "values", "problem"), data(__file__, "broken.yaml")["broken_lists"]
+)
 def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     *good, last = elements(tmp_path / "x.json", text)
     assert [each.value for each in good] == values
@@ -55,4 +57,7 @@ def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
 
 def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
     found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
-    assert found == [Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"), Element(1, 1, {"b": "é"})]
+    assert found == [
+        Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"),
+        Element(1, 1, {"b": "é"}),
+    ]

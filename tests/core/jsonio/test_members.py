@@ -22,7 +22,9 @@ def _read(path, size):
         if member.ranges is None:
             found[member.key] = json.loads(member.read(path))
         else:
-            found[member.key] = [each.value for part in member.ranges for each in iter_list(path, part)]
+            found[member.key] = [
+                each.value for part in member.ranges for each in iter_list(path, part)
+            ]
     return found
 
 
@@ -44,7 +46,9 @@ def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
 
 def test_elements_keep_their_line_and_ordinal(tmp_path):
     path = tmp_path / "x.json"
-    path.write_text(json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1), encoding="utf-8")
+    path.write_text(
+        json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1), encoding="utf-8"
+    )
     lines = path.read_text().split("\n")
     runs = next(member for member in iter_members(path, 1) if member.key == "runs")
     found = [each for part in runs.ranges for each in iter_list(path, part)]

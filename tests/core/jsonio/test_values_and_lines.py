@@ -59,7 +59,9 @@ def outcome(read, data):
 
 
 def agrees(data):
-    """Check that our reading and the standard library's are one, and that a refusal is a JsonProblem."""
+    """Check that our reading and the standard library's are one, and that a refusal is a
+    JsonProblem.
+    """
     expected = outcome(json.loads, data)
     if expected == "refused":
         with pytest.raises(JsonProblem):
@@ -79,7 +81,9 @@ def test_any_value_reads_as_the_standard_library_reads_it(value, escaped, indent
 @settings(max_examples=examples(60), deadline=None)
 @given(
     value=JSON_VALUES,
-    encoding=st.sampled_from(["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"]),
+    encoding=st.sampled_from(
+        ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"]
+    ),
 )
 def test_other_encodings_read_as_the_standard_library_reads_them(value, encoding):
     agrees(json.dumps(value, ensure_ascii=False).encode(encoding, "surrogatepass"))
@@ -88,7 +92,9 @@ def test_other_encodings_read_as_the_standard_library_reads_them(value, encoding
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), value=JSON_VALUES)
 def test_spoilt_bytes_are_refused_or_read_alike(data, value):
-    whole = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass")
+    whole = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode(
+        "utf-8", "surrogatepass"
+    )
     start = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start, min(len(whole), start + 3)))
     piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=3))
@@ -109,12 +115,18 @@ def test_keys_are_sorted_and_text_is_kept():
 @given(value=JSON_VALUES)
 def test_indented_json_is_laid_out_as_the_standard_library_does_it(value):
     value = json.loads(dumps(value))  # without NaN
-    kept, escaped = (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=each) for each in (False, True))
+    kept, escaped = (
+        json.dumps(value, indent=2, sort_keys=True, ensure_ascii=each) for each in (False, True)
+    )
     assert dumps(value, indent=2) == (escaped if re.search("[\ud800-\udfff]", kept) else kept)
 
 
 @given(
-    st.dictionaries(st.text(max_size=4), st.none() | st.booleans() | st.integers() | st.text(max_size=4), max_size=4)
+    st.dictionaries(
+        st.text(max_size=4),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+        max_size=4,
+    )
 )
 def test_flat_objects_are_written_the_same(value):
     """One on a line is what it is as an item of a list, which is written another way."""
@@ -139,7 +151,10 @@ def test_floats_read_back_equal(number):
     if math.isfinite(number):
         assert (back, math.copysign(1, back)) == (number, math.copysign(1, number))
     else:
-        assert back == {True: "NaN", False: "Infinity" if number > 0 else "-Infinity"}[math.isnan(number)]
+        assert (
+            back
+            == {True: "NaN", False: "Infinity" if number > 0 else "-Infinity"}[math.isnan(number)]
+        )
 
 
 def test_compact_keeps_the_order_and_never_raises():

@@ -1,4 +1,7 @@
-"""Figures are declared: what an aggregator gives wrongly costs only its own figures, and directions are followed."""
+"""Figures are declared.
+
+What an aggregator gives wrongly costs only its own figures, and directions are followed.
+"""
 
 import json
 import math
@@ -14,7 +17,10 @@ DATA = data(__file__, "declared_figures.yaml")
 
 
 GRADER = DATA["grader"]
-NUMBERS, ESTIMATE = 'return {"samples": 1, "slips": grade.score}', 'return {"slip_rate": ratio(slips, samples)}'
+NUMBERS, ESTIMATE = (
+    'return {"samples": 1, "slips": grade.score}',
+    'return {"slip_rate": ratio(slips, samples)}',
+)
 SUITE = """
 name: slips
 target: {paths: [PATH], reader: jsonl}
@@ -28,17 +34,31 @@ gates: [{figure: slips.rate.slip_rate, op: lte, value: 0.5}]
 @pytest.fixture
 def run(tmp_path, command):
     def graded(name, slips, *more, better="lower", numbers=NUMBERS, estimate=ESTIMATE, gates=None):
-        text = GRADER.replace("{better}", better).replace("{numbers}", numbers).replace("{estimate}", estimate)
+        text = (
+            GRADER.replace("{better}", better)
+            .replace("{numbers}", numbers)
+            .replace("{estimate}", estimate)
+        )
         (tmp_path / "slips.py").write_text(text.replace('"mean", "./slips.py:Rate"', '"mean",'))
-        rows = [{"id": f"t{number}", "recorded": {"slip": slip}} for number, slip in enumerate(slips)]
+        rows = [
+            {"id": f"t{number}", "recorded": {"slip": slip}} for number, slip in enumerate(slips)
+        ]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         suite = SUITE.replace("PATH", f"{name}.jsonl")
         if gates is not None:
             suite = (
-                "\n".join(line for line in suite.splitlines() if not line.startswith("gates")) + f"\ngates: {gates}\n"
+                "\n".join(line for line in suite.splitlines() if not line.startswith("gates"))
+                + f"\ngates: {gates}\n"
             )
         (tmp_path / f"{name}.yaml").write_text(suite)
-        args = ["run", str(tmp_path / f"{name}.yaml"), "--allow-code", "-o", str(tmp_path / name), *more]
+        args = [
+            "run",
+            str(tmp_path / f"{name}.yaml"),
+            "--allow-code",
+            "-o",
+            str(tmp_path / name),
+            *more,
+        ]
         return command(*args), tmp_path / name
 
     return graded
@@ -47,17 +67,26 @@ def run(tmp_path, command):
 FEW, MANY = [0] * 36 + [1] * 4, [0] * 12 + [1] * 28
 
 
-@pytest.mark.parametrize(("better", "word"), [("lower", "worse"), ("higher", "better"), ("neither", "higher")])
-def test_console_page_comparison_and_gate_follow_the_declared_direction(run, command, tmp_path, better, word):
+@pytest.mark.parametrize(
+    ("better", "word"), [("lower", "worse"), ("higher", "better"), ("neither", "higher")]
+)
+def test_console_page_comparison_and_gate_follow_the_declared_direction(
+    run, command, tmp_path, better, word
+):
     run("before", FEW, better=better)
     by_figure = "{figure: slips.rate.slip_rate, baseline: before, not_worse_than: 0.05}"
     gate = f"[{{metric_key: slips, baseline: before, not_worse_than: 0.05}}, {by_figure}]"
     if better == "neither":
         refused, _ = run("after", MANY, better=better, gates=gate)
-        assert (refused.code, "slips.rate.slip_rate has no direction in which it is better" in refused.err) == (2, True)
+        assert (
+            refused.code,
+            "slips.rate.slip_rate has no direction in which it is better" in refused.err,
+        ) == (2, True)
         gate = "[{metric_key: slips, baseline: before, not_worse_than: 0.05}]"
     result, _ = run("after", MANY, better=better, gates=gate)
-    compared = command("compare", str(tmp_path / "before"), str(tmp_path / "after"), "-o", str(tmp_path / "c"))
+    compared = command(
+        "compare", str(tmp_path / "before"), str(tmp_path / "after"), "-o", str(tmp_path / "c")
+    )
     data = json.loads((tmp_path / "c/comparison.json").read_text())
     assert data["metrics"]["slips"]["verdict"] == word
     assert data["metrics"]["slips"]["label"] == "Slips"
@@ -68,7 +97,10 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
     verdicts = json.loads((tmp_path / "after/summary.json").read_text())["gates"]
     assert {each["passed"] for each in verdicts} == {better != "lower"}
     assert {round(each["actual"], 9) for each in verdicts} == {0.6}
-    shown = [result.out, *((tmp_path / "after" / f"report.{kind}").read_text() for kind in ("html", "md"))]
+    shown = [
+        result.out,
+        *((tmp_path / "after" / f"report.{kind}").read_text() for kind in ("html", "md")),
+    ]
     assert ["lower is better" in each for each in shown] == [better == "lower"] * 3
     command("index", str(tmp_path))
     assert ("lower is better" in (tmp_path / "index.html").read_text()) == (better == "lower")
@@ -80,7 +112,11 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
 )
 def test_a_metric_that_is_wrong_costs_its_own_figures(run, numbers, estimate, said):
     result, place = run(
-        "wrong", FEW, numbers=numbers, estimate=estimate, gates="[{metric_key: slips, op: gte, value: 0}]"
+        "wrong",
+        FEW,
+        numbers=numbers,
+        estimate=estimate,
+        gates="[{metric_key: slips, op: gte, value: 0}]",
     )
     summary = json.loads((place / "summary.json").read_text())
     assert result.code == 0, result
@@ -132,7 +168,10 @@ def test_the_kernel_gives_figures_their_intervals_and_those_of_models():
             for model in ("x", "y") for task in range(5) for run in range(2)]  # fmt: skip
     found = figures_of(Shares(), _grades(Shares(), [rows]))
     values = [[grade.score for key, grade in rows if key.id == f"t{task}"] for task in range(5)]
-    total, left = sum(map(sum, values)), [sum(map(sum, values[:at] + values[at + 1 :])) / 16 for at in range(5)]
+    total, left = (
+        sum(map(sum, values)),
+        [sum(map(sum, values[:at] + values[at + 1 :])) / 16 for at in range(5)],
+    )
     pseudo = [5 * total / 20 - 4 * each for each in left]
     mean = sum(pseudo) / 5
     stderr = math.sqrt(sum((each - mean) ** 2 for each in pseudo) / 4 / 5)

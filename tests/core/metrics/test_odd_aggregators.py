@@ -1,4 +1,7 @@
-"""Aggregators that are written wrongly: each is refused, or loses its own figures, in a sentence."""
+"""Aggregators that are written wrongly.
+
+Each is refused, or loses its own figures, in a sentence.
+"""
 
 from decimal import Decimal
 
@@ -17,8 +20,14 @@ ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range
 
 
 def made(**members):
-    """Return figures of an aggregator with these members over six tasks, half of which have score 1."""
-    kind = type("Mine", (Aggregator,), {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members})
+    """Return figures of an aggregator with these members over six tasks, half of which have score
+    1.
+    """
+    kind = type(
+        "Mine",
+        (Aggregator,),
+        {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members},
+    )
     return figures_of(kind(), _grades(kind(), [ROWS]))
 
 
@@ -37,13 +46,28 @@ def share(_self, n, hits):
         ({"compute": lambda _self, _grades: {"w": "many"}}, "the figure w is 'many'"),
         ({"compute": lambda _self, _grades: {"w": True}}, "the figure w is True"),
         ({"compute": lambda _self, _grades: None}, r"compute\(\) gave None, not a mapping"),
-        ({"numbers": lambda _self, _grade: [1], "estimate": share}, r"numbers\(\) gave \[1\], not a mapping"),
-        ({"numbers": lambda _self, _grade: {"n": Decimal(1)}, "estimate": share}, "not a name and a number"),
+        (
+            {"numbers": lambda _self, _grade: [1], "estimate": share},
+            r"numbers\(\) gave \[1\], not a mapping",
+        ),
+        (
+            {"numbers": lambda _self, _grade: {"n": Decimal(1)}, "estimate": share},
+            "not a name and a number",
+        ),
         ({"numbers": lambda _self, _grade: {"": 1}, "estimate": share}, "names are not empty"),
         ({"numbers": counted, "estimate": lambda _self, n: None}, r"estimate\(\) gave None"),
-        ({"numbers": counted, "of_task": lambda _self, sums: {"": 5}, "estimate": share}, "gave an empty name"),
-        ({"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)}, "which no task has"),
-        ({"compute": lambda _self, grades: {"w": len(grades.of("other"))}}, "no grader has the key 'other'"),
+        (
+            {"numbers": counted, "of_task": lambda _self, sums: {"": 5}, "estimate": share},
+            "gave an empty name",
+        ),
+        (
+            {"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)},
+            "which no task has",
+        ),
+        (
+            {"compute": lambda _self, grades: {"w": len(grades.of("other"))}},
+            "no grader has the key 'other'",
+        ),
     ],
 )
 def test_what_it_gives_is_checked(members, said):
@@ -53,7 +77,9 @@ def test_what_it_gives_is_checked(members, said):
 
 def test_a_task_has_all_numbers_also_those_that_are_zero():
     """So that ``of_task`` may look any of them up."""
-    found = made(numbers=counted, of_task=lambda _self, sums: {"n": 1, "hits": sums["hits"]}, estimate=share)
+    found = made(
+        numbers=counted, of_task=lambda _self, sums: {"n": 1, "hits": sums["hits"]}, estimate=share
+    )
     assert (found["w"], found["w_interval"]["clusters"]) == (0.5, 6)
 
 
@@ -80,7 +106,9 @@ def test_numbers_that_never_end_are_ended(monkeypatch):
     ],
 )
 def test_what_it_declares_is_checked_when_it_is_loaded(members, said):
-    assert said in flaw(type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator")
+    assert said in flaw(
+        type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator"
+    )
 
 
 def test_groups_of_equal_names_stay_apart():
@@ -90,7 +118,9 @@ def test_groups_of_equal_names_stay_apart():
         Key(id="b", facets={"level": "1"}),
         Key(id="c", model="", facets={}),
     ]
-    table = Table.of(Wanted(parts={"g": ()}, facets=("level",)), keys, {"g": [Grade(score=1.0)] * 3})
+    table = Table.of(
+        Wanted(parts={"g": ()}, facets=("level",)), keys, {"g": [Grade(score=1.0)] * 3}
+    )
     models = {name: list(each.rows) for name, each in Scores(table).groups("model").items()}
     assert sorted(models.values()) == [[0], [1, 2]]
     levels = {name: list(each.rows) for name, each in Scores(table).groups("level").items()}
@@ -102,7 +132,9 @@ def test_groups_of_equal_names_stay_apart():
 def test_what_a_metric_sees_it_cannot_change(where):
     """Several see the same grades, one after the other."""
     item = Item(id="0", score=1.0, counts={"n": 1}, metadata={"deep": {"n": 1}})
-    grade = Grade(score=1.0, counts={"n": 1}, parts={"p": 1.0}, metadata={"deep": {"n": 1}}, items=(item,))
+    grade = Grade(
+        score=1.0, counts={"n": 1}, parts={"p": 1.0}, metadata={"deep": {"n": 1}}, items=(item,)
+    )
 
     class Changing(Aggregator):
         """Writes into what it was given."""
@@ -126,19 +158,30 @@ def test_what_a_metric_sees_it_cannot_change(where):
 @pytest.mark.parametrize("error", ["GeneratorExit", "SystemExit(3)", "RecursionError"])
 def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, command, part, error):
     text = (
-        "from gradestack import Aggregator, Figure\n\n\nclass Leaving(Aggregator):\n    figures = (Figure('w', 'W'),)\n"
+        "from gradestack import Aggregator, Figure\n\n\nclass Leaving(Aggregator):\n    "
+        "figures = (Figure('w', 'W'),)\n"
     )
     text += "    needs = frozenset({'items'})\n" if part == "numbers" else ""
-    for name, arguments, given in (("numbers", "grade", "{'n': 1}"), ("estimate", "n", "{'w': 1.0}")):
+    for name, arguments, given in (
+        ("numbers", "grade", "{'n': 1}"),
+        ("estimate", "n", "{'w': 1.0}"),
+    ):
         body = f"raise {error}" if part == name else f"return {given}"
         text += f"\n    def {name}(self, {arguments}):\n        {body}\n"
-    text += f"\n    def compute(self, grades):\n        raise {error}\n" if part == "compute" else ""
+    text += (
+        f"\n    def compute(self, grades):\n        raise {error}\n" if part == "compute" else ""
+    )
     (tmp_path / "leaving.py").write_text(text)
     (tmp_path / "r.jsonl").write_text('{"id": "1", "expected": "x", "predicted": "x"}\n')
     suite = "name: s\ntarget: {paths: [r.jsonl]}\ngraders: {g: exact_match}\nreports: []\n"
-    (tmp_path / "s.yaml").write_text(f"{suite}metrics: {{l: {{kind: './leaving.py:Leaving', of: g}}}}\n")
+    (tmp_path / "s.yaml").write_text(
+        f"{suite}metrics: {{l: {{kind: './leaving.py:Leaving', of: g}}}}\n"
+    )
     said = command("run", str(tmp_path / "s.yaml"), "--allow-code", "-o", str(tmp_path / "out"))
-    assert (said.code, "g/l (leaving.py:Leaving) is broken and left out" in said.out) == (0, True), said
+    assert (said.code, "g/l (leaving.py:Leaving) is broken and left out" in said.out) == (
+        0,
+        True,
+    ), said
     report = load_report(tmp_path / "out")
     assert "error" in report.aggregates["g"]["l"]
     assert report.aggregates["g"]["mean"]["mean"] == 1.0

@@ -13,7 +13,13 @@ from tests.core.outcomes import data
 
 @pytest.mark.parametrize(
     ("rule", "passed", "runs", "expected"),
-    [("majority", 2, 4, False), ("majority", 3, 4, True), ("any", 0, 4, False), ("all", 4, 4, True), (1, 1, 4, True)],
+    [
+        ("majority", 2, 4, False),
+        ("majority", 3, 4, True),
+        ("any", 0, 4, False),
+        ("all", 4, 4, True),
+        (1, 1, 4, True),
+    ],
 )
 def test_the_rule(rule, passed, runs, expected):
     """A majority is more than half."""
@@ -21,7 +27,10 @@ def test_the_rule(rule, passed, runs, expected):
 
 
 def test_runs_without_a_figure_are_left_out_of_the_mean():
-    metrics = [{"avg_score_attempted": value, "avg_score_total": 0.1, "by_metric": {}} for value in (None, 0.1, 0.1)]
+    metrics = [
+        {"avg_score_attempted": value, "avg_score_total": 0.1, "by_metric": {}}
+        for value in (None, 0.1, 0.1)
+    ]
     stats = statistics(metrics, [None, None, None])
     assert stats["avg_score_attempted"] == {"mean": 0.1, "std": 0.0, "min": 0.1, "max": 0.1}
     nothing = statistics(metrics[:1], [None])
@@ -38,6 +47,10 @@ HEADLINE = data(__file__, "headline.yaml")
 
 @pytest.mark.parametrize(("metric", "name", "entry"), HEADLINE["figures"])
 def test_a_figure_is_found_or_it_is_said_why_not(metric, name, entry):
-    suite = SimpleNamespace(headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),)))
-    (found,) = headline_figures(suite, {"g": HEADLINE["metrics"]}, {"g": {"avg_score_attempted": 0.25}})
+    suite = SimpleNamespace(
+        headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),))
+    )
+    (found,) = headline_figures(
+        suite, {"g": HEADLINE["metrics"]}, {"g": {"avg_score_attempted": 0.25}}
+    )
     assert found == {"label": "It", "figure": ".".join(filter(None, ("g", metric, name))), **entry}

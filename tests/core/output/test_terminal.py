@@ -14,7 +14,9 @@ from tests.core.outcomes import data
 
 @pytest.mark.parametrize(("text", "shown"), data(__file__, "lines.yaml")["lines"])
 def test_what_a_terminal_or_log_would_obey_is_escaped(text, shown):
-    """Texts of other people's files cannot add lines, clear the screen, turn lines round or give commands."""
+    """Texts of other people's files cannot add lines, clear the screen, turn lines round or give
+    commands.
+    """
     assert terminal_line(text) == shown
 
 
@@ -59,11 +61,16 @@ def test_the_lines_of_a_traceback_are_its_own():
     assert lines[-3:] == ["ValueError: bad", "  | ::error::x\\x1b[1m", "  | ✓ PASSED"]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x.y","a")'])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x.y","a")']
+)
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 def test_a_formula_becomes_a_text(text, delimiter):
     """No cell begins with what a spreadsheet calculates, and the text behind the mark is whole."""
-    file = io.StringIO(csv_line("id", text, delimiter=delimiter) + csv_line(text, 1, delimiter=delimiter), newline="")
+    file = io.StringIO(
+        csv_line("id", text, delimiter=delimiter) + csv_line(text, 1, delimiter=delimiter),
+        newline="",
+    )
     assert list(csv.reader(file, delimiter=delimiter)) == [["id", f"'{text}"], [f"'{text}", "1"]]
 
 

@@ -17,12 +17,18 @@ from tests.core.outcomes import data
 DATA = data(__file__, "index.yaml")
 
 GRADE = DATA["grade"]
-FAULT = {"score": 0.0, "state": "failed", "fault": {"code": "boom", "type": "KeyError", "message": "x"}}
+FAULT = {
+    "score": 0.0,
+    "state": "failed",
+    "fault": {"code": "boom", "type": "KeyError", "message": "x"},
+}
 ROW = DATA["row"]
 
 
 def report_of(*lines):
-    return Report(path=None, header={}, summary={}, held=io.BytesIO(b"".join(line + b"\n" for line in lines)))
+    return Report(
+        path=None, header={}, summary={}, held=io.BytesIO(b"".join(line + b"\n" for line in lines))
+    )
 
 
 def row(**changes):
@@ -30,7 +36,10 @@ def row(**changes):
 
 
 def content(index):
-    bins = {key: (each.counts, each.below, each.above, each.fractional) for key, each in index.scores.items()}
+    bins = {
+        key: (each.counts, each.below, each.above, each.fractional)
+        for key, each in index.scores.items()
+    }
     return index.entries, bins, index.given.kinds, index.given.given
 
 
@@ -39,12 +48,18 @@ def test_a_row_in_the_index():
     (entry,) = index.entries
     assert (entry.position, entry.id, entry.model, entry.run) == (0, "a", "m", "3")
     assert (entry.state, entry.passed, entry.score) == ("graded", False, 0.5)
-    kinds = [("first", "wrong", "book", ""), ("first", "missing", "", ""), ("second", "boom", "KeyError", "")]
+    kinds = [
+        ("first", "wrong", "book", ""),
+        ("first", "missing", "", ""),
+        ("second", "boom", "KeyError", ""),
+    ]
     assert (list(index.given.kinds), index.given.samples) == (kinds, [1, 1, 1])
     assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
 
 
-@pytest.mark.parametrize(("changes", "place"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"])
+@pytest.mark.parametrize(
+    ("changes", "place"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"]
+)
 def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, place):
     with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(place)):
         _ = index_of(report_of(row(), row(**changes)))
@@ -68,7 +83,13 @@ def test_repeated_keys_count_by_the_last():
 def test_names_are_text_and_bounded():
     long = "x" * 10_000
     index = index_of(
-        report_of(row(run=1), row(run="1"), row(run=None), row(sample={"id": long}), row(sample={"id": f"{long}y"}))
+        report_of(
+            row(run=1),
+            row(run="1"),
+            row(run=None),
+            row(sample={"id": long}),
+            row(sample={"id": f"{long}y"}),
+        )
     )
     assert [entry.run for entry in index.entries[:3]] == ["1", "1", ""]
     assert [len(entry.id) for entry in index.entries[3:]] == [800, 800]
@@ -82,7 +103,8 @@ def test_reasons_are_bounded():
     """Two thousand are told apart, the first ones. A step's number is no subject."""
     reasons = [{"code": "wrong", "subject": f"t{number}"} for number in range(2100)]
     rows = [
-        row(grades={"g": {"reasons": found}}) for found in (reasons, reasons[:1], [{"code": "late", "subject": "3"}])
+        row(grades={"g": {"reasons": found}})
+        for found in (reasons, reasons[:1], [{"code": "late", "subject": "3"}])
     ]
     given = index_of(report_of(*rows)).given
     assert list(given.kinds) == [("g", "wrong", f"t{number}", "") for number in range(2000)]
@@ -100,18 +122,39 @@ def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
 
 
 def test_blocks_do_not_show(monkeypatch):
-    items = [{"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]} for n in (2, 1)]
+    items = [
+        {"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]}
+        for n in (2, 1)
+    ]
     graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]
     grades = [{"a": graded[n % 4], "b": (GRADE, FAULT)[n % 2]} for n in range(40)]
-    changed = [{"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)]
-    rows = [row(**more, grades=each, expected={"calls": []}) for more, each in zip(changed, grades, strict=True)]
+    changed = [
+        {"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)
+    ]
+    rows = [
+        row(**more, grades=each, expected={"calls": []})
+        for more, each in zip(changed, grades, strict=True)
+    ]
 
     def found():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
         told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
-        verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.turned, index.verdicts.tasks
-        return content(index), told, verdicts, index.facets.counts(), index.by_outcome, index.quiet, index.tasks
+        verdicts = (
+            index.verdicts.marks,
+            index.verdicts.by_grader,
+            index.verdicts.turned,
+            index.verdicts.tasks,
+        )
+        return (
+            content(index),
+            told,
+            verdicts,
+            index.facets.counts(),
+            index.by_outcome,
+            index.quiet,
+            index.tasks,
+        )
 
     whole = found()
     assert whole[1][1][whole[1][0]["a", "c2", "", ""]] == 20
@@ -141,7 +184,13 @@ def test_what_is_no_row_has_no_place():
 
 
 @pytest.mark.parametrize(
-    "line", [b"{", row()[:-9], row(error="\x00").replace(b"\\u0000", b"\xff"), b'{"trajectory":' + b"[" * 200_000]
+    "line",
+    [
+        b"{",
+        row()[:-9],
+        row(error="\x00").replace(b"\\u0000", b"\xff"),
+        b'{"trajectory":' + b"[" * 200_000,
+    ],
 )
 def test_a_damaged_row_is_told_with_its_line(line):
     with pytest.raises(DataError, match=r"a row:2: (not JSON|not UTF-8|nested too deeply)"):

@@ -19,7 +19,14 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.picks, self.tags, self.text, self.pictures, self.lists = [], [], set(), "", [], []
+        self.links, self.picks, self.tags, self.text, self.pictures, self.lists = (
+            [],
+            [],
+            set(),
+            "",
+            [],
+            [],
+        )
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -43,7 +50,10 @@ class Page(HTMLParser):
 def made(tmp_path_factory, registry):
     """The directory of a run with a gate."""
     place = tmp_path_factory.mktemp("made")
-    rows = [{"id": str(number), "predicted": "x", "recorded": {"score": number % 2}} for number in range(6)]
+    rows = [
+        {"id": str(number), "predicted": "x", "recorded": {"score": number % 2}}
+        for number in range(6)
+    ]
     (place / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     suite = {"name": "nightly", "target": {"paths": [str(place / "runs.jsonl")]}, "reader": "jsonl"}
     suite |= {
@@ -51,7 +61,10 @@ def made(tmp_path_factory, registry):
         "reports": [],
         "gate": {"metric_key": "quality", "op": "gte", "value": 0.6},
     }
-    suite |= {"metrics": {"mean": {"of": "quality"}}, "headline": {"figures": {"Quality": "quality.mean"}}}
+    suite |= {
+        "metrics": {"mean": {"of": "quality"}},
+        "headline": {"figures": {"Quality": "quality.mean"}},
+    }
     gradestack.run(suite, output=place / "run", registry=registry)
     return place / "run"
 
@@ -61,11 +74,16 @@ def add(made, tmp_path):
     def put(name, day=1, *, page=False, value=None, **summary):
         place = tmp_path / "folder" / name
         shutil.copytree(made, place)
-        header, found = (json.loads((place / each).read_text()) for each in ("header.json", "summary.json"))
+        header, found = (
+            json.loads((place / each).read_text()) for each in ("header.json", "summary.json")
+        )
         header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
         if value is not None:
             figure = found["headline"]["figures"][0]
-            figure |= {"value": value, "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95}}
+            figure |= {
+                "value": value,
+                "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95},
+            }
         (place / "header.json").write_text(json.dumps(header))
         (place / "summary.json").write_text(json.dumps(found | summary))
         if page:
@@ -96,7 +114,11 @@ def test_a_row_for_every_run_the_newest_first(add, page):
     assert "1 suite, 3 runs" in text
     assert "a 2026-01-03 10:20 2026-01-03 10:20 6 ✓ passed" in text
     assert "c 2026-01-02 10:20 2026-01-02 10:20 6 ✗ failed" in text
-    for value, ends in (("0.700", "0.600 – 0.800"), ("0.600", "0.500 – 0.700"), ("0.550", "0.450 – 0.650")):
+    for value, ends in (
+        ("0.700", "0.600 – 0.800"),
+        ("0.600", "0.500 – 0.700"),
+        ("0.550", "0.450 – 0.650"),
+    ):
         assert f"{value} {ends}" in text
 
 
@@ -121,7 +143,13 @@ def test_what_cannot_be_shown_is_named(add, page, tmp_path):
     assert "stopped interrupted" in text
     assert "1 interrupted. 1 unfinished . 4 cannot be read ." in text
     lines = found.problems
-    assert [line.partition(":")[0] for line in lines] == ["sub/going", "foreign", "gone", "strange", "torn"]
+    assert [line.partition(":")[0] for line in lines] == [
+        "sub/going",
+        "foreign",
+        "gone",
+        "strange",
+        "torn",
+    ]
     assert str(tmp_path) not in "".join(lines) + text
     for line in lines[1:]:
         assert line.replace(": ", " : ", 1) in text
@@ -137,7 +165,10 @@ def test_what_is_inside_a_run_is_part_of_it(add, tmp_path):
 
 def test_models_have_lines_of_their_own(add, page):
     each = {"figure": "quality.mean", "label": "Quality"}
-    models = {name: {"value": value, "interval": None} for name, value in (("alpha", 0.25), ("beta", 0.75))}
+    models = {
+        name: {"value": value, "interval": None}
+        for name, value in (("alpha", 0.25), ("beta", 0.75))
+    }
     headline = {"letta": False, "figures": [each | {"value": 0.5, "models": models}]}
     per_model = [{"model_name": name, "total": 3} for name in models]
     run = add("run")
@@ -152,7 +183,11 @@ def test_comparisons_are_found_with_their_runs(add, page, tmp_path):
     add("a/one")
     add("b/two")
     add("c/two")
-    for name, runs in (("sure", ["one", "b/two"]), ("unsure", ["one", "two"]), ("models", ["one::m", "one::n"])):
+    for name, runs in (
+        ("sure", ["one", "b/two"]),
+        ("unsure", ["one", "two"]),
+        ("models", ["one::m", "one::n"]),
+    ):
         place = tmp_path / "folder" / name
         place.mkdir()
         (place / "comparison.html").touch()
@@ -162,7 +197,11 @@ def test_comparisons_are_found_with_their_runs(add, page, tmp_path):
     (tmp_path / "folder" / "sure" / "nothing").mkdir()
     (tmp_path / "folder" / "sure" / "nothing" / "comparison.json").write_text("[1]")
     found = page()
-    assert found.links == ["./models/comparison.html", "./sure/comparison.html", "./unsure/comparison.html"]
+    assert found.links == [
+        "./models/comparison.html",
+        "./sure/comparison.html",
+        "./unsure/comparison.html",
+    ]
     assert found.lists == [("", ""), ("a/one", "b/two"), ("a/one", "")]
     assert "b/two against one" in found.text
     assert "sure differ" in found.text

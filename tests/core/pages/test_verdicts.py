@@ -38,15 +38,23 @@ def test_the_mark_of_a_grade():
 def test_which_samples_have_another_order_is_known_where_it_is_asked_for():
     turned = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}}]
     extra = [turned[0], {"metadata": {"call": 0}}]
-    rows = [row(a={"state": "graded", "score": 0.5, "items": each}, b={}) for each in (extra, turned, turned[:1])]
+    rows = [
+        row(a={"state": "graded", "score": 0.5, "items": each}, b={})
+        for each in (extra, turned, turned[:1])
+    ]
     lines = [(number, 0, json.dumps(each).encode()) for number, each in enumerate(rows)]
-    found = [RowIndex.of(lines, None, "a", ("a", "b"), ordered=each).verdicts.turned for each in (True, False)]
+    found = [
+        RowIndex.of(lines, None, "a", ("a", "b"), ordered=each).verdicts.turned
+        for each in (True, False)
+    ]
     assert [list(each) for each in found] == [[1], []]
 
 
 def test_many_codes_are_not_told_apart(monkeypatch):
     monkeypatch.setattr(module, "_MOST_MARKS", 3)
-    failed = [{"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)]
+    failed = [
+        {"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)
+    ]
     index = index_of(*[row(a=each) for each in failed], keys=("a",))
     assert marks(index, "a") == [("failed", "c0"), ("failed", "c1"), ("failed", ""), ("failed", "")]
 
@@ -58,7 +66,11 @@ def test_graders_with_a_preset_are_compared_and_else_all():
     metric = {"kind": "aggregator", "key": "d", "options": {"preset": "z"}}
     counts = {**plain, "bounds": [0, None]}
     assert compared({"components": [grader, plain, metric]}) == ("a", "c")
-    assert compared({"components": [grader, counts, metric]}) == compared({"components": [plain]}) == ()
+    assert (
+        compared({"components": [grader, counts, metric]})
+        == compared({"components": [plain]})
+        == ()
+    )
     assert compared({"components": [grader, plain, metric, other]}) == ("a", "b")
     assert compared({"components": "odd"}) == ()
     assert index_of(row(a={"state": "graded", "score": 1.0}), keys=()).verdicts.by_grader == {}

@@ -32,13 +32,27 @@ def runs(tmp_path_factory, registry):
     lines = []
     for number in range(COUNT):
         expected = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number}}]}
-        made = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number if number % 3 else -1}}]}
+        made = {
+            "text": "ä",
+            "calls": [{"name": "f", "arguments": {"x": number if number % 3 else -1}}],
+        }
         talk = [{"role": "user", "content": f"Bitte Nummer {number}, schöne Grüße"}]
-        row = {"id": f"t{number // 2}", "run": number % 2, "messages": talk, "expected": expected, "predicted": made}
+        row = {
+            "id": f"t{number // 2}",
+            "run": number % 2,
+            "messages": talk,
+            "expected": expected,
+            "predicted": made,
+        }
         lines.append(row | ({"expected": None} if number == 7 else {}))
     (place / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
     for kept in ("full", "slim", "none"):
-        suite = {"name": "s & t", "target": {"paths": [str(place / "rows.jsonl")]}, "reader": "jsonl", "rows": kept}
+        suite = {
+            "name": "s & t",
+            "target": {"paths": [str(place / "rows.jsonl")]},
+            "reader": "jsonl",
+            "rows": kept,
+        }
         suite |= {"graders": {"partial": "tau_partial"}, "reports": []}
         gradestack.run(suite, output=place / kept, registry=registry)
     return place
@@ -46,15 +60,21 @@ def runs(tmp_path_factory, registry):
 
 @contextmanager
 def served(path, registry):
-    """Yield a function that asks the server of a run for an address and returns status, headers and body."""
+    """Yield a function that asks the server of a run for an address and returns status, headers and
+    body.
+    """
     run = ServedRun(load_report(path), registry)
     server = Server(run)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
 
     def ask(address="", *, method="GET", token=None, host=None, raw=None):
-        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)) as connection:
-            target = raw if raw is not None else f"/{server.token if token is None else token}/{address}"
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+        ) as connection:
+            target = (
+                raw if raw is not None else f"/{server.token if token is None else token}/{address}"
+            )
             hosts = [f"127.0.0.1:{server.server_port}"] if host is None else host
             connection.putrequest(method, target, skip_host=True)
             for each in hosts:
@@ -110,7 +130,10 @@ def test_only_who_knows_the_address_is_answered(full):
         {"raw": "/ä/"[:1]},
     ):
         status, _, body = full(**options)
-        assert (status, body) == (404, b"nothing is here; the address has a part that cannot be guessed\n")
+        assert (status, body) == (
+            404,
+            b"nothing is here; the address has a part that cannot be guessed\n",
+        )
     for host in (
         ["evil.example:{port}"],
         ["127.0.0.1"],
@@ -125,7 +148,9 @@ def test_only_who_knows_the_address_is_answered(full):
     assert full.server.server_address[0] == "127.0.0.1"
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "X"])
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "X"]
+)
 def test_only_reading_is_possible(full, method):
     status, headers, _ = full(method=method)
     assert (status, headers["Allow"]) == (405, "GET")
@@ -137,7 +162,13 @@ def test_there_is_nothing_else(full, address):
 
 
 def test_pages_may_do_nothing_but_be_shown(full):
-    for address in ("", "report_data/chunk-s1.js", "report_data/chunk-text.js", "rows/1.json", "none"):
+    for address in (
+        "",
+        "report_data/chunk-s1.js",
+        "report_data/chunk-text.js",
+        "rows/1.json",
+        "none",
+    ):
         _, headers, body = full(address)
         policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'")
@@ -189,14 +220,21 @@ def test_a_port_that_is_taken_is_said(command, runs):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
-    """Also where the thread of a connection starts: an exception there would close the connection under it."""
+    """Also where the thread of a connection starts.
+
+    An exception there would close the connection under it.
+    """
     opened, folders, answers = [], [], []
     original, started = ServedRun.close, Server.process_request
-    ask = threading.Thread(target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status))  # noqa: S310
+    ask = threading.Thread(
+        target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status)  # noqa: S310
+    )
     monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), ask.start()))
     signalled = lambda *given: (signal.raise_signal(getattr(signal, name)), started(*given))  # noqa: E731
     monkeypatch.setattr(Server, "process_request", signalled)
-    monkeypatch.setattr(ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run)))
+    monkeypatch.setattr(
+        ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run))
+    )
     handler = signal.getsignal(signal.SIGTERM)
     said = command("view", runs / "full", "--open")
     ask.join()
@@ -214,8 +252,13 @@ def test_a_run_that_has_lost_rows_is_not_served(runs, registry, command, tmp_pat
     rows = tmp_path / "out" / "results.jsonl"
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(DataError, match=f"{COUNT - 1} rows, but summary"):
-        ServedRun(gradestack.load_report(tmp_path / "out"), registry)  # which the command would serve for ever
+        ServedRun(
+            gradestack.load_report(tmp_path / "out"), registry
+        )  # which the command would serve for ever
     said = command("view", str(tmp_path / "out"))
     assert (said.code, said.out) == (3, "")
-    problem = f"{rows}: {COUNT - 1} rows, but summary.json is of {COUNT} samples: it was changed; grade the files again"
+    problem = (
+        f"{rows}: {COUNT - 1} rows, but summary.json is of {COUNT} samples: it was changed; "
+        "grade the files again"
+    )
     assert said.err == f"error: {problem}\n"

@@ -1,4 +1,6 @@
-"""Rows as bytes: the same data as the row put together key by key, whatever samples and grades hold."""
+"""Rows as bytes: the same data as the row put together key by key, whatever samples and grades
+hold.
+"""
 
 import json
 import math
@@ -24,27 +26,53 @@ from gradestack import (
 )
 from gradestack.rows.write import encode
 from tests.conftest import examples
-from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
+from tests.core.row_reference import (
+    SCORED,
+    Colour,
+    Note,
+    Size,
+    Text,
+    grade_of,
+    ordered,
+    pure,
+    reference,
+    same,
+    written,
+)
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])
 NUMBERS = (
-    st.integers() | st.floats() | st.sampled_from([10**40, -(2**63) - 1, 1e16, 1e-7, 1e22, -0.0, 5e-324, math.nan])
+    st.integers()
+    | st.floats()
+    | st.sampled_from([10**40, -(2**63) - 1, 1e16, 1e-7, 1e22, -0.0, 5e-324, math.nan])
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3) | st.lists(inner, max_size=2).map(tuple)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(TEXTS, inner, max_size=3)
+        | st.lists(inner, max_size=2).map(tuple)
     ),
     max_leaves=6,
 )
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=3)
 MAYBE = st.none() | TEXTS
-FAULTS = st.none() | st.builds(Fault, category=TEXTS, code=TEXTS, message=TEXTS, type=TEXTS, component=TEXTS)
+FAULTS = st.none() | st.builds(
+    Fault, category=TEXTS, code=TEXTS, message=TEXTS, type=TEXTS, component=TEXTS
+)
 CALLS = st.builds(
-    ToolCall, name=TEXTS, arguments=st.none() | OBJECTS, raw_arguments=MAYBE, id=MAYBE, result=VALUES, error=MAYBE
+    ToolCall,
+    name=TEXTS,
+    arguments=st.none() | OBJECTS,
+    raw_arguments=MAYBE,
+    id=MAYBE,
+    result=VALUES,
+    error=MAYBE,
 )
 SOME_CALLS = st.lists(CALLS, max_size=2).map(tuple)
-MESSAGES = st.builds(Message, role=TEXTS, content=VALUES, tool_calls=SOME_CALLS, name=MAYBE, tool_call_id=MAYBE)
+MESSAGES = st.builds(
+    Message, role=TEXTS, content=VALUES, tool_calls=SOME_CALLS, name=MAYBE, tool_call_id=MAYBE
+)
 ANSWERS = st.none() | TEXTS | st.lists(TEXTS, max_size=2).map(tuple)
 SAMPLES = st.builds(
     Sample,
@@ -58,7 +86,9 @@ SAMPLES = st.builds(
     text=MAYBE,
     plan=VALUES,
     tools=st.none() | st.lists(st.builds(ToolSpec, name=TEXTS), max_size=2).map(tuple),
-    expected=st.builds(Expectation, calls=st.none() | SOME_CALLS, label=MAYBE, text=ANSWERS, plan=VALUES),
+    expected=st.builds(
+        Expectation, calls=st.none() | SOME_CALLS, label=MAYBE, text=ANSWERS, plan=VALUES
+    ),
     recorded=OBJECTS,
     status=st.sampled_from(Status),
     error=FAULTS,
@@ -67,12 +97,18 @@ SAMPLES = st.builds(
     facets=OBJECTS,
     source=st.none()
     | st.builds(
-        Source, file=TEXTS, ordinal=st.integers(0, 9), line=st.none() | st.integers(0, 9), id=st.none() | st.integers()
+        Source,
+        file=TEXTS,
+        ordinal=st.integers(0, 9),
+        line=st.none() | st.integers(0, 9),
+        id=st.none() | st.integers(),
     ),
 )
 
 
-OWN = VALUES | st.sampled_from([Colour.RED, Size.BIG, Text("t"), Note(), Note(z=Note(z=math.nan)), Outcome.GRADED])
+OWN = VALUES | st.sampled_from(
+    [Colour.RED, Size.BIG, Text("t"), Note(), Note(z=Note(z=math.nan)), Outcome.GRADED]
+)
 METADATA = st.dictionaries(TEXTS, OWN | st.lists(OWN, max_size=2), max_size=3)
 COUNTS = st.dictionaries(TEXTS, st.integers(), max_size=2)
 REASONS = st.lists(

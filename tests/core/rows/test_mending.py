@@ -48,7 +48,13 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 def line(sample, grades, *, success=None, strict=False, submissions=None):
     data, sample, kept = line_and_kept(
-        sample, grades, "quality", success=success, submissions=submissions, signatures=SIGNATURES, strict=strict
+        sample,
+        grades,
+        "quality",
+        success=success,
+        submissions=submissions,
+        signatures=SIGNATURES,
+        strict=strict,
     )
     assert data.endswith(b"\n")
     return json.loads(data), sample, kept
@@ -72,7 +78,10 @@ def test_what_can_be_written_is_written_as_it_is():
     ],
 )
 def test_success_decides_whether_a_row_passed(success, passed):
-    """The outcome grader's own verdict, else a full score; a gate's rule only where it is the rule of success."""
+    """The outcome grader's own verdict, else a full score.
+
+    A gate's rule only where it is the rule of success.
+    """
     grades = {**GRADES, "own": Grade(score=0.25, passed=True)}
     assert line(SAMPLE, grades, success=success)[0]["passed"] is passed
     if success is not None:
@@ -90,24 +99,40 @@ BAD_GRADE = Fault(
 TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 
 
-@pytest.mark.parametrize(("odd", "fault"), [({1}, BAD_GRADE), (nested(50_000), TOO_DEEP)], ids=["set", "deep"])
+@pytest.mark.parametrize(
+    ("odd", "fault"), [({1}, BAD_GRADE), (nested(50_000), TOO_DEEP)], ids=["set", "deep"]
+)
 def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
     grades = {**GRADES, "quality": Grade(score=1.0, metadata={"x": odd})}
     row, sample, kept = line(SAMPLE, grades, submissions={"quality": "said"})
     assert kept["quality"] == failed(fault)
     assert sample is SAMPLE
     assert kept["other"] is GRADES["other"]
-    assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == ("failed", fault.code, "ok")
-    assert (row["submission"], row["predicted"]["calls"]) == ("said", [{"name": "f", "arguments": {"x": 1}}])
+    assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == (
+        "failed",
+        fault.code,
+        "ok",
+    )
+    assert (row["submission"], row["predicted"]["calls"]) == (
+        "said",
+        [{"name": "f", "arguments": {"x": 1}}],
+    )
     assert row["grades"]["other"]["score"] == 1.0
 
 
 @pytest.mark.parametrize("leaf", [1, math.nan])
 @pytest.mark.parametrize(
-    "grade", [lambda value: {"metadata": {"x": value}}, lambda value: {"reasons": (Reason(code="x", actual=value),)}]
+    "grade",
+    [
+        lambda value: {"metadata": {"x": value}},
+        lambda value: {"reasons": (Reason(code="x", actual=value),)},
+    ],
 )
 def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
-    """Level by level up to what no shard has room for: what fits alone, and not in its row, fails as what is deeper."""
+    """Level by level up to what no shard has room for.
+
+    What fits alone, and not in its row, fails as what is deeper.
+    """
     found = []
     value = leaf
     for _ in range(ROOM):
@@ -115,7 +140,9 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
     for _ in range(60):
         value = value[0]
         with for_a_shard():
-            data, _, kept = line_and_kept(SAMPLE, {**GRADES, "other": Grade(score=1.0, **grade(value))}, "quality")
+            data, _, kept = line_and_kept(
+                SAMPLE, {**GRADES, "other": Grade(score=1.0, **grade(value))}, "quality"
+            )
         assert kept["quality"] is GRADES["quality"]
         assert kept["other"].fault in {None, TOO_DEEP}
         found.append(kept["other"].fault is None)
@@ -126,7 +153,10 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
 
 
 def test_a_strict_run_ends_at_a_grade_that_is_not_json():
-    """The error names the grader and the record; nesting too deep is the data's fault, and ends nothing."""
+    """The error names the grader and the record.
+
+    Nesting too deep is the data's fault, and ends nothing.
+    """
     grades = {**GRADES, "other": Grade(score=1.0, metadata={"x": {1}})}
     with pytest.raises(PluginError) as found:
         line(SAMPLE, grades, strict=True)
@@ -161,23 +191,40 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
     ],
 )
 def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, message, strict):
-    """Without what was recorded; who it is, its text and its reference texts stay, and all its grades failed."""
-    row, sample, grades = line(replace(SAMPLE, **fields(odd)), GRADES, strict=strict, submissions={"quality": "said"})
+    """Without what was recorded.
+
+    Who it is, its text and its reference texts stay, and all its grades failed.
+    """
+    row, sample, grades = line(
+        replace(SAMPLE, **fields(odd)), GRADES, strict=strict, submissions={"quality": "said"}
+    )
     faults = [grade.fault for grade in grades.values()]
     assert list(grades) == list(GRADES)
     assert [(fault.category, fault.code) for fault in faults] == [("data", code)] * 2
     assert faults[0].message.startswith(message)
     assert sample.error == faults[0]
-    assert (row["status"], row["state"], row["passed"], row["error"]["code"]) == ("failed", "failed", None, code)
+    assert (row["status"], row["state"], row["passed"], row["error"]["code"]) == (
+        "failed",
+        "failed",
+        None,
+        code,
+    )
     assert (row["sample"]["id"], row["model_name"], row["run"]) == ("a", "m", 2)
     assert (row["source"]["line"], row["submission"], row["submissions"]) == (1, "kept", None)
     assert (row["expected"]["label"], row["expected"]["text"]) == ("yes", "wanted")
-    gone = [row["trajectory"], row["predicted"]["calls"], row["predicted"]["plan"], row["expected"]["calls"]]
+    gone = [
+        row["trajectory"],
+        row["predicted"]["calls"],
+        row["predicted"]["plan"],
+        row["expected"]["calls"],
+    ]
     assert [*gone, row["expected"]["plan"]] == [[], None, None, None, None]
     assert (row["recorded"], row["agent_usage"], row["facets"]) == ({}, None, {})
 
 
-@pytest.mark.parametrize("fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}])
+@pytest.mark.parametrize(
+    "fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}]
+)
 def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
     data, _, grades = line_and_kept(
         SAMPLE,

@@ -12,7 +12,17 @@ import pytest
 
 from gradestack import Expectation, Grade, Item, Message, Reason, Sample, ToolCall, grade_to_json
 from gradestack.rows.write import encode
-from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, row_bytes, same, written
+from tests.core.row_reference import (
+    SCORED,
+    Colour,
+    Note,
+    Size,
+    Text,
+    reference,
+    row_bytes,
+    same,
+    written,
+)
 
 PLACES = {
     "arguments": lambda value: Sample(id="a", calls=(ToolCall(name="f", arguments={"x": value}),)),
@@ -26,7 +36,8 @@ PLACES = {
     "recorded": lambda value: Sample(id="a", recorded={"x": {"y": value}}),
     "content": lambda value: Sample(id="a", turns=((Message(role="user", content=[value]),),)),
     "chat call": lambda value: Sample(
-        id="a", turns=((Message(role="a", tool_calls=(ToolCall(name="f", arguments={"x": value}),)),),)
+        id="a",
+        turns=((Message(role="a", tool_calls=(ToolCall(name="f", arguments={"x": value}),)),),),
     ),
 }
 GRADE_PLACES = {
@@ -36,18 +47,24 @@ GRADE_PLACES = {
     "item score": lambda value: Grade(score=1.0, items=(Item(id="0", score=value),)),
     "item parts": lambda value: Grade(score=1.0, items=(Item(id="0", parts={"p": value}),)),
     "item metadata": lambda value: Grade(score=1.0, items=(Item(id="0", metadata={"p": [value]}),)),
-    "item reason": lambda value: Grade(score=1.0, items=(Item(id="0", reasons=(Reason(code="c", actual=value),)),)),
+    "item reason": lambda value: Grade(
+        score=1.0, items=(Item(id="0", reasons=(Reason(code="c", actual=value),)),)
+    ),
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "value", [math.nan, math.inf, -math.inf, [1.0, math.nan], {"a": (math.inf,)}, [0.5] * 40 + [math.nan]]
+    "value",
+    [math.nan, math.inf, -math.inf, [1.0, math.nan], {"a": (math.inf,)}, [0.5] * 40 + [math.nan]],
 )
 def test_nothing_in_a_sample_becomes_null(place, value):
     sample = PLACES[place](value)
     same(written(sample), reference(sample, {"quality": SCORED}, "quality", None, {}))
-    assert b"NaN" in json.dumps(written(sample)).encode() or b"Infinity" in json.dumps(written(sample)).encode()
+    assert (
+        b"NaN" in json.dumps(written(sample)).encode()
+        or b"Infinity" in json.dumps(written(sample)).encode()
+    )
 
 
 @pytest.mark.parametrize("place", GRADE_PLACES)
@@ -78,7 +95,9 @@ NOT_JSON = [
 def test_what_is_not_json_is_refused(place, value):
     for odd in (value, [value, math.nan]):
         with pytest.raises(TypeError, match="JSON serializable"):
-            row_bytes(PLACES[place](odd), {"quality": SCORED}, "quality", passed=None, submissions={})
+            row_bytes(
+                PLACES[place](odd), {"quality": SCORED}, "quality", passed=None, submissions={}
+            )
 
 
 @pytest.mark.parametrize("place", [place for place in GRADE_PLACES if place != "item score"])
@@ -106,7 +125,10 @@ def test_a_grade_that_is_not_json_is_refused(place, value):
         (Note(), {"a": 1, "b": None}),
         (True, True),
         (10**300, 10**300),
-        ({"\uffff": 1, "\U0001f600": 2, "Z": 3, "a": 4}, {"\uffff": 1, "\U0001f600": 2, "Z": 3, "a": 4}),
+        (
+            {"\uffff": 1, "\U0001f600": 2, "Z": 3, "a": 4},
+            {"\uffff": 1, "\U0001f600": 2, "Z": 3, "a": 4},
+        ),
     ],
 )
 def test_odd_kinds_of_data_have_one_form(value, data):
@@ -133,7 +155,10 @@ def test_line_ends_inside_texts_are_escaped():
     text = "a\nb\r\x0b\u2028\x85"
     sample = Sample(id=text, text=text, calls=(ToolCall(name=text, arguments={text: text}),))
     found = written(sample)
-    assert (found["sample"]["id"], found["predicted"]["calls"]) == (text, [{"name": text, "arguments": {text: text}}])
+    assert (found["sample"]["id"], found["predicted"]["calls"]) == (
+        text,
+        [{"name": text, "arguments": {text: text}}],
+    )
 
 
 def test_objects_met_again_are_told_from_their_likes():
@@ -144,7 +169,9 @@ def test_objects_met_again_are_told_from_their_likes():
             own_one = Expectation(text=f"{round_} {number}")
             own_grade = Grade(score=number / 1500, counts={"n": number})
             for expected, held in ((shared, grade), (own_one, own_grade)):
-                line = row_bytes(Sample(id="x", expected=expected), {"g": held}, "g", passed=None, submissions={})
+                line = row_bytes(
+                    Sample(id="x", expected=expected), {"g": held}, "g", passed=None, submissions={}
+                )
                 row = json.loads(line)
                 assert row["grade"]["score"] == held.score
                 assert row["grade"]["counts"] == held.counts

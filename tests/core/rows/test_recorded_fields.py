@@ -21,8 +21,15 @@ def written(sample):
 def test_a_row_without_anything_new_has_the_keys_it_always_had():
     """What was not recorded is not there, rather than null."""
     calls = (ToolCall(name="f", arguments={"x": 1}),)
-    row = written(Sample(id="a", calls=calls, expected=Expectation(calls=calls), turns=((Message(role="user"),),)))
-    keys = "agent_id agent_usage error expected facets grade grades model_name passed predicted recorded run sample "
+    row = written(
+        Sample(
+            id="a", calls=calls, expected=Expectation(calls=calls), turns=((Message(role="user"),),)
+        )
+    )
+    keys = (
+        "agent_id agent_usage error expected facets grade grades model_name passed predicted "
+        "recorded run sample "
+    )
     keys += "source state status submission submissions tools trajectory"
     assert set(row) == set(keys.split())
     assert row["expected"] == DATA["a_row_without_anything_new_has_the_keys_it_always_had"]
@@ -53,10 +60,22 @@ DETAILS = DATA["details"]
 
 
 def test_details_of_calls_are_in_the_row():
-    """What was recorded but its id; a result where no conversation has it, a requestor if not the assistant."""
-    calls = (ToolCall(name="f", id="1", result="r", **DETAILS), ToolCall(name="g", requestor="user"))
-    first, second = {"name": "f", "arguments": {}, **DETAILS}, {"name": "g", "arguments": {}, "requestor": "user"}
-    assert written(Sample(id="a", calls=calls))["predicted"]["calls"] == [{**first, "result": "r"}, second]
+    """What was recorded but its id.
+
+    A result where no conversation has it, a requestor if not the assistant.
+    """
+    calls = (
+        ToolCall(name="f", id="1", result="r", **DETAILS),
+        ToolCall(name="g", requestor="user"),
+    )
+    first, second = (
+        {"name": "f", "arguments": {}, **DETAILS},
+        {"name": "g", "arguments": {}, "requestor": "user"},
+    )
+    assert written(Sample(id="a", calls=calls))["predicted"]["calls"] == [
+        {**first, "result": "r"},
+        second,
+    ]
     talk = ((Message(role="assistant", tool_calls=calls),),)
     assert written(Sample(id="a", calls=calls, turns=talk))["predicted"]["calls"] == [first, second]
 
@@ -64,14 +83,21 @@ def test_details_of_calls_are_in_the_row():
 def test_a_reference_is_in_the_row_as_the_form_writes_it():
     expected = Expectation(
         calls=(
-            ExpectedCall(names=("f", "g"), rules={"x": Rule(any_of=(1, "1"), compare="number")}, optional=True),
+            ExpectedCall(
+                names=("f", "g"),
+                rules={"x": Rule(any_of=(1, "1"), compare="number")},
+                optional=True,
+            ),
             ExpectedCall(name="h", arguments=None, turn=0, group=1, requestor="user"),
         ),
         alternatives=((), (ExpectedCall(name="f"),)),
         forbidden=("rm*",),
     )
     row = written(Sample(id="a", expected=expected))["expected"]
-    assert row["calls"] == data(__file__, "recorded_fields.yaml")["a_reference_is_in_the_row_as_the_form_writes_it"]
+    assert (
+        row["calls"]
+        == data(__file__, "recorded_fields.yaml")["a_reference_is_in_the_row_as_the_form_writes_it"]
+    )
     assert row["alternatives"] == [[], [{"name": "f", "arguments": {}}]]
     assert row["forbidden"] == ["rm*"]
 
@@ -89,7 +115,10 @@ def test_reasoning_is_in_the_conversation():
     [
         lambda value: Sample(id="a", calls=(ToolCall(name="f", seconds=value),)),
         lambda value: Sample(
-            id="a", expected=Expectation(calls=(ExpectedCall(name="f", rules={"x": Rule(tolerance=value)}),))
+            id="a",
+            expected=Expectation(
+                calls=(ExpectedCall(name="f", rules={"x": Rule(tolerance=value)}),)
+            ),
         ),
     ],
     ids=["seconds", "tolerance"],

@@ -1,4 +1,7 @@
-"""Rows of results.jsonl: what is written, that grades and keys read back equal, and what changed on disk."""
+"""Rows of results.jsonl.
+
+What is written, that grades and keys read back equal, and what changed on disk.
+"""
 
 import json
 
@@ -27,7 +30,9 @@ from tests.core.row_reference import written
 DATA = data(__file__, "rows.yaml")
 
 
-FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
+FAULT = Fault(
+    category="grading", code="raised", message="boom", type="ValueError", component="toy 7"
+)
 RICH = msgspec.convert(DATA["rich"], Grade)
 
 
@@ -36,14 +41,24 @@ def through_json(grade):
 
 
 @pytest.mark.parametrize(
-    "grade", [Grade(score=1.0), Grade(score=0), RICH, skipped("no_tools", "none"), Grade(outcome=Outcome.MISSING)]
+    "grade",
+    [
+        Grade(score=1.0),
+        Grade(score=0),
+        RICH,
+        skipped("no_tools", "none"),
+        Grade(outcome=Outcome.MISSING),
+    ],
 )
 def test_grades_read_back_equal(grade):
     assert through_json(grade) == grade
 
 
 def test_a_failed_grade_reads_back_with_its_fault():
-    """Its metadata has gained the error, as letta-evals writes it; written again, nothing changes."""
+    """Its metadata has gained the error, as letta-evals writes it.
+
+    Written again, nothing changes.
+    """
     back = through_json(failed(FAULT))
     assert (back.outcome, back.score, back.fault) == (Outcome.FAILED, None, FAULT)
     assert back.metadata == {"error": "boom", "error_type": "ValueError"}
@@ -79,7 +94,9 @@ def test_a_row_holds_the_letta_form_and_more():
 
 
 def test_nothing_known_is_written_as_null():
-    row = written(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
+    row = written(
+        Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None
+    )
     assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
     assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == (
         "failed",
@@ -91,7 +108,11 @@ def test_nothing_known_is_written_as_null():
 
 @pytest.mark.parametrize(
     ("sample", "submission"),
-    [(Sample(id="a", label="direct"), "direct"), (Sample(id="a", label="direct", text=""), ""), (Sample(id="a"), "")],
+    [
+        (Sample(id="a", label="direct"), "direct"),
+        (Sample(id="a", label="direct", text=""), ""),
+        (Sample(id="a"), ""),
+    ],
 )
 def test_the_submission_is_the_answer_or_the_label(sample, submission):
     """The text when there is one, however empty."""
@@ -99,10 +120,21 @@ def test_the_submission_is_the_answer_or_the_label(sample, submission):
 
 
 def test_what_a_text_grader_judged_is_its_submission():
-    row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True, submissions={"q": "taken out", "r": "other"})
-    assert (row["submission"], row["submissions"]) == ("taken out", {"q": "taken out", "r": "other"})
+    row = written(
+        SAMPLE,
+        {"q": Grade(score=1.0)},
+        "q",
+        passed=True,
+        submissions={"q": "taken out", "r": "other"},
+    )
+    assert (row["submission"], row["submissions"]) == (
+        "taken out",
+        {"q": "taken out", "r": "other"},
+    )
 
 
 def test_keys_read_back_equal():
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
-    assert msgspec.convert(row, GradedRow).key() == Key(id="t1", model="m", run=2, facets={"domain": "air"})
+    assert msgspec.convert(row, GradedRow).key() == Key(
+        id="t1", model="m", run=2, facets={"domain": "air"}
+    )

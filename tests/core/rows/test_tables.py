@@ -39,8 +39,10 @@ def test_the_columns_are_a_contract():
         "headline": f"label figure model value {interval} unit better",
         "figures": f"grader aggregator figure model value {interval} label unit better",
         "gates": f"gate outcome passed metric_key metric op threshold actual {interval}",
-        "samples": f"{key} cluster facets status ended state score passed n_calls requests input_tokens "
-        "cached_input_tokens cache_write_tokens output_tokens reasoning_tokens cost_usd seconds first_token_seconds "
+        "samples": f"{key} cluster facets status ended state score passed n_calls requests "
+        "input_tokens "
+        "cached_input_tokens cache_write_tokens output_tokens reasoning_tokens cost_usd seconds "
+        "first_token_seconds "
         "source_file source_line source_ordinal",
         "grades": f"{key} grader state score passed label gold parts",
         "items": f"{key} grader item state score label gold parts",
@@ -56,19 +58,29 @@ class Detailed(Grader):
         if sample.calls is None:
             return skipped("no_calls", "there are none")
         items = (
-            Item(id="0", score=0.5, label="g", gold="f", parts={"names": 0.0}, metadata={"call": 1}),
             Item(
-                id="1", outcome=Outcome.SKIPPED, metadata={"call": None}, reasons=(Reason(code="absent", subject="h"),)
+                id="0", score=0.5, label="g", gold="f", parts={"names": 0.0}, metadata={"call": 1}
+            ),
+            Item(
+                id="1",
+                outcome=Outcome.SKIPPED,
+                metadata={"call": None},
+                reasons=(Reason(code="absent", subject="h"),),
             ),
         )
         reasons = (Reason(code="low", pointer="/x", expected=1),)
         parts = {"half": 0.5, "none": None}
-        return Grade(score=0.25, passed=False, label="a", gold="b", parts=parts, items=items, reasons=reasons)
+        return Grade(
+            score=0.25, passed=False, label="a", gold="b", parts=parts, items=items, reasons=reasons
+        )
 
 
 @pytest.fixture(scope="module")
 def report():
-    """A run of two samples: one with everything, one that is skipped by the first grader and failed by the second."""
+    """A run of two samples.
+
+    One with everything, one that is skipped by the first grader and failed by the second.
+    """
     full = Sample(
         id="7",
         model="m",
@@ -107,22 +119,43 @@ def test_samples(report):
         "status",
         "state",
     }
-    assert (second["position"], second["id"], second["cluster"], second["facets"]) == (1, "b", "b", {})
+    assert (second["position"], second["id"], second["cluster"], second["facets"]) == (
+        1,
+        "b",
+        "b",
+        {},
+    )
 
 
 def test_grades(report):
     table = report.table("grades")
-    assert (len(table), table["grader"], table["position"]) == (4, ["one", "two", "one", "two"], [0, 0, 1, 1])
+    assert (len(table), table["grader"], table["position"]) == (
+        4,
+        ["one", "two", "one", "two"],
+        [0, 0, 1, 1],
+    )
     graded = {"state": "graded", "score": 0.25, "passed": False, "label": "a", "gold": "b"}
-    assert next(table.rows()) == KEY | {"grader": "one", **graded, "parts": {"half": 0.5, "none": None}}
+    assert next(table.rows()) == KEY | {
+        "grader": "one",
+        **graded,
+        "parts": {"half": 0.5, "none": None},
+    }
 
 
 def test_items_and_reasons(report):
     items = list(report.table("items").rows())
     assert items[0] == KEY | data(__file__, "tables.yaml")["items_and_reasons"]
-    assert [(item["item"], item["state"], item["score"]) for item in items[1:]] == [("1", "skipped", None)]
+    assert [(item["item"], item["state"], item["score"]) for item in items[1:]] == [
+        ("1", "skipped", None)
+    ]
     reasons = report.table("reasons")
-    assert next(reasons.rows()) == KEY | {"grader": "one", "item": None, "code": "low", "subject": "", "pointer": "/x"}
+    assert next(reasons.rows()) == KEY | {
+        "grader": "one",
+        "item": None,
+        "code": "low",
+        "subject": "",
+        "pointer": "/x",
+    }
     assert reasons["code"] == ["low", "absent", "no_calls"]
     assert reasons["item"] == [None, "1", None]
 
@@ -139,7 +172,8 @@ def test_calls(report):
 
 def test_an_unknown_table_is_refused(report):
     with pytest.raises(
-        ConfigError, match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: headline"
+        ConfigError,
+        match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: headline",
     ):
         report.table("grade")
 
@@ -156,18 +190,43 @@ def test_no_rows_are_empty_tables():
 
 
 def test_rows_of_any_kind_are_read(run_lines, record):
-    """Ids that are numbers are texts; what is not of its type is as if it were not there, and never a zero."""
+    """Ids that are numbers are texts.
+
+    What is not of its type is as if it were not there, and never a zero.
+    """
     report = run_lines([record(name, 1.0) for name in "abcd"])
     path = report.path / "results.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
-    odd = {"sample": {"id": 12}, "run": 2, "passed": "yes", "facets": 3, "usage": {"requests": "x", "seconds": "NaN"}}
-    odd |= {"grades": {"quality": {"score": "NaN", "items": 5, "reasons": [7], "parts": {"a": "NaN"}}, "other": None}}
-    bare = {"sample": None, "grades": [], "predicted": {"calls": [None]}, "expected": 4, "state": "graded"}
+    odd = {
+        "sample": {"id": 12},
+        "run": 2,
+        "passed": "yes",
+        "facets": 3,
+        "usage": {"requests": "x", "seconds": "NaN"},
+    }
+    odd |= {
+        "grades": {
+            "quality": {"score": "NaN", "items": 5, "reasons": [7], "parts": {"a": "NaN"}},
+            "other": None,
+        }
+    }
+    bare = {
+        "sample": None,
+        "grades": [],
+        "predicted": {"calls": [None]},
+        "expected": 4,
+        "state": "graded",
+    }
     path.write_text("".join(f"{json.dumps(each)}\n" for each in (row, row | odd, {}, bare)))
     loaded = load_report(report.path)
     samples, grades = loaded.table("samples"), loaded.table("grades")
     assert samples["id"] == ["a", "12", None, None]
-    assert (samples["run"][1], samples["passed"][1], samples["requests"][1], samples["seconds"][1]) == (
+    assert (
+        samples["run"][1],
+        samples["passed"][1],
+        samples["requests"][1],
+        samples["seconds"][1],
+    ) == (
         "2",
         *[None] * 3,
     )

@@ -44,7 +44,12 @@ def test_a_result_survives_its_record(tmp_path):
 @pytest.mark.parametrize(
     "state",
     [
-        {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324, 1.0, 1], "n": 2**64 - 1, "text": "é\u2028\x7f", "more": [True, None]},
+        {
+            "sum": [1e16, 0.1 + 0.2, -0.0, 5e-324, 1.0, 1],
+            "n": 2**64 - 1,
+            "text": "é\u2028\x7f",
+            "more": [True, None],
+        },
         {"n": 2**70},
         {"text": "\ud800"},
         {"highest": float("inf"), "lowest": float("-inf")},
@@ -54,7 +59,10 @@ def test_a_result_survives_its_record(tmp_path):
     ],
 )
 def test_a_line_holds_what_the_standard_library_would_write(state):
-    """The quick encoder writes only what comes back as it was, to the bit; everything else is the library's."""
+    """The quick encoder writes only what comes back as it was, to the bit.
+
+    Everything else is the library's.
+    """
     content = {"ordinal": 1, "states": {"g/m": state}}
     assert repr(recorder._parsed(recorder._line(content))) == repr(json.loads(json.dumps(content)))
 
@@ -118,9 +126,18 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
 @pytest.fixture
 def suite(write_lines, record, tmp_path):
     (tmp_path / "d").mkdir()
-    one, two = write_lines([record("a", 1.0)], "d/one.jsonl"), write_lines([record("b", 1.0)], "d/two.jsonl")
+    one, two = (
+        write_lines([record("a", 1.0)], "d/one.jsonl"),
+        write_lines([record("b", 1.0)], "d/two.jsonl"),
+    )
     paths = [str(one), str(two)]
-    return {"name": "x", "target": {"paths": paths}, "graders": {"q": "toy"}, "reader": "jsonl", "reports": []}
+    return {
+        "name": "x",
+        "target": {"paths": paths},
+        "graders": {"q": "toy"},
+        "reader": "jsonl",
+        "reports": [],
+    }
 
 
 def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
@@ -137,7 +154,12 @@ def test_timings(suite, tmp_path, registry):
     """Seconds in all and by part, per grader; none of it where bytes are promised."""
     found = gradestack.run(suite, output=tmp_path / "out", registry=registry).header
     assert set(found["timings"]) == {"seconds", "grading", "merging", "native", "graders"}
-    assert 0 <= found["timings"]["merging"] <= found["timings"]["grading"] <= found["timings"]["seconds"]
+    assert (
+        0
+        <= found["timings"]["merging"]
+        <= found["timings"]["grading"]
+        <= found["timings"]["seconds"]
+    )
     assert set(found["timings"]["graders"]) <= {"q"}
     assert found["rows"] is True
 
@@ -162,7 +184,9 @@ def test_only_our_own_directories_are_runs(tmp_path, header):
     assert not is_run(tmp_path / "gone")
 
 
-@pytest.mark.parametrize(("name", "folder"), [*DATA["the_default_place_is_safe"], ("x" * 300, "x" * 100)])
+@pytest.mark.parametrize(
+    ("name", "folder"), [*DATA["the_default_place_is_safe"], ("x" * 300, "x" * 100)]
+)
 def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
     monkeypatch.chdir(tmp_path)
     assert default_place(name, NOON).as_posix() == f"gradestack-runs/{folder}/20310203T120005Z"

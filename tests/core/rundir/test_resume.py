@@ -36,7 +36,9 @@ def _small(monkeypatch):
 
 @pytest.fixture
 def suite(write_lines, record, tmp_path, monkeypatch):
-    """A recording with bad and repeated records and several models, graded by a toy with native files."""
+    """A recording with bad and repeated records and several models, graded by a toy with native
+    files.
+    """
     monkeypatch.chdir(tmp_path)
     choose = random.Random(3)  # noqa: S311 - a seed is wanted
     lines = []
@@ -47,7 +49,12 @@ def suite(write_lines, record, tmp_path, monkeypatch):
         if choose.random() < 0.05:
             lines.append('{"id": broken')
     write_lines(lines)
-    suite = {"name": "x", "target": {"paths": ["runs.jsonl"]}, "graders": {"toy": "toy"}, "reader": "jsonl"}
+    suite = {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl"]},
+        "graders": {"toy": "toy"},
+        "reader": "jsonl",
+    }
     return {**suite, "reports": ["markdown"]}
 
 
@@ -64,18 +71,26 @@ def registry(make_registry_, toys):
 @pytest.fixture
 def run(suite, registry):
     def call(output="out", **more):
-        options = {name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more}
-        return gradestack.run({**suite, "engine": "serial", **more}, output=output, registry=registry, **options)
+        options = {
+            name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more
+        }
+        return gradestack.run(
+            {**suite, "engine": "serial", **more}, output=output, registry=registry, **options
+        )
 
     return call
 
 
 @pytest.mark.parametrize(
-    "pieces", [7, pytest.param(1, marks=pytest.mark.proof), pytest.param(30, marks=pytest.mark.proof)]
+    "pieces",
+    [7, pytest.param(1, marks=pytest.mark.proof), pytest.param(30, marks=pytest.mark.proof)],
 )
 @pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
 def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, rows, monkeypatch):
-    """Exit 3 and one message; continued, the bytes of an undisturbed run, and nothing is graded twice."""
+    """Exit 3 and one message.
+
+    Continued, the bytes of an undisturbed run, and nothing is graded twice.
+    """
     run("whole", rows=rows, reports=PAGES)
     note, left = recorder.Journal.note, [pieces]
 
@@ -101,7 +116,9 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
 def test_a_disk_that_is_full_before_anything_is_finished(run, full_disk, tmp_path):
     """There is nothing to continue, and the message says why."""
     error = full_disk(0, run)
-    assert error.problems == ("nothing is kept for --resume: no range of 8 MiB of the input was finished",)
+    assert error.problems == (
+        "nothing is kept for --resume: no range of 8 MiB of the input was finished",
+    )
     assert not list(tmp_path.glob(".out*"))
 
 
@@ -150,7 +167,10 @@ def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
 
 
 def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
-    """Under a second nothing is synchronised; when the disk is full it is, and the run can be continued anyway."""
+    """Under a second nothing is synchronised.
+
+    When the disk is full it is, and the run can be continued anyway.
+    """
     monkeypatch.setattr(recorder, "PAUSE", 1_000.0)
     synchronised = []
     monkeypatch.setattr(os, "fsync", synchronised.append)
@@ -162,9 +182,16 @@ def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
     assert files_of(tmp_path / "other") == files_of(tmp_path / "out")
 
 
-@pytest.mark.parametrize(("change", "told"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2))
-def test_a_change_is_told_and_nothing_is_reused(run, full_disk, tmp_path, change, told, monkeypatch):
-    """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
+@pytest.mark.parametrize(
+    ("change", "told"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2)
+)
+def test_a_change_is_told_and_nothing_is_reused(
+    run, full_disk, tmp_path, change, told, monkeypatch
+):
+    """Exit 2 with what changed.
+
+    The unfinished run stays until it is begun anew without --resume.
+    """
     with monkeypatch.context() as before:
         if change in ("__version__", "FORM"):
             before.setattr(f"gradestack.rundir.header.{change}", "0.0")
@@ -177,13 +204,17 @@ def test_a_change_is_told_and_nothing_is_reused(run, full_disk, tmp_path, change
     assert caught.value.problems[-1] == "run without --resume to start anew"
     said = []
     report = run(say=said.append, **(change if isinstance(change, dict) else {}))
-    assert said == ["out: what an unfinished run had left is removed; --resume would have continued it"]
+    assert said == [
+        "out: what an unfinished run had left is removed; --resume would have continued it"
+    ]
     assert "resumed" not in report.header
     assert not list(tmp_path.glob(".out*"))
 
 
 def test_an_input_that_has_become_small(run, full_disk, tmp_path):
-    """A single range needs no journal, but what is on record of the run before is still compared."""
+    """A single range needs no journal, but what is on record of the run before is still
+    compared.
+    """
     full_disk(6, run)
     path = tmp_path / "runs.jsonl"
     path.write_text(path.read_text().splitlines()[0])
@@ -212,7 +243,10 @@ def test_nothing_to_continue_is_begun_anew(run, tmp_path):
 
 
 def test_the_default_place(run, full_disk, tmp_path):
-    """The newest unfinished run of the suite is continued in its own place; without --resume it is mentioned."""
+    """The newest unfinished run of the suite is continued in its own place.
+
+    Without --resume it is mentioned.
+    """
     run("whole")
     for _ in range(2):
         full_disk(5, lambda: run(None))
@@ -221,7 +255,10 @@ def test_the_default_place(run, full_disk, tmp_path):
     said = []
     fresh = run(None, say=said.append)
     assert len(said) == 1
-    assert "an unfinished run of x is left: continue it with --resume, or remove gradestack-runs/x/" in said[0]
+    assert (
+        "an unfinished run of x is left: continue it with --resume, or remove gradestack-runs/x/"
+        in said[0]
+    )
     report = run(None, resume=True)
     assert report.header["resumed"] == 5
     assert f".{report.path.name}.unfinished" in left
@@ -272,7 +309,11 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     said = []
     report = run(resume=True, say=said.append)
     assert report.header.get("resumed", 0) == kept
-    assert said == ([] if kept else ["out: what was on record of the unfinished run is damaged, it is begun anew"])
+    assert said == (
+        []
+        if kept
+        else ["out: what was on record of the unfinished run is damaged, it is begun anew"]
+    )
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
@@ -285,7 +326,9 @@ def test_a_refused_attempt_leaves_nothing_behind(run, full_disk, tmp_path):
     assert sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir()) == before
 
 
-def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_disk, tmp_path, monkeypatch):
+def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(
+    run, full_disk, tmp_path, monkeypatch
+):
     full_disk(4, run)
 
     def unseen(*_):
@@ -298,30 +341,50 @@ def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_
     assert len((tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()) == 5
 
 
-ENGINES = {"serial": ("--engine", "serial"), "processes": ("--engine", "processes", "--workers", "2")}
+ENGINES = {
+    "serial": ("--engine", "serial"),
+    "processes": ("--engine", "processes", "--workers", "2"),
+}
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
 
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    some_of(map(pytest.param, ["serial", "serial", "processes"], [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]), 3),
+    some_of(
+        map(
+            pytest.param,
+            ["serial", "serial", "processes"],
+            [signal.SIGINT, signal.SIGHUP, signal.SIGTERM],
+        ),
+        3,
+    ),
 )
 def test_partial_results_can_be_completed(held, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:
-        pytest.skip("the tests were started with this signal ignored (nohup), and so is what they start")
-    run = functools.partial(held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", ON_RECORD))
+        pytest.skip(
+            "the tests were started with this signal ignored (nohup), and so is what they start"
+        )
+    run = functools.partial(
+        held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", ON_RECORD)
+    )
     process = run("-o", "out")
     held.stand_still(process, "out", workers=len(ENGINES[engine]) // 2)
     process.send_signal(number)
     if engine == "serial":
         held.open()  # the sample at hand is finished
     waits = engine == "serial" and number == signal.SIGINT
-    said = [FINISHING] * waits + ["interrupted: partial results were kept; --resume grades the rest"]
+    said = [FINISHING] * waits + [
+        "interrupted: partial results were kept; --resume grades the rest"
+    ]
     assert process.communicate() == ("", "".join(f"{line}\n" for line in said))
     assert process.returncode == 130
     partial = gradestack.load_report(held.place / "out")
     assert "incomplete" in partial.summary
-    assert partial.metrics["total"] == sum(1 for _ in partial.rows()) == held.free + (engine == "serial")
+    assert (
+        partial.metrics["total"]
+        == sum(1 for _ in partial.rows())
+        == held.free + (engine == "serial")
+    )
     held.open()
     for options in (("-o", "out", "--resume"), ("-o", "whole")):
         process = run(*options)
@@ -334,7 +397,12 @@ def test_partial_results_can_be_completed(held, number, engine):
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_a_hidden_directory_that_was_removed(held, engine):
     run = held.start(
-        "-o", "out", "--engine", engine, "--workers=1" if engine == "processes" else "-q", program=("-c", ON_RECORD)
+        "-o",
+        "out",
+        "--engine",
+        engine,
+        "--workers=1" if engine == "processes" else "-q",
+        program=("-c", ON_RECORD),
     )
     held.stand_still(run, "out")
     shutil.rmtree(held.place / ".out.unfinished")
@@ -342,7 +410,10 @@ def test_a_hidden_directory_that_was_removed(held, engine):
     out, err = run.communicate()
     assert (run.returncode, out) == (3, "")
     place = held.place / ".out.unfinished"
-    assert err == f"error: {place}: was removed while the run was writing there; nothing is left of it\n"
+    assert (
+        err
+        == f"error: {place}: was removed while the run was writing there; nothing is left of it\n"
+    )
 
 
 def test_what_is_taken_over_is_said_once(capsys):
@@ -364,14 +435,24 @@ GRADER = DATA["grader"]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such timer")
 def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
-    """With --resume, also by another limit: ranges before the first of them are taken over, the others are not."""
+    """With --resume, also by another limit.
+
+    Ranges before the first of them are taken over, the others are not.
+    """
     monkeypatch.setattr(recorder, "PAUSE", -1.0)
     (tmp_path / "grader.py").write_text(GRADER)
     for file in range(5):
-        rows = [json.dumps({"id": f"t{4 * file + number}", "predicted": "x"}) for number in range(4)]
+        rows = [
+            json.dumps({"id": f"t{4 * file + number}", "predicted": "x"}) for number in range(4)
+        ]
         (tmp_path / f"{file}.jsonl").write_text("".join(f"{row}\n" for row in rows))
     grader = {"kind": "python_function", "file": str(tmp_path / "grader.py"), "name": "grade"}
-    suite = {"name": "x", "target": {"paths": [str(tmp_path / "*.jsonl")]}, "graders": {"g": grader}, "reports": []}
+    suite = {
+        "name": "x",
+        "target": {"paths": [str(tmp_path / "*.jsonl")]},
+        "graders": {"g": grader},
+        "reports": [],
+    }
 
     def run(output, *overrides, resume=False):
         options = {"engine": "serial", "allow_code": True, "overrides": overrides, "resume": resume}

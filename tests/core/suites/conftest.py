@@ -11,7 +11,9 @@ import pytest
 
 from gradestack.copies import files as copying
 
-LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
+LINES = "".join(
+    json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)
+).encode()
 
 
 @pytest.fixture
@@ -19,7 +21,8 @@ def temporary(tmp_path, monkeypatch):
     """Return the directory that copies are made in, forgotten after each test."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    get_temp_dir()  # that of this process's workers is made once, and has a socket in it, whose name must be short
+    # that of this process's workers is made once, and has a socket in it, whose name must be short
+    get_temp_dir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(copying, "_folders", [])
     monkeypatch.setattr(copying, "_read", {})
@@ -27,7 +30,9 @@ def temporary(tmp_path, monkeypatch):
 
 
 class Web:
-    """A server on this machine: ``pages`` by path; ``/moved?to=`` leads elsewhere, ``/half`` stops after its beginning.
+    """A server on this machine: ``pages`` by path.
+
+    ``/moved?to=`` leads elsewhere, ``/half`` stops after its beginning.
 
     Attributes:
         seen: What was asked for, with the query.
@@ -48,11 +53,17 @@ class Web:
                     web.over.wait()
                     return
                 page = web.pages.get(asked.path)
-                self.send_response(302 if asked.path == "/moved" else 200 if page or asked.path == "/half" else 404)
+                self.send_response(
+                    302 if asked.path == "/moved" else 200 if page or asked.path == "/half" else 404
+                )
                 if asked.path == "/moved":
                     self.send_header("Location", parse_qs(asked.query)["to"][0])
-                self.send_header("Content-Length", "1000000" if asked.path == "/half" else str(len(page or b"")))
-                self.send_header("Content-Type", "text/html" if asked.path.endswith("/") else "application/json")
+                self.send_header(
+                    "Content-Length", "1000000" if asked.path == "/half" else str(len(page or b""))
+                )
+                self.send_header(
+                    "Content-Type", "text/html" if asked.path.endswith("/") else "application/json"
+                )
                 self.end_headers()
                 self.wfile.write(LINES if asked.path == "/half" else page or b"")
                 if asked.path == "/half":

@@ -1,4 +1,7 @@
-"""Addresses of remote files: what is opened, for whom, what is written of them, and what is left of them."""
+"""Addresses of remote files.
+
+What is opened, for whom, what is written of them, and what is left of them.
+"""
 
 import fnmatch
 import gzip
@@ -24,7 +27,9 @@ from tests.placed import unpacked
 DATA = data(__file__, "addresses.yaml")
 
 
-LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
+LINES = "".join(
+    json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)
+).encode()
 REGISTRY = gradestack.discover(limit="")
 pytestmark = pytest.mark.usefixtures("temporary")
 
@@ -32,7 +37,11 @@ pytestmark = pytest.mark.usefixtures("temporary")
 @pytest.fixture
 def imported(monkeypatch):
     found, load = [], copying.importlib.import_module
-    monkeypatch.setattr(copying.importlib, "import_module", lambda name, *more: found.append(name) or load(name, *more))
+    monkeypatch.setattr(
+        copying.importlib,
+        "import_module",
+        lambda name, *more: found.append(name) or load(name, *more),
+    )
     return found
 
 
@@ -50,14 +59,22 @@ def suite(place, **content):
 
 
 def evil(web, place):
-    """Have the server offer a file of references that has a command run by libraries that render them."""
+    """Have the server offer a file of references that has a command run by libraries that render
+    them.
+    """
     command = f"{{{{ cycler.__init__.__globals__.os.popen('touch {place / 'ran'}').read() }}}}"
-    web.pages["/evil.json"] = json.dumps({"version": 1, "templates": {"u": command}, "refs": {"x": ["{{u}}"]}}).encode()
+    web.pages["/evil.json"] = json.dumps(
+        {"version": 1, "templates": {"u": command}, "refs": {"x": ["{{u}}"]}}
+    ).encode()
 
 
 @pytest.mark.parametrize("address", data(__file__, "never_opened.yaml"), ids=ascii)
-def test_no_library_sees_an_address_of_another_kind(command, web, place, temporary, imported, address):
-    """It is refused in one sentence, on the command line and in a suite, whatever is allowed, without its password."""
+def test_no_library_sees_an_address_of_another_kind(
+    command, web, place, temporary, imported, address
+):
+    """It is refused in one sentence, on the command line and in a suite, whatever is allowed,
+    without its password.
+    """
     evil(web, place)
     given = address.replace("WEB", web.address).replace("PLACE", web.place)
     file = suite(place, target={"paths": [given]})
@@ -85,12 +102,18 @@ SUITES = DATA["suites"]
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(command, web, place, imported, name):
+def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
+    command, web, place, imported, name
+):
     """Otherwise it is refused with its place, by validate as well, and nothing is fetched."""
     (place / "here.jsonl").write_bytes(LINES)
     content = json.loads(json.dumps(SUITES[name]).replace("WEB", web.address))
     file = suite(place, **content)
-    for arguments in (["validate", file], ["run", file, "-o", "out"], ["run", file, "-o", "out", "--allow-code"]):
+    for arguments in (
+        ["validate", file],
+        ["run", file, "-o", "out"],
+        ["run", file, "-o", "out", "--allow-code"],
+    ):
         said = command(*arguments)
         assert said.code == 2, said
         ending = "is a remote file; pass --allow-remote if you trust this suite\n"
@@ -104,18 +127,32 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(comma
     web.pages["/"] = f'<a href="{web.address}/log.jsonl">log</a>'.encode()
     assert command("validate", file, "--allow-remote").code == 0
     assert command("run", file, "-o", "out", "--allow-remote").code == 0
-    assert gradestack.run(content, registry=REGISTRY, allow_remote=True, output="again").metrics["total"] >= 3
+    assert (
+        gradestack.run(content, registry=REGISTRY, allow_remote=True, output="again").metrics[
+            "total"
+        ]
+        >= 3
+    )
     assert "/log.jsonl" in web.seen
 
 
 def test_an_address_on_the_command_line_is_opened(command, web, place):
-    """Also one set in place of a suite's, and from Python one that the caller hands over; others stay the suite's."""
+    """Also one set in place of a suite's, and from Python one that the caller hands over.
+
+    Others stay the suite's.
+    """
     file = suite(place, target={"paths": [f"{web.address}/theirs"]})
     mine = f"{web.address}/log.jsonl"
-    for path, value in {"target.paths": f"[{mine}]", "target.paths.0": mine, "target": f"{{paths: [{mine}]}}"}.items():
+    for path, value in {
+        "target.paths": f"[{mine}]",
+        "target.paths.0": mine,
+        "target": f"{{paths: [{mine}]}}",
+    }.items():
         assert command("validate", file, "--set", f"{path}={value}").code == 0
     assert command("grade", mine, "--dataset", mine, "-o", "out", "--set", "reports=[]").code == 0
-    gradestack.grade_files(mine, dataset=mine, overrides=["reports=[]"], output="out", registry=REGISTRY)
+    gradestack.grade_files(
+        mine, dataset=mine, overrides=["reports=[]"], output="out", registry=REGISTRY
+    )
     assert len(list(gradestack.stream(mine, "tau_partial", registry=REGISTRY))) == 3
     assert set(web.seen) == {"/log.jsonl"}
     file = suite(place, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
@@ -144,7 +181,10 @@ def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name
 
 
 def test_a_suite_itself_is_a_local_file(command, web):
-    for arguments in (["run", f"{web.address}/s?k=s3cret"], ["run", "x.yaml", "--cached", f"{web.address}/r?k=s3cret"]):
+    for arguments in (
+        ["run", f"{web.address}/s?k=s3cret"],
+        ["run", "x.yaml", "--cached", f"{web.address}/r?k=s3cret"],
+    ):
         said = command(*arguments)
         assert said.code == 2
         assert "s3cret" not in said.err
@@ -159,17 +199,24 @@ def written(place, temporary):
     def read():
         files = [each for each in place.rglob("*") if each.is_file()]
         content = "\n".join([*map(str, place.rglob("*")), *(each.read_text() for each in files)])
-        return re.sub(r"(?<=>)[\w+/]{20,}=*(?=</script)", lambda packed: unpacked(packed[0]), content)
+        return re.sub(
+            r"(?<=>)[\w+/]{20,}=*(?=</script)", lambda packed: unpacked(packed[0]), content
+        )
 
     return read
 
 
 def test_what_lets_readers_in_is_used_and_never_written(command, web, place, written):
-    """User, password, query and fragment of an address reach its server, and no file, page, name of a file or line."""
+    """User, password, query and fragment of an address reach its server, and no file, page, name of
+    a file or line.
+    """
     web.pages["/log.jsonl.gz"] = gzip.compress(LINES + b"no JSON\n")
     web.pages["/gold"] = LINES
     place_of_it = f"us3r:pa55@{web.place}"
-    for name, more in {"log.jsonl.gz": (), "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}")}.items():
+    for name, more in {
+        "log.jsonl.gz": (),
+        "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}"),
+    }.items():
         for rows in ("full", "slim"):
             address = f"http://{place_of_it}/{name}?{SECRET}#fragm3nt"
             said = command("grade", address, *more, "--rows", rows, "--debug")
@@ -188,7 +235,8 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
 
 
 @pytest.mark.parametrize(
-    "path", ["/none", "/moved?to=file:///etc/passwd", "/moved?to=/none", "/odd", "/*.jsonl", "/half"]
+    "path",
+    ["/none", "/moved?to=file:///etc/passwd", "/moved?to=/none", "/odd", "/*.jsonl", "/half"],
 )
 def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch, path):
     monkeypatch.setattr(copying, "SILENCE", 0.2)
@@ -199,20 +247,32 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
         assert said.code == 3
         for secret in ("s3cret", "AKIA", "pa55", "fragm3nt"):
             assert secret not in said.err
-        assert said.err.splitlines()[-1].startswith(f"error: {web.address}{path.partition('?')[0]}: ")
+        assert said.err.splitlines()[-1].startswith(
+            f"error: {web.address}{path.partition('?')[0]}: "
+        )
         assert more or said.err.count("\n") == 1
     assert "/etc/passwd" not in web.seen
 
 
 def test_a_redirect_to_the_web_is_followed(command, web, place):
-    assert command("grade", f"{web.address}/moved?to=/log.jsonl", "-o", "out", "--set", "reports=[]").code == 0
+    assert (
+        command(
+            "grade", f"{web.address}/moved?to=/log.jsonl", "-o", "out", "--set", "reports=[]"
+        ).code
+        == 0
+    )
     report = gradestack.load_report("out")
     assert [each["path"] for each in report.header["inputs"]] == [f"{web.address}/moved"]
 
 
 def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
     """A query may hold an asterisk, a host brackets."""
-    assert command("grade", f"{web.address}/log.jsonl?fields[]=*", "-o", "out", "--set", "reports=[]").code == 0
+    assert (
+        command(
+            "grade", f"{web.address}/log.jsonl?fields[]=*", "-o", "out", "--set", "reports=[]"
+        ).code
+        == 0
+    )
     for host in ("[0:0:0:0:0:0:0:1]:1", "[0:0:0:0:0:0:0:1]:1/log.jsonl"):
         said = command("grade", f"http://{host}")
         assert said.code == 3
@@ -224,7 +284,10 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, m
     monkeypatch.setattr(copying, "SILENCE", 0.2)
     said = command("grade", f"{web.address}{path}")
     assert said.code == 3
-    assert said.err == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
+    assert (
+        said.err
+        == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
+    )
 
 
 def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monkeypatch):
@@ -239,12 +302,16 @@ def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monk
 def test_one_address_given_twice_is_fetched_and_read_once(command, web, place):
     """Two that differ in the query alone are two, told apart by a number."""
     address = f"{web.address}/log.jsonl?n=1"
-    report = gradestack.grade_files([address, address], overrides=["reports=[]"], output="out", registry=REGISTRY)
+    report = gradestack.grade_files(
+        [address, address], overrides=["reports=[]"], output="out", registry=REGISTRY
+    )
     assert report.metrics["total"] == 3
     assert report.summary["warnings"][0] == "log.jsonl: given 2 times; it is read once"
     assert len(web.seen) == 1
     paths = [address, f"{web.address}/log.jsonl?n=2"]
-    report = gradestack.grade_files(paths, overrides=["reports=[]"], output="out", registry=REGISTRY)
+    report = gradestack.grade_files(
+        paths, overrides=["reports=[]"], output="out", registry=REGISTRY
+    )
     assert report.metrics["total"] == 6
     assert {row["source"]["file"] for row in report.rows()} == {"log.jsonl", "log.jsonl (2)"}
 
@@ -293,8 +360,16 @@ def bucket(monkeypatch):
 
 
 def test_a_bucket_is_read(place, bucket):
-    """A file, several by a pattern, or a directory, packed or not; results show as much of the address as tells."""
-    bucket |= {"b/logs/a.jsonl": LINES, "b/logs/b c.jsonl.gz": gzip.compress(LINES), "b/logs/": b"", "b/logs/.x/y": b""}
+    """A file, several by a pattern, or a directory, packed or not.
+
+    Results show as much of the address as tells.
+    """
+    bucket |= {
+        "b/logs/a.jsonl": LINES,
+        "b/logs/b c.jsonl.gz": gzip.compress(LINES),
+        "b/logs/": b"",
+        "b/logs/.x/y": b"",
+    }
     report = gradestack.grade_files("s3://b/logs/a.jsonl", output="out", registry=REGISTRY)
     assert report.header["inputs"][0]["path"] == "s3://b/logs/a.jsonl"
     for address in ("s3://b/logs/*", "s3://b/logs", "s3://b/logs/"):
@@ -318,12 +393,28 @@ def test_what_cannot_be_read_is_said(monkeypatch, bucket):
         expand(["s3://b/none.jsonl"])
 
 
-ODD_NAMES = ["..", ".", "...", "..gz", "a\\..\\b", "c:d", "a\0b", "a\nb", "x" * 5000, "é" * 200, "a*b", "\ud800"]
+ODD_NAMES = [
+    "..",
+    ".",
+    "...",
+    "..gz",
+    "a\\..\\b",
+    "c:d",
+    "a\0b",
+    "a\nb",
+    "x" * 5000,
+    "é" * 200,
+    "a*b",
+    "\ud800",
+]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
 def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, name):
-    """Neither of a file given, nor of one that a pattern matches, packed or not; in a directory it is refused."""
+    """Neither of a file given, nor of one that a pattern matches, packed or not.
+
+    In a directory it is refused.
+    """
     bucket |= {
         f"b/{name}": LINES,
         f"b/dir/{name}": LINES,
@@ -352,7 +443,16 @@ def test_no_file_of_a_directory_leads_out_of_its_copy(tmp_path, temporary, bucke
 
 def test_names_on_the_web_lead_nowhere_either(web, temporary):
     """And of a list of links only files of the same place are taken."""
-    links = ["a.jsonl", "..", "../log.jsonl", "/log.jsonl", "file:///etc/passwd", "a.jsonl?C=N", "sub/", "b.jsonl"]
+    links = [
+        "a.jsonl",
+        "..",
+        "../log.jsonl",
+        "/log.jsonl",
+        "file:///etc/passwd",
+        "a.jsonl?C=N",
+        "sub/",
+        "b.jsonl",
+    ]
     web.pages["/logs/"] = "".join(f'<a href="{each}">x</a>' for each in links).encode()
     web.pages |= {"/logs/a.jsonl": LINES, "/logs/b.jsonl": LINES}
     copies = expand([f"{web.address}/logs/*.jsonl"])
@@ -369,9 +469,13 @@ STANDS_STILL = DATA["stands_still"]
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", some_of(["SIGTERM", "SIGINT", "SIGHUP"], 3))
 @pytest.mark.parametrize("what", ["grade", "validate", "unpack"])
-def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporary, until, what, number):
+def test_copies_are_removed_when_a_signal_ends_their_making(
+    web, place, temporary, until, what, number
+):
     if signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
-        pytest.skip("the tests were started with this signal ignored (nohup), and so is what they start")
+        pytest.skip(
+            "the tests were started with this signal ignored (nohup), and so is what they start"
+        )
     (place / "log.jsonl.gz").write_bytes(gzip.compress(LINES))
     file = suite(place, target={"paths": [f"{web.address}/half"]})
     arguments = {
@@ -386,7 +490,12 @@ def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporar
         stderr=subprocess.PIPE,
         text=True,
     )
-    until(lambda: run.poll() is not None or any(each.is_file() for each in temporary.glob("gradestack-*/**/*")))
+    until(
+        lambda: (
+            run.poll() is not None
+            or any(each.is_file() for each in temporary.glob("gradestack-*/**/*"))
+        )
+    )
     run.send_signal(getattr(signal, number))
     out, err = run.communicate(timeout=60)
     assert (out, err.strip()) == ("", "interrupted")

@@ -1,4 +1,7 @@
-"""A component in one Python file: named in a suite, on the command line and from Python, on every engine."""
+"""A component in one Python file.
+
+Named in a suite, on the command line and from Python, on every engine.
+"""
 
 import json
 import multiprocessing
@@ -20,7 +23,10 @@ AIRLINE = ROOT / "examples/airline/results.json"
 
 
 def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
-    """At most 15 lines grade tool calls: the same bytes from one process and from several, and a page that shows it."""
+    """At most 15 lines grade tool calls.
+
+    The same bytes from one process and from several, and a page that shows it.
+    """
     assert len(METRIC.splitlines()) <= 15
     (tmp_path / "few.py").write_text(METRIC)
     for file in ("one", "two", "three"):
@@ -34,8 +40,13 @@ def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
     page = (tmp_path / "serial/report.html").read_text(encoding="utf-8")
     assert "few_calls" in page
     assert "over" in page
-    rows = [json.loads(line) for line in (tmp_path / "serial/results.jsonl").read_text().splitlines()]
-    calls = {(row["source"]["file"], row["source"]["ordinal"]): row["predicted"].get("calls") for row in rows}
+    rows = [
+        json.loads(line) for line in (tmp_path / "serial/results.jsonl").read_text().splitlines()
+    ]
+    calls = {
+        (row["source"]["file"], row["source"]["ordinal"]): row["predicted"].get("calls")
+        for row in rows
+    }
     for row in rows:
         made = calls[row["source"]["file"], row["source"]["ordinal"]]
         if row["state"] == "graded":
@@ -45,7 +56,8 @@ def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
 @pytest.mark.parametrize("way", some_of(["forkserver", "fork", "spawn"], 3))
 def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
     (shapes / "more.py").write_text(
-        "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Helped", "helper.SCORE")
+        "from gradestack import Grade, Grader\nimport helper\n"
+        + grader_text("Helped", "helper.SCORE")
     )
     (shapes / "helper.py").write_text("SCORE = 0.75\n")
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context(way))
@@ -60,15 +72,27 @@ def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch,
             allow_code=True,
             registry=registry,
         )
-    assert {key: average(report, key) for key in "asfh"} == {"a": 1.0, "s": 0.125, "f": 0.25, "h": 0.75}
+    assert {key: average(report, key) for key in "asfh"} == {
+        "a": 1.0,
+        "s": 0.125,
+        "f": 0.25,
+        "h": 0.75,
+    }
     assert report.aggregates["h"]["n"] == {"count": 4}
     assert files_but_headers(shapes / "serial") == files_but_headers(shapes / "processes")
 
 
 def test_a_class_a_function_and_options(shapes, registry):
-    """Keys are names in snake case; options are set by key; a function of the sample takes no extractor."""
+    """Keys are names in snake case; options are set by key.
+
+    A function of the sample takes no extractor.
+    """
     report = graded(
-        "shapes.py:Share", "./shapes.py:shout", "toy", registry=registry, overrides=["graders.share.of=0.75"]
+        "shapes.py:Share",
+        "./shapes.py:shout",
+        "toy",
+        registry=registry,
+        overrides=["graders.share.of=0.75"],
     )
     assert [average(report, key) for key in ("share", "shout", "toy")] == [0.75, 0.25, 0.75]
     graders = [each for each in report.header["components"] if each["kind"] == "grader"]
@@ -85,7 +109,12 @@ def test_a_function_of_a_submission_grades_texts(shapes, registry):
 
 def test_results_do_not_say_where_the_code_lies(shapes, registry):
     for place in (shapes, "."):
-        graded(f"{place}/shapes.py:Share", registry=registry, output=f"out-{place == '.'}", overrides=[])
+        graded(
+            f"{place}/shapes.py:Share",
+            registry=registry,
+            output=f"out-{place == '.'}",
+            overrides=[],
+        )
     assert files_but_headers(shapes / "out-True") == files_but_headers(shapes / "out-False")
 
 
@@ -100,12 +129,16 @@ def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
 
 
 def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, monkeypatch):
-    (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\nreports: []\n")
+    (shapes / "suite.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\nreports: []\n"
+    )
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     report = gradestack.run(shapes / "suite.yaml", output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 0.5
     with pytest.raises(ConfigError, match=r"shapes\.py: no such Python file"):
-        gradestack.grade_files(shapes / "runs.jsonl", graders=["shapes.py:Share"], allow_code=True, registry=registry)
+        gradestack.grade_files(
+            shapes / "runs.jsonl", graders=["shapes.py:Share"], allow_code=True, registry=registry
+        )
 
 
 BAD = data(__file__, "bad_code.yaml")
@@ -127,11 +160,17 @@ def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, mes
 
 
 def test_code_that_was_not_allowed_is_not_run(shapes, command):
-    """Neither by a suite nor from the command line, nor to check the suite; all places are told at once."""
+    """Neither by a suite nor from the command line, nor to check the suite.
+
+    All places are told at once.
+    """
     (shapes / "suite.yaml").write_text(
-        "target: {paths: [runs.jsonl]}\nreader: trap.py:R\ngraders: {q: ./trap.py:Q}\nmetrics: {m: {kind: trap.py:M}}\n"
+        "target: {paths: [runs.jsonl]}\nreader: trap.py:R\ngraders: {q: ./trap.py:Q}\nmetrics: "
+        "{m: {kind: trap.py:M}}\n"
     )
-    (shapes / "plugin.yaml").write_text("target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n")
+    (shapes / "plugin.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n"
+    )
     (shapes / "trap.py").write_text("open('sprung', 'w')\n")
     advice = "is Python code; pass --allow-code if you trust it"
     for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
@@ -145,12 +184,17 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
             assert f"suite.yaml:{line}: {place}: {what} {advice}" in said.err
         assert "3 problems" in said.err
     assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in command("run", "plugin.yaml").err
-    assert f"graders.q: trap.py:Q {advice}" in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
+    assert (
+        f"graders.q: trap.py:Q {advice}"
+        in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
+    )
     assert not (shapes / "sprung").exists()
 
 
 def test_a_suite_with_code_can_be_checked(shapes, command):
-    (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n")
+    (shapes / "suite.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n"
+    )
     said = command("validate", "suite.yaml", "--allow-code")
     assert said.code == 0
     assert "graders: q (shapes.py:Share)" in said.out
@@ -160,9 +204,18 @@ def test_graders_take_the_place_of_a_stack(shapes, command, registry):
     said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "tool_calls")
     assert (said.code, "leave out the stack 'tool_calls'" in said.err) == (2, True)
     said = command(
-        "grade", "runs.jsonl", "--grader", "shapes.py:Share", "--grader", "x/shapes.py:share", "--allow-code"
+        "grade",
+        "runs.jsonl",
+        "--grader",
+        "shapes.py:Share",
+        "--grader",
+        "x/shapes.py:share",
+        "--allow-code",
     )
-    assert "two graders are called 'share'; give one of them another key with --set graders.KEY=NAME" in said.err
+    assert (
+        "two graders are called 'share'; give one of them another key with --set graders.KEY=NAME"
+        in said.err
+    )
     report = graded("toy", registry=registry)
     assert list(report.states) == ["toy"]
     assert "stack" not in report.summary["config"]
@@ -172,11 +225,18 @@ def test_two_files_of_one_name_are_told_apart(shapes, command):
     (shapes / "sub").mkdir()
     (shapes / "sub/shapes.py").write_text(SHAPES)
     said = command(
-        "grade", "runs.jsonl", "--grader", "shapes.py:Share", "--set", "graders.b=sub/shapes.py:Share", "--allow-code"
+        "grade",
+        "runs.jsonl",
+        "--grader",
+        "shapes.py:Share",
+        "--set",
+        "graders.b=sub/shapes.py:Share",
+        "--allow-code",
     )
     assert said.code == 2
     assert (
-        f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of the files" in said.err
+        f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of "
+        "the files" in said.err
     )
 
 
@@ -220,18 +280,25 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
         gradestack.grade(samples, "shapes.py:Share", registry=registry)
     with pytest.raises(ConfigError, match="'<lambda>' must take one parameter"):
         gradestack.grade(samples, [lambda: 1.0], registry=registry)
-    with pytest.raises(ConfigError, match=r"^graders: Choosy must be given least; .* as Choosy\(…\)$"):
+    with pytest.raises(
+        ConfigError, match=r"^graders: Choosy must be given least; .* as Choosy\(…\)$"
+    ):
         gradestack.grade(samples, [Choosy], registry=registry)
     with pytest.raises(ConfigError, match=r"^graders: Empty has no method grade\(self, sample\)$"):
         gradestack.grade(samples, Empty, registry=registry)
-    with pytest.raises(ConfigError, match=r"^graders: Sample is not a class derived from gradestack\.Grader$"):
+    with pytest.raises(
+        ConfigError, match=r"^graders: Sample is not a class derived from gradestack\.Grader$"
+    ):
         gradestack.grade(samples, {"q": Sample}, registry=registry)
 
 
 def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command):
     said = command("grade", "runs.jsonl", "--grader", "./shapes.py")
     assert (said.code, len(said.err.splitlines())) == (2, 2)
-    assert "graders.shapes: ./shapes.py is Python code, and no grader of it is named (./shapes.py:NAME)" in said.err
+    assert (
+        "graders.shapes: ./shapes.py is Python code, and no grader of it is named "
+        "(./shapes.py:NAME)" in said.err
+    )
     assert "pass --allow-code" in said.err
 
 

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.usefixtures("temporary")
 
 
 def zstd(content):
-    module = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    module = pytest.importorskip(
+        "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    )
     return module.compress(content)
 
 
@@ -44,7 +46,10 @@ def texts(out):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
 def test_a_packed_file_gives_what_it_holds(tmp_path, temporary, pack):
-    """Results are those of the plain file but for its name; header.json has the packed file, and no temporary one."""
+    """Results are those of the plain file but for its name.
+
+    Header.json has the packed file, and no temporary one.
+    """
     (tmp_path / "runs.jsonl").write_bytes(LINES)
     (tmp_path / "runs.jsonl.gz").write_bytes(pack(LINES))
     graded(tmp_path / "runs.jsonl", output=tmp_path / "plain")
@@ -96,7 +101,10 @@ def test_errors_name_the_packed_file(tmp_path):
 
 
 def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
-    """Files beside them are read where they are; a reader of directories finds its files by their plain names."""
+    """Files beside them are read where they are.
+
+    A reader of directories finds its files by their plain names.
+    """
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / "logs").mkdir(exist_ok=True)
         (tmp_path / "logs" / name).write_bytes(LINES)
@@ -114,11 +122,16 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
     (tmp_path / "recorded/results.jsonl").unlink()
     (tmp_path / "recorded/results.jsonl.gz").write_bytes(gzip.compress(content))
     plain = graded(EXAMPLES / "letta/recorded", reader="letta", output=tmp_path / "plain")
-    assert graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed").metrics == plain.metrics
+    assert (
+        graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed").metrics
+        == plain.metrics
+    )
 
 
 def test_a_dataset_may_be_packed(tmp_path):
-    (tmp_path / "gold.jsonl.gz").write_bytes(gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n'))
+    (tmp_path / "gold.jsonl.gz").write_bytes(
+        gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n')
+    )
     (tmp_path / "runs.jsonl").write_bytes(b'{"id": "0", "predicted": "x"}\n')
     report = graded(
         tmp_path / "runs.jsonl",
@@ -154,7 +167,9 @@ def standard_input(monkeypatch, content):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
 def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
     """Made-up ids and messages call it stdin, header.json what was typed."""
-    standard_input(monkeypatch, pack(b'{"messages": [{"role": "user", "content": "hi"}]}\nno JSON\n'))
+    standard_input(
+        monkeypatch, pack(b'{"messages": [{"role": "user", "content": "hi"}]}\nno JSON\n')
+    )
     report = graded("-", reader="openai", output=tmp_path / "out")
     assert [row["sample"]["id"] for row in report.rows()] == ["stdin:0"]
     assert report.summary["bad_records"]["listed"][0]["line"] == 2
@@ -192,7 +207,12 @@ def test_made_up_ids_and_names_leave_all_suffixes_out(tmp_path):
 def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
     (tmp_path / "runs.jsonl.gz").write_bytes(gzip.compress(LINES * 300))
     for workers in (1, 2):
-        graded(tmp_path / "runs.jsonl.gz", engine="processes", workers=workers, output=tmp_path / f"out{workers}")
+        graded(
+            tmp_path / "runs.jsonl.gz",
+            engine="processes",
+            workers=workers,
+            output=tmp_path / f"out{workers}",
+        )
     assert texts(tmp_path / "out1") == texts(tmp_path / "out2")
 
 
@@ -205,7 +225,11 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
         monkeypatch.setattr(copying, "_made", {})
         suite = gradestack.load_suite({"target": {"paths": [str(path)]}}, registry=REGISTRY)
         shards, _ = shards_of(suite.reader.component, suite.inputs)
-        return suite.inputs.data[0].path, fingerprint(suite), [range_mark(shard) for shard in shards]
+        return (
+            suite.inputs.data[0].path,
+            fingerprint(suite),
+            [range_mark(shard) for shard in shards],
+        )
 
     first, *known = looked_at()
     second, *again = looked_at()
@@ -216,7 +240,9 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
 def test_a_stream_of_a_packed_file_names_it(tmp_path):
     path = tmp_path / "runs.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
-    assert [sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)] == ["0", "1", "2"]
+    assert [
+        sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)
+    ] == ["0", "1", "2"]
     path.write_bytes(gzip.compress(b"no JSON\n"))
     with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
         list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))

@@ -31,7 +31,8 @@ def parse_yaml(text, name):
 
 
 @pytest.mark.parametrize(
-    ("place", "text"), [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")]
+    ("place", "text"),
+    [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
 )
 def test_places_read_as_people_write_them(place, text):
     assert show_place(place) == text
@@ -46,8 +47,14 @@ def test_values_are_plain_data():
     """Anchors and merges are expanded as YAML says, and lines of the anchor are kept."""
     document = parse_yaml("a: &x {n: 1}\nb: *x\nc:\n  <<: *x\n  m: 2\n", "s")
     assert document.data == {"a": {"n": 1}, "b": {"n": 1}, "c": {"n": 1, "m": 2}}
-    assert [document.where(place) for place in (("a", "n"), ("gone",), ())] == ["s:1: a.n", "s: gone", "s: top level"]
-    assert parse_yaml("\ufeffname: x\r\n", "s").data == {"name": "x"}  # editors on Windows write such a mark
+    assert [document.where(place) for place in (("a", "n"), ("gone",), ())] == [
+        "s:1: a.n",
+        "s: gone",
+        "s: top level",
+    ]
+    assert parse_yaml("\ufeffname: x\r\n", "s").data == {
+        "name": "x"
+    }  # editors on Windows write such a mark
 
 
 @pytest.mark.parametrize(
@@ -71,14 +78,20 @@ NINE = [
     "x0: &a0 [l, l, l, l, l, l, l, l, l, l]",
     *(f"x{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)),
 ]
-NINE_MERGED = ["x0: &a0 {k: v}", *(f"x{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9))]
+NINE_MERGED = [
+    "x0: &a0 {k: v}",
+    *(f"x{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9)),
+]
 
 
 @pytest.mark.parametrize("lines", [NINE, NINE_MERGED], ids=["lists", "merge keys"])
 def test_aliases_stand_for_a_limited_number_of_values(lines):
-    """A text of a kilobyte that stands for a thousand million values is refused at the line where it gets too large."""
+    """A text of a kilobyte that stands for a thousand million values is refused at the line where
+    it gets too large.
+    """
     with pytest.raises(
-        ConfigError, match=r"s\.yaml:\d: not valid YAML: its aliases stand for more than 100,000 values"
+        ConfigError,
+        match=r"s\.yaml:\d: not valid YAML: its aliases stand for more than 100,000 values",
     ):
         parse_yaml("\n".join(lines), "s.yaml")
     assert len(parse_yaml("\n".join(lines[:4]), "s.yaml").data) == 4
@@ -107,9 +120,14 @@ def test_files_that_cannot_be_read(tmp_path):
             read_yaml(tmp_path / name)
 
 
-@pytest.mark.parametrize(("before", "assignment", "expected"), data(__file__, "documents.yaml")["overrides"])
+@pytest.mark.parametrize(
+    ("before", "assignment", "expected"), data(__file__, "documents.yaml")["overrides"]
+)
 def test_overrides(before, assignment, expected):
-    """VALUE is YAML; a mapping replaces the whole; short component references open when an option is set."""
+    """VALUE is YAML; a mapping replaces the whole.
+
+    Short component references open when an option is set.
+    """
     document = Document(data=before, origin="s")
     apply_override(document, assignment)
     assert document.data == expected
@@ -279,7 +297,9 @@ def test_wrong_values_are_refused_with_their_place(given, place, message):
 
 
 def test_everything_wrong_is_told_at_once():
-    found = problems({"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0})
+    found = problems(
+        {"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0}
+    )
     assert {place for place, _ in found} == {
         ("numbr",),
         ("zzz",),
@@ -294,7 +314,10 @@ def test_everything_wrong_is_told_at_once():
 
 
 def test_keys_that_are_no_text_are_unknown_keys():
-    """YAML reads 1 and yes as a number and a truth value; mixed kinds of keys are told like any others."""
+    """YAML reads 1 and yes as a number and a truth value.
+
+    Mixed kinds of keys are told like any others.
+    """
     assert problems({1: "a", "zz": "c", None: "d"}, Inner) == [
         (("1",), "unknown key; known: share, names"),
         (("None",), "unknown key; known: share, names"),

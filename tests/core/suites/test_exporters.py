@@ -22,7 +22,9 @@ def native(report):
 
 
 def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, foreign):
-    """Its faults cost a run of somebody else's format nothing, not even where it cannot be loaded."""
+    """Its faults cost a run of somebody else's format nothing, not even where it cannot
+    be loaded.
+    """
     for targets in ({"echo": "Echo"}, {"sick": "BreaksAtEnd"}, {"sick": "Missing"}):
         report = run_lines([record("a", 1.0)], using=foreign(**targets))
         assert (native(report), report.exit_code, report.summary["warnings"]) == ([], 0, [])
@@ -34,7 +36,9 @@ def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):
         report = run_lines([record("a", 1.0)], using=using, exporters=[reference])
         assert native(report) == ["echo.json", "figures.json"]
         assert report.summary["config"]["exporters"] == [reference]
-        assert {"kind": "exporter", "name": "echo"}.items() <= {**report.header["components"][-2]}.items()
+        assert {"kind": "exporter", "name": "echo"}.items() <= {
+            **report.header["components"][-2]
+        }.items()
 
 
 def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command, foreign):
@@ -42,14 +46,21 @@ def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command
     command.use(using)
     said = command("run", "suite.yaml", "--export", "echo", "-o", "out", "-q")
     assert (said.code, (here / "out/native/echo.json").exists()) == (0, True)
-    report = gradestack.grade_files("runs.jsonl", graders=["toy"], exporters="echo", output="two", registry=using)
+    report = gradestack.grade_files(
+        "runs.jsonl", graders=["toy"], exporters="echo", output="two", registry=using
+    )
     assert native(report) == ["echo.json", "figures.json"]
     assert command("run", "suite.yaml", "-o", "three", "-q").code == 0
     assert not (here / "three/native").exists()
 
 
-def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(run_lines, record, foreign, toys):
-    """Named, it makes the exit code 4, and everything else is written; unasked, it costs a warning."""
+def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(
+    run_lines, record, foreign, toys
+):
+    """Named, it makes the exit code 4, and everything else is written.
+
+    Unasked, it costs a warning.
+    """
 
     def said(name):
         return f"{name} is broken and left out: exporter 'sick' of plugin "

@@ -17,13 +17,17 @@ def test_what_a_file_offers_is_added(tmp_path):
     (tmp_path / "shown.py").write_text(PANEL)
     found = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
     assert "line" in found.names("reporter")
-    assert [(each.plugin, each.name) for each in panels_of(found).placed[-1:]] == [("shown.py", "card")]
+    assert [(each.plugin, each.name) for each in panels_of(found).placed[-1:]] == [
+        ("shown.py", "card")
+    ]
 
 
 def test_two_files_may_offer_panels_of_one_name(tmp_path):
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(PANEL.partition("class Line")[0])
-    found = with_files(discover(limit=""), [str(tmp_path / name) for name in ("a.py", "b.py")], allow_code=True)
+    found = with_files(
+        discover(limit=""), [str(tmp_path / name) for name in ("a.py", "b.py")], allow_code=True
+    )
     placed = panels_of(found).placed[-2:]
     assert [(each.plugin, type(each.panel).__module__.split("_")[3]) for each in placed] == [
         ("a.py", "a"),
@@ -36,6 +40,8 @@ def test_code_has_to_be_allowed_and_sound(tmp_path):
         with_files(discover(limit=""), ["gone.py"], allow_code=False)
     with pytest.raises(ConfigError, match=r"gone\.py: no such Python file"):
         with_files(discover(limit=""), ["gone.py"], allow_code=True)
-    (tmp_path / "wrong.py").write_text(PANEL.replace('"overview"', '"somewhere"').partition("class Line")[0])
+    (tmp_path / "wrong.py").write_text(
+        PANEL.replace('"overview"', '"somewhere"').partition("class Line")[0]
+    )
     with pytest.raises(ConfigError, match=r"panel Card has unknown place 'somewhere'"):
         with_files(discover(limit=""), [str(tmp_path / "wrong.py")], allow_code=True)

@@ -16,7 +16,10 @@ def test_aggregators_fold_rows_of_task_run_model_and_grade():
         ("b", 0, "m", 1.0),
         (7, 1, "m", 1),
     ]
-    found = figures({"mean": {"confidence": 0.9}, "k": {"kind": "pass_at_k"}, "pass_hat_k": {"trials": "task"}}, rows)
+    found = figures(
+        {"mean": {"confidence": 0.9}, "k": {"kind": "pass_at_k"}, "pass_hat_k": {"trials": "task"}},
+        rows,
+    )
     assert (found["mean"]["mean"], found["mean"]["clusters"]) == (0.75, 3)
     assert found["mean"]["mean_interval"]["confidence"] == 0.9
     assert found["k"]["pass_at_k"]["1"] == pytest.approx(2.5 / 3)
@@ -29,7 +32,9 @@ def test_they_are_those_of_a_run():
         for task in "ab"
         for run in (0, 1)
     ]
-    report = gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, metrics={"mean": {"of": "g"}})
+    report = gradestack.grade(
+        samples, graders={"g": {"kind": "exact_match"}}, metrics={"mean": {"of": "g"}}
+    )
     rows = [(task, run, None, float(task == "a")) for task in "ab" for run in (0, 1)]
     assert figures({"mean": {}}, rows)["mean"] == report.aggregates["g"]["mean"]
 

@@ -45,13 +45,20 @@ def outcome_of(found):
 
 
 def test_a_named_stack_declares_outcome_and_figures(suite):
-    """A figure of an aggregator that is not in use is left out; words are the grader's; the suite's own win."""
+    """A figure of an aggregator that is not in use is left out; words are the grader's.
+
+    The suite's own win.
+    """
     registry = stack_of(FRAGMENT)
     found = suite(registry, stack="theirs")
     assert outcome_of(found) == ("b", None)
     assert (found.headline.passed, found.headline.failed) == ("passed", "not passed")
-    assert [(figure.label, figure.path) for figure in found.headline.figures] == [("Contained", "b.mean")]
-    changed = suite(registry, stack="theirs", headline={"figures": {"Mine": "a.mean.stderr"}, "passed": "yes"})
+    assert [(figure.label, figure.path) for figure in found.headline.figures] == [
+        ("Contained", "b.mean")
+    ]
+    changed = suite(
+        registry, stack="theirs", headline={"figures": {"Mine": "a.mean.stderr"}, "passed": "yes"}
+    )
     assert (changed.headline.passed, changed.headline.failed) == ("yes", "not passed")
     assert [figure.path for figure in changed.headline.figures] == ["a.mean.stderr"]
     worded = stack_of({**FRAGMENT, "headline": {"passed": "found"}})
@@ -60,13 +67,18 @@ def test_a_named_stack_declares_outcome_and_figures(suite):
 
 
 def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
-    """Under the key they have in the suite; a stack none of whose graders is in use declares nothing."""
+    """Under the key they have in the suite.
+
+    A stack none of whose graders is in use declares nothing.
+    """
     registry = stack_of(FRAGMENT)
     replaced = suite(registry, stack="theirs", graders={"b": {"kind": "regex_match"}})
     assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("b", None), "b.mean")
     other = suite(graders={"mine": "exact_match"})
     assert (outcome_of(other), other.headline.passed) == (("mine", None), "exact match")
-    own = suite(graders={"mine": "tool_success"})  # the format's own stack has this grader under another key
+    own = suite(
+        graders={"mine": "tool_success"}
+    )  # the format's own stack has this grader under another key
     assert (outcome_of(own), own.headline.passed) == (("mine", None), "without failed calls")
     assert [figure.label for figure in own.headline.figures] == ["Successful calls"]
 

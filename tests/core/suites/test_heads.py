@@ -24,12 +24,16 @@ def file(tmp_path):
 
 
 UNKNOWN = {
-    name: (text.encode("latin-1"), said) for name, (text, said) in data(__file__, "heads.yaml")["unknown"].items()
+    name: (text.encode("latin-1"), said)
+    for name, (text, said) in data(__file__, "heads.yaml")["unknown"].items()
 }
 UNKNOWN |= {
     "a key too many": (
         GOOD.replace(b'"id"', b'"status": "ok", "id"'),
-        "with the keys expected, id, predicted, status; the nearest is jsonl: status: unknown key (did you mean",
+        (
+            "with the keys expected, id, predicted, status; the nearest is jsonl: status: unknown key "
+            "(did you mean"
+        ),
     ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),
     "nesting": (b"[" * 10_000, "it is "),
@@ -47,16 +51,30 @@ def test_what_a_file_of_no_known_format_looks_like(file, content, said):
 FOREIGN = {
     "bzip2": (bz2.compress(GOOD), "is a bzip2 archive, which is not supported; unpack it first"),
     "Parquet": (b"PAR1" + b"\x80" * 99, "is a Parquet file; write its records as JSON Lines first"),
-    "UTF-16": ((GOOD * 3).decode().encode("utf-16"), "is UTF-16 text, and only UTF-8 is read: convert it first"),
-    "UTF-16-LE": ((GOOD * 3).decode().encode("utf-16-le"), "is UTF-16-LE text, and only UTF-8 is read"),
-    "UTF-32-BE": ((GOOD * 3).decode().encode("utf-32-be"), "is UTF-32-BE text, and only UTF-8 is read"),
+    "UTF-16": (
+        (GOOD * 3).decode().encode("utf-16"),
+        "is UTF-16 text, and only UTF-8 is read: convert it first",
+    ),
+    "UTF-16-LE": (
+        (GOOD * 3).decode().encode("utf-16-le"),
+        "is UTF-16-LE text, and only UTF-8 is read",
+    ),
+    "UTF-32-BE": (
+        (GOOD * 3).decode().encode("utf-32-be"),
+        "is UTF-32-BE text, and only UTF-8 is read",
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-@pytest.mark.parametrize("reader", [None, "jsonl", "tau_bench", "letta", "when2call", "stability", "deepfabric"])
+@pytest.mark.parametrize(
+    "reader", [None, "jsonl", "tau_bench", "letta", "when2call", "stability", "deepfabric"]
+)
 def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
-    """With what it is and what to do, whoever reads it; not a bad record per line, and none of them taken for one."""
+    """With what it is and what to do, whoever reads it.
+
+    Not a bad record per line, and none of them taken for one.
+    """
     content, said = FOREIGN[kind]
     path = file(content)
     if kind == "Parquet" and reader is None:
@@ -70,16 +88,24 @@ def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
 
 @pytest.mark.parametrize("layout", [(b"", b"\n"), (b"[", b",")], ids=["lines", "list"])
 def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
-    """JSON takes the last one without a word; the first place is named, whatever the number of records."""
+    """JSON takes the last one without a word.
+
+    The first place is named, whatever the number of records.
+    """
     start, between = layout
-    record = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": [{"role": "user", "role": "user", "content": ""}]}'
+    record = (
+        b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": [{"role": "user", "role": '
+        b'"user", "content": ""}]}'
+    )
     if not start:
         record = GOOD.strip()[:-1] + b', "id": "b"}'
     path = file(start + between.join([record] * 3) + (b"]" if start else b""))
     report = gradestack.grade_files(path, output=tmp_path / "out")
     said = [each for each in report.summary["warnings"] if "stands twice" in each]
     key, place = ("role", "") if start else ("id", ":1")
-    assert said == [f"x.jsonl{place}: the key '{key}' stands twice in one object; the last one counts"]
+    assert said == [
+        f"x.jsonl{place}: the key '{key}' stands twice in one object; the last one counts"
+    ]
 
 
 def test_records_of_another_format_are_said_once(file, tmp_path):
@@ -89,12 +115,18 @@ def test_records_of_another_format_are_said_once(file, tmp_path):
     assert said == ["x.jsonl:3: looks like tau_bench; read as jsonl, as the file is"]
 
 
-@pytest.mark.parametrize("first", [GOOD, b'{"uuid": "a", "predicted_label": "direct", "correct_answer": "direct"}\n'])
+@pytest.mark.parametrize(
+    "first", [GOOD, b'{"uuid": "a", "predicted_label": "direct", "correct_answer": "direct"}\n']
+)
 def test_another_document_behind_records_does_not_make_the_format(file, first):
     """JSON Lines followed by an orchestration result, which is one object, stay what they are."""
     result = b'{"scenario_id": 1, "history": {"main_agent_history": [], "sub_agent_history": {}}}\n'
     alone = recognise([file(first)], gradestack.discover(), None).reader
-    assert recognise([file(first + result)], gradestack.discover(), None).reader == alone != "orchestrationbench"
+    assert (
+        recognise([file(first + result)], gradestack.discover(), None).reader
+        == alone
+        != "orchestrationbench"
+    )
     assert recognise([file(result)], gradestack.discover(), None).reader == "orchestrationbench"
 
 
@@ -120,18 +152,25 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("length", [8 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["8 MB", "30 MB"])
+@pytest.mark.parametrize(
+    "length", [8 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["8 MB", "30 MB"]
+)
 @pytest.mark.parametrize("kind", some_of(LINES, 4))
 def test_a_long_first_record_is_looked_at_once(bounded, tmp_path, kind, length):
     (tmp_path / "log.jsonl").write_text(LINES[kind](length))
     done = bounded("grade", "log.jsonl", "--output", "out")
     assert done.returncode == 3
     assert "the format is not recognised" in done.stderr
-    assert kind in {"a list of one", "a list of many"} or "its first line is longer than 64 KB" in done.stderr
+    assert (
+        kind in {"a list of one", "a list of many"}
+        or "its first line is longer than 64 KB" in done.stderr
+    )
 
 
 @pytest.mark.parametrize("begin", some_of(["[", ""], 2), ids=["list", "lines"])
-@pytest.mark.parametrize("length", [5 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["5 MB", "30 MB"])
+@pytest.mark.parametrize(
+    "length", [5 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["5 MB", "30 MB"]
+)
 def test_a_long_conversation_is_recognised(bounded, tmp_path, length, begin):
     """By all of it, or by its beginning where it is longer than what is looked at."""
     turns = [{"role": "user", "content": "x" * 2000}, {"role": "assistant", "content": "y" * 2000}]

@@ -35,7 +35,11 @@ def names(paths, base):
 def test_patterns_are_expanded_in_sorted_order(place):
     found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
     assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
-    assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+    assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == [
+        "runs/a.jsonl",
+        "runs/b.jsonl",
+        "runs/deep/c.jsonl",
+    ]
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
@@ -43,7 +47,9 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
     assert names(expand(["odd[1].jsonl"], place), place) == ["odd[1].jsonl"]
 
 
-@pytest.mark.parametrize(("given", "message"), [*DATA["paths_that_lead_nowhere"], ("x" * 300, "File name too long")])
+@pytest.mark.parametrize(
+    ("given", "message"), [*DATA["paths_that_lead_nowhere"], ("x" * 300, "File name too long")]
+)
 def test_paths_that_lead_nowhere(place, given, message):
     with pytest.raises(DataError) as caught:
         expand([given], place)
@@ -70,7 +76,10 @@ def test_pipes_and_sockets_are_refused(place):
 
 @pytest.mark.parametrize(("paths", "expected", "shown"), DATA["names_are_short_and_unique"])
 def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, shown):
-    """Stems, numbered where they repeat; shown with as few folders as tell them apart, never from the root."""
+    """Stems, numbered where they repeat.
+
+    Shown with as few folders as tell them apart, never from the root.
+    """
     monkeypatch.chdir(tmp_path)
     made = []
     for text in paths:
@@ -98,7 +107,10 @@ def test_the_format_is_recognised(place, registry):
 
 
 def test_directories_are_searched(place, registry):
-    """All files below, sorted, hidden ones aside; what is not recognised is told by its path below the directory."""
+    """All files below, sorted, hidden ones aside.
+
+    What is not recognised is told by its path below the directory.
+    """
     found = recognise(expand(["runs"], place), registry, None)
     assert found.reader == "jsonl"
     assert names(found.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
@@ -107,7 +119,9 @@ def test_directories_are_searched(place, registry):
 
 def test_a_named_reader_is_believed(place, registry):
     """Nothing is guessed for files; a directory is searched for files it knows."""
-    assert recognise([place / "runs/notes.txt"], registry, "jsonl").paths == [place / "runs/notes.txt"]
+    assert recognise([place / "runs/notes.txt"], registry, "jsonl").paths == [
+        place / "runs/notes.txt"
+    ]
     assert len(recognise([place / "runs"], registry, "jsonl").paths) == 3
 
 
@@ -118,7 +132,9 @@ def test_what_is_not_recognised(place, registry, given, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")])
+@pytest.mark.parametrize(
+    ("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")]
+)
 def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
     run_lines(place / "runs/a.jsonl", output="run")
     (place / "run/results.jsonl").unlink()
@@ -133,18 +149,24 @@ def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
 
 def test_a_run_that_kept_no_rows_is_not_read_again(place, registry, run_lines):
     run_lines(place / "runs/a.jsonl", output="run", rows="none")
-    with pytest.raises(DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"):
+    with pytest.raises(
+        DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"
+    ):
         recognise([place / "run"], registry, None)
 
 
 def test_several_formats_at_once_are_refused(place, registry):
-    with pytest.raises(ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"):
+    with pytest.raises(
+        ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"
+    ):
         recognise(expand(["runs/a.jsonl", "x.numbers"], place), registry, None)
 
 
 def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):
     using = make_registry_(toys.component("reader", "numbers2", "Numbers"))
-    with pytest.raises(ConfigError, match="could be numbers or numbers2; name the format with --reader"):
+    with pytest.raises(
+        ConfigError, match="could be numbers or numbers2; name the format with --reader"
+    ):
         recognise([place / "x.numbers"], using, None)
 
 
@@ -164,10 +186,18 @@ def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, to
 def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatch):
     monkeypatch.chdir(place)
     (place / "link.jsonl").symlink_to("runs/a.jsonl")
-    given = ["runs/a.jsonl", "./runs/a.jsonl", "runs/../runs/a.jsonl", str(place / "runs/a.jsonl"), "link.jsonl"]
+    given = [
+        "runs/a.jsonl",
+        "./runs/a.jsonl",
+        "runs/../runs/a.jsonl",
+        str(place / "runs/a.jsonl"),
+        "link.jsonl",
+    ]
     found = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
     assert [str(path) for path in found.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
-    assert [(str(path), said) for path, said in found.remarks] == [("runs/a.jsonl", ": given 6 times; it is read once")]
+    assert [(str(path), said) for path, said in found.remarks] == [
+        ("runs/a.jsonl", ": given 6 times; it is read once")
+    ]
     found = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
     assert sum(path.name == "a.jsonl" for path in found.paths) == 1
     assert [said for _, said in found.remarks] == [": given 2 times; it is read once"]

@@ -1,4 +1,7 @@
-"""Python files of the user's own: their content, their modules, other processes, and what they raise."""
+"""Python files of the user's own.
+
+Their content, their modules, other processes, and what they raise.
+"""
 
 import hashlib
 import pickle
@@ -18,11 +21,16 @@ def test_the_code_of_a_run_is_in_its_header(shapes, registry):
     (shapes / "parts").mkdir()
     (shapes / "parts/__init__.py").write_text("")
     (shapes / "parts/score.py").write_text("SCORE = 0.5\n")
-    (shapes / "whole.py").write_text("import json\nfrom parts.score import SCORE\ndef f(sample):\n    return SCORE\n")
+    (shapes / "whole.py").write_text(
+        "import json\nfrom parts.score import SCORE\ndef f(sample):\n    return SCORE\n"
+    )
     report = graded("whole.py:f", registry=registry)
     files = ["parts/__init__.py", "parts/score.py", "whole.py"]
     assert report.header["code"] == [
-        {"path": str(shapes / file), "sha256": hashlib.sha256((shapes / file).read_bytes()).hexdigest()}
+        {
+            "path": str(shapes / file),
+            "sha256": hashlib.sha256((shapes / file).read_bytes()).hexdigest(),
+        }
         for file in files
     ]
     assert graded("toy", registry=registry).header["code"] == []
@@ -32,10 +40,16 @@ def test_the_code_of_a_run_is_in_its_header(shapes, registry):
 def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, full_disk, changed):
     (here / "helper.py").write_text("SCORE = 0.5\n")
     (here / "mine.py").write_text(
-        "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Mine", "helper.SCORE")
+        "from gradestack import Grade, Grader\nimport helper\n"
+        + grader_text("Mine", "helper.SCORE")
     )
     (here / "more.jsonl").write_bytes((here / "runs.jsonl").read_bytes())
-    options = {"graders": ["mine.py:Mine"], "output": "out", "allow_code": True, "registry": registry}
+    options = {
+        "graders": ["mine.py:Mine"],
+        "output": "out",
+        "allow_code": True,
+        "registry": registry,
+    }
     monkeypatch.setattr(recorder, "PAUSE", -1.0)  # a run that short would not be kept
     full_disk(1, lambda: gradestack.grade_files(["runs.jsonl", "more.jsonl"], **options))
     text = (here / changed).read_text()
@@ -69,21 +83,30 @@ def test_a_file_is_run_as_it_is_written(tmp_path):
 
 
 def test_folders_do_not_share_what_their_files_import(tmp_path):
-    """Each file has the module of its own folder, two of one folder the same one, and nobody's path is changed."""
+    """Each file has the module of its own folder, two of one folder the same one, and nobody's path
+    is changed.
+    """
     path = list(sys.path)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "beside.py").write_text(f"WHERE = {folder!r}\nclass Thing: pass\n")
         for file in ("one", "two"):
             (tmp_path / folder / f"{file}.py").write_text("import beside\n")
-    assert [load_file(tmp_path / folder / "one.py").beside.WHERE for folder in "aba"] == ["a", "b", "a"]
+    assert [load_file(tmp_path / folder / "one.py").beside.WHERE for folder in "aba"] == [
+        "a",
+        "b",
+        "a",
+    ]
     one, two = (load_file(tmp_path / f"b/{file}.py") for file in ("one", "two"))
     assert one.beside.Thing is two.beside.Thing
     assert sys.path == path
 
 
 def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
-    """Unpickled in another process, the files a run uses bring their classes; changed ones are refused."""
+    """Unpickled in another process, the files a run uses bring their classes.
+
+    Changed ones are refused.
+    """
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n")
     (tmp_path / "mine.py").write_text("import helper\nclass Thing:\n    unit = helper.Unit()\n")
     files = LocalFiles.load([tmp_path / "mine.py"])
@@ -109,7 +132,10 @@ def test_an_error_names_the_line_it_came_from(shapes, registry):
 
 
 def test_an_error_without_text_is_its_place(shapes, registry):
-    """So that a failed assertion says something; memory and recursion have no place that is always the same."""
+    """So that a failed assertion says something.
+
+    Memory and recursion have no place that is always the same.
+    """
     (shapes / "odd.py").write_text(
         "def checked(sample):\n    assert sample.id == 'x'\n"
         "def deep(sample):\n    return deep(sample)\n"
@@ -118,14 +144,27 @@ def test_an_error_without_text_is_its_place(shapes, registry):
     report = graded("odd.py:checked", "odd.py:deep", "odd.py:full", registry=registry)
     row = next(iter(report.rows()))
     messages = {key: row["grades"][key]["fault"]["message"] for key in ("checked", "deep", "full")}
-    assert messages == {"checked": "(odd.py:2)", "deep": "nested too deeply", "full": "not enough memory"}
+    assert messages == {
+        "checked": "(odd.py:2)",
+        "deep": "nested too deeply",
+        "full": "not enough memory",
+    }
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
     """Once per grader, on standard error, whatever the engine; without --debug there is none."""
     (shapes / "more.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
-    options = ["--grader", "shapes.py:torn", "--allow-code", "--engine", engine, "-q", "--set", "reports=[]"]
+    options = [
+        "--grader",
+        "shapes.py:torn",
+        "--allow-code",
+        "--engine",
+        engine,
+        "-q",
+        "--set",
+        "reports=[]",
+    ]
     files = ["runs.jsonl", "more.jsonl"]
     assert "Traceback" not in spawn("grade", *files, *options, "-o", "out").err
     said = spawn("--debug", "grade", *files, *options, "-o", "out").err

@@ -1,4 +1,7 @@
-"""Everything wrong with a suite is told at once, each mistake with its place; most are in ``bad_suites.yaml``."""
+"""Everything wrong with a suite is told at once, each mistake with its place.
+
+Most are in ``bad_suites.yaml``.
+"""
 
 import re
 
@@ -22,7 +25,10 @@ CASES = [
 @pytest.mark.parametrize(("text", "overrides", "told"), CASES)
 def test_what_is_wrong_is_told_with_its_place(load, with_echo, text, overrides, told):
     wanted = [told] if isinstance(told, str) else told
-    found = [each.removeprefix("suite.yaml:").strip() for each in refused(load, text, *overrides, using=with_echo)]
+    found = [
+        each.removeprefix("suite.yaml:").strip()
+        for each in refused(load, text, *overrides, using=with_echo)
+    ]
     assert len(found) == len(wanted), found
     assert all(any(problem.startswith(each) for problem in found) for each in wanted), found
 
@@ -34,7 +40,10 @@ def refused(load, text, *overrides, using=None, error=ConfigError):
 
 
 def test_mistakes_in_the_suite_are_told_before_missing_inputs(load):
-    """A typo is exit 2, even when the input is not there yet; without mistakes the input is the problem."""
+    """A typo is exit 2, even when the input is not there yet.
+
+    Without mistakes the input is the problem.
+    """
     assert len(refused(load, "target: {paths: [gone.jsonl]}\ngraders: {quality: toi}\n")) == 1
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         load("target: {paths: [gone.jsonl]}\ngraders: {quality: toy}\n")
@@ -43,14 +52,23 @@ def test_mistakes_in_the_suite_are_told_before_missing_inputs(load):
 
 
 def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry_, toys):
-    """Alone it is a plugin error; beside mistakes of the suite, a configuration error that lists it too."""
+    """Alone it is a plugin error.
+
+    Beside mistakes of the suite, a configuration error that lists it too.
+    """
     using = make_registry_(toys.component("grader", "sick", "Missing"))
     (found,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
-    assert found.startswith("--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError")
+    assert found.startswith(
+        "--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError"
+    )
     both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)
     assert len(both) == 2
-    with_broken = Registry([*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")])
-    (unknown,) = refused(load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError)
+    with_broken = Registry(
+        [*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")]
+    )
+    (unknown,) = refused(
+        load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError
+    )
     assert "plugin p (d 1): boom" in unknown
 
 
@@ -59,8 +77,12 @@ def test_aliases_nine_levels_deep_are_refused_at_once(load):
     nine = ["&a0 [l, l, l, l, l, l, l, l, l, l]"]
     nine += [f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     for key in ("profile", "reader", "engine", "graders"):
-        text = f"target: {{paths: [runs.jsonl]}}\n{key}:\n  kind:\n" + "".join(f"  - {each}\n" for each in nine)
-        with pytest.raises(ConfigError, match=r"suite\.yaml:\d+: not valid YAML: its aliases stand for more than"):
+        text = f"target: {{paths: [runs.jsonl]}}\n{key}:\n  kind:\n" + "".join(
+            f"  - {each}\n" for each in nine
+        )
+        with pytest.raises(
+            ConfigError, match=r"suite\.yaml:\d+: not valid YAML: its aliases stand for more than"
+        ):
             load(text)
 
 
@@ -71,6 +93,8 @@ def test_very_many_mistakes_are_counted(load):
 
 
 def test_a_long_text_makes_no_long_message(load):
-    (problem,) = refused(load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n")
+    (problem,) = refused(
+        load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n"
+    )
     assert problem.startswith("suite.yaml:3: graders.q: unknown grader 'xxx")
     assert len(problem) < 2100

@@ -22,11 +22,17 @@ def plugin_suite(*files, graders, **more):
 
 
 def test_a_file_is_used_as_if_it_were_installed(here, registry):
-    """Each component class defined in it, under its name in snake case; none that is imported, abstract or private."""
-    (here / "base.py").write_text("from gradestack import Grader\nclass Base(Grader):\n    pass\n" + METRIC)
+    """Each component class defined in it, under its name in snake case.
+
+    None that is imported, abstract or private.
+    """
+    (here / "base.py").write_text(
+        "from gradestack import Grader\nclass Base(Grader):\n    pass\n" + METRIC
+    )
     (here / "graders.py").write_text(
         "from base import Base, FewCalls\nfrom gradestack import Grade\n"
-        "class HTTPStatus2xx(Base):\n    def grade(self, sample):\n        return Grade(score=0.5)\n"
+        "class HTTPStatus2xx(Base):\n    def grade(self, sample):\n        return "
+        "Grade(score=0.5)\n"
         "class _Hidden(HTTPStatus2xx):\n    pass\n"
         "class Abstract(Base):\n    pass\n"
     )
@@ -34,7 +40,10 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
     report = gradestack.run(load, output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 0.5
     assert report.summary["config"]["plugins"] == ["graders.py"]
-    assert [each["path"] for each in report.header["code"]] == [str(here / "base.py"), str(here / "graders.py")]
+    assert [each["path"] for each in report.header["code"]] == [
+        str(here / "base.py"),
+        str(here / "graders.py"),
+    ]
     for name in ("few_calls", "hidden", "abstract"):
         with pytest.raises(ConfigError, match=f"unknown grader '{name}'"):
             gradestack.run({**suite, "graders": {"q": name}}, allow_code=True, registry=registry)
@@ -45,50 +54,83 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
         "from gradestack import Component, Grade, Grader, hookimpl\n"
         + grader_text("Mine", 0.5)
         + "@hookimpl\ndef gradestack_components():\n"
-        "    return [Component(kind='grader', name='other', target=f'{__name__}:Mine', summary='s')]\n"
+        "    return [Component(kind='grader', name='other', target=f'{__name__}:Mine', "
+        "summary='s')]\n"
     )
     (here / "hooked.py").write_text(hook)
     suite = plugin_suite("hooked.py", graders={"q": "other"})
-    assert average(gradestack.run(suite, output="out", allow_code=True, registry=registry), "q") == 0.5
+    assert (
+        average(gradestack.run(suite, output="out", allow_code=True, registry=registry), "q") == 0.5
+    )
     (here / "hooked.py").write_text(hook.replace("@hookimpl\n", ""))
-    with pytest.raises(ConfigError, match=r"plugins\[0\]: hooked.py: it implements no .* \(is @hookimpl missing\?\)"):
+    with pytest.raises(
+        ConfigError,
+        match=r"plugins\[0\]: hooked.py: it implements no .* \(is @hookimpl missing\?\)",
+    ):
         gradestack.run(suite, allow_code=True, registry=registry)
 
 
 def test_a_plugin_file_that_cannot_be_used(here, registry):
     (here / "empty.py").write_text("VALUE = 1\n")
-    (here / "clash.py").write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
+    (here / "clash.py").write_text(
+        "from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0)
+    )
     (here / "abstract.py").write_text(
         "from gradestack import Grader\nclass Mine(Grader):\n    def graed(self, sample): ...\n"
     )
     wrong = "abstract.py has no component: Mine has no method grade"
-    for file, problem in (("empty.py", "has no component"), ("abstract.py", wrong), ("gone.py", "no such Python file")):
+    for file, problem in (
+        ("empty.py", "has no component"),
+        ("abstract.py", wrong),
+        ("gone.py", "no such Python file"),
+    ):
         with pytest.raises(ConfigError, match=problem):
-            gradestack.run(plugin_suite(file, graders={"q": "toy"}), allow_code=True, registry=registry)
+            gradestack.run(
+                plugin_suite(file, graders={"q": "toy"}), allow_code=True, registry=registry
+            )
     suite = gradestack.load_suite(
         plugin_suite("clash.py", graders={"q": "tau_partial"}), allow_code=True, registry=registry
     )
-    assert suite.warnings[0].endswith("write gradestack:tau_partial or local:tau_partial: the first is used")
+    assert suite.warnings[0].endswith(
+        "write gradestack:tau_partial or local:tau_partial: the first is used"
+    )
     assert registry.conflicts == []
 
 
 def test_plugins_may_be_set_on_the_command_line(here, command):
-    (here / "graders.py").write_text("from gradestack import Grade, Grader\n" + grader_text("Half", 0.5))
-    options = ["--set", "plugins=[graders.py]", "--grader", "half", "--set", "reports=[]", "--allow-code"]
+    (here / "graders.py").write_text(
+        "from gradestack import Grade, Grader\n" + grader_text("Half", 0.5)
+    )
+    options = [
+        "--set",
+        "plugins=[graders.py]",
+        "--grader",
+        "half",
+        "--set",
+        "reports=[]",
+        "--allow-code",
+    ]
     said = command("grade", "runs.jsonl", *options)
     assert said.code == 0
     assert "Avg score: 0.50" in said.out
 
 
-@pytest.mark.parametrize("entry", DATA["a_path_holds_no_nul_character"], ids=["plugin", "reference", "function"])
+@pytest.mark.parametrize(
+    "entry", DATA["a_path_holds_no_nul_character"], ids=["plugin", "reference", "function"]
+)
 def test_a_path_holds_no_nul_character(here, registry, entry):
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **entry}
-    with pytest.raises(ConfigError, match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character"):
+    with pytest.raises(
+        ConfigError,
+        match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character",
+    ):
         gradestack.load_suite(suite, allow_code=True, registry=registry)
 
 
 def test_a_home_that_does_not_exist_is_a_part_of_a_file_name(here, registry):
     with pytest.raises(ConfigError, match=r"~no_such_user_here/x\.py: no such Python file"):
         gradestack.load_suite(
-            plugin_suite("~no_such_user_here/x.py", graders={"q": "toy"}), allow_code=True, registry=registry
+            plugin_suite("~no_such_user_here/x.py", graders={"q": "toy"}),
+            allow_code=True,
+            registry=registry,
         )

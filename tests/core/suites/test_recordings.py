@@ -23,7 +23,9 @@ def found(make_registry_, toys):
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes a file of jsonl samples with these recorded values, and returns its path."""
+    """Return a function that writes a file of jsonl samples with these recorded values, and returns
+    its path.
+    """
 
     def written(name, *recorded):
         path = tmp_path / name
@@ -36,7 +38,10 @@ def write(tmp_path):
 
 def test_stacks_are_made_by_functions(found):
     assert stack_for(found, "numbers")["graders"]["number"]["kind"] == "toy"
-    for name, message in [("raising", "raised LookupError: no stack here"), ("listed", "is list, not a mapping")]:
+    for name, message in [
+        ("raising", "raised LookupError: no stack here"),
+        ("listed", "is list, not a mapping"),
+    ]:
         with pytest.raises(PluginError, match=message):
             stack_for(found, name)
     with pytest.raises(PluginError, match="is not a function"):
@@ -44,28 +49,43 @@ def test_stacks_are_made_by_functions(found):
 
 
 def test_a_stack_may_depend_on_the_inputs(found, write):
-    """Its function is given them; its gate is applied, and what it has to say is a warning of the run."""
+    """Its function is given them.
+
+    Its gate is applied, and what it has to say is a warning of the run.
+    """
     paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
-    suite = gradestack.load_suite({"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"}, registry=found)
+    suite = gradestack.load_suite(
+        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"}, registry=found
+    )
     assert [stage.key for stage in suite.graders] == ["a", "b"]
     assert [gate.metric_key for gate in suite.gates] == ["a"]
     assert "counted" in suite.warnings
 
 
-@pytest.mark.parametrize("own", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}])
+@pytest.mark.parametrize(
+    "own", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}]
+)
 def test_gates_of_its_own_take_the_place_of_the_stack_s(found, write, own):
     paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
     suite = gradestack.load_suite(
         {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own}, registry=found
     )
-    assert [gate.metric_key for gate in suite.gates] == [each["metric_key"] for each in own.get("gates", [])]
+    assert [gate.metric_key for gate in suite.gates] == [
+        each["metric_key"] for each in own.get("gates", [])
+    ]
 
 
 def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write):
-    """It sees the first 1,000 records of each file, whatever becomes of it stands in the header, and is used."""
+    """It sees the first 1,000 records of each file, whatever becomes of it stands in the header,
+    and is used.
+    """
     long = [{"score": 0.001}] * (FIRST + 5)
     paths = [write("a.jsonl", *long), write("b.jsonl", {"score": 0.001}, {})]
-    suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": {"kind": "adapting"}}, "reports": []}
+    suite = {
+        "target": {"paths": paths, "reader": "jsonl"},
+        "graders": {"x": {"kind": "adapting"}},
+        "reports": [],
+    }
     loaded = gradestack.load_suite(suite, registry=found)
     (stage,) = loaded.graders
     assert (stage.component.factor, stage.options["factor"]) == (FIRST + 1, FIRST + 1)
@@ -86,7 +106,9 @@ def test_a_grader_may_refuse_a_recording(found, write):
 
 @pytest.mark.parametrize("grader", ["adapting", Adapting()])
 def test_samples_in_memory_are_looked_at_and_graded(found, grader):
-    """Those looked at are graded too, also when they are made one by one, and no more than 1,000 are made ahead."""
+    """Those looked at are graded too, also when they are made one by one, and no more than 1,000
+    are made ahead.
+    """
     made = []
 
     def samples():

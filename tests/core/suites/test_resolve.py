@@ -17,9 +17,13 @@ def entry(stage):
 @pytest.mark.parametrize("case", data(__file__, "resolved.yaml"))
 def test_what_a_suite_comes_to(load, tmp_path, case):
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
-    (tmp_path / "gold.jsonl").write_text('{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n')
+    (tmp_path / "gold.jsonl").write_text(
+        '{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n'
+    )
     suite = load(case["suite"], *case.get("set", ()))
-    found = {name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")}
+    found = {
+        name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")
+    }
     found |= {
         "inputs": [given.shown for given in suite.inputs.data],
         "reader": entry(suite.reader),
@@ -42,7 +46,9 @@ def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
 
 def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
     using = make_registry_(toys.component("stack", "raising", "raising_stack"))
-    with pytest.raises(PluginError, match=r"stack 'raising' of plugin toys raised LookupError: no stack here"):
+    with pytest.raises(
+        PluginError, match=r"stack 'raising' of plugin toys raised LookupError: no stack here"
+    ):
         load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
 
 
@@ -64,16 +70,26 @@ def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path
 
 
 def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):
-    given = {"target": {"paths": str(write_lines([record("a")]))}, "graders": {"q": {"kind": "toy"}}}
+    given = {
+        "target": {"paths": str(write_lines([record("a")]))},
+        "graders": {"q": {"kind": "toy"}},
+    }
     load_suite(given, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
-    assert given == {"target": {"paths": str(tmp_path / "runs.jsonl")}, "graders": {"q": {"kind": "toy"}}}
+    assert given == {
+        "target": {"paths": str(tmp_path / "runs.jsonl")},
+        "graders": {"q": {"kind": "toy"}},
+    }
 
 
 def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     path = write_lines([record("a")], "my runs.jsonl")
     options = RunOptions(registry=registry, overrides=["reports=[]"])
     suite = files_suite(path, options, profile="upstream")
-    assert (suite.name, suite.profile, suite.config["stack"]) == ("my runs", "upstream", "trajectory")
+    assert (suite.name, suite.profile, suite.config["stack"]) == (
+        "my runs",
+        "upstream",
+        "trajectory",
+    )
     with pytest.raises(ConfigError, match="no file to grade"):
         files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):
@@ -96,20 +112,32 @@ def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
 
 
 def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record, registry):
-    """They win over the suite's; options of the same engine stay, and an engine without workers refuses them."""
-    suite = {"target": {"paths": [str(write_lines([record("a", 1.0)]))]}, "graders": {"q": "toy"}, "reader": "jsonl"}
+    """They win over the suite's.
+
+    Options of the same engine stay, and an engine without workers refuses them.
+    """
+    suite = {
+        "target": {"paths": [str(write_lines([record("a", 1.0)]))]},
+        "graders": {"q": "toy"},
+        "reader": "jsonl",
+    }
 
     def engine(written, **beside):
         more = {} if written is None else {"engine": written}
         return gradestack.load_suite(suite | more, registry=registry, **beside).engine
 
     assert engine(None).name == "auto"
-    assert (engine({"memory": "2GiB"}).name, engine({"memory": "2GiB"}, workers=2).options["workers"]) == ("auto", 2)
+    assert (
+        engine({"memory": "2GiB"}).name,
+        engine({"memory": "2GiB"}, workers=2).options["workers"],
+    ) == ("auto", 2)
     assert (engine("serial", engine="processes", workers=3).name) == "processes"
     assert engine({"kind": "processes", "workers": 5}, engine="processes").component.workers == 5
     assert engine({"kind": "processes", "workers": 5}, workers=2).component.workers == 2
     assert engine({"kind": "processes", "workers": 5}, engine="serial").name == "serial"
-    with pytest.raises(ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"):
+    with pytest.raises(
+        ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"
+    ):
         engine(None, engine="proceses")
     with pytest.raises(ConfigError, match=r"engine\.workers: unknown key; known: none"):
         engine("serial", workers=2)

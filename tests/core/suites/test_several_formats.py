@@ -22,10 +22,14 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "PAUSE", -1.0)
     many, said = range(30), {"role": "assistant", "content": "ok"}
     lines = [{"id": f"a{each}", "messages": [said], "expected": "ok"} for each in many]
-    chats = [{"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many]
+    chats = [
+        {"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many
+    ]
     for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
         (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
-    (tmp_path / "table.csv").write_text("id,answer,expected\n" + "".join(f"c{each},no,ok\n" for each in many))
+    (tmp_path / "table.csv").write_text(
+        "id,answer,expected\n" + "".join(f"c{each},no,ok\n" for each in many)
+    )
 
     def call(output, paths=None, **options):
         paths = paths or [{"path": name, "reader": reader} for name, reader in READERS.items()]
@@ -36,10 +40,17 @@ def run(tmp_path, monkeypatch):
 
 
 def test_every_path_is_read_by_its_own_reader(run, tmp_path):
-    """Whatever the engine, and after a stop, in the order of the suite; what a reader does not fill is skipped."""
+    """Whatever the engine, and after a stop, in the order of the suite.
+
+    What a reader does not fill is skipped.
+    """
     report = run("one")
     states = report.summary["metrics"]["states"]["g"]
-    assert (states["graded"], states["skipped"], report.summary["bad_records"]["count"]) == (60, 30, 1)
+    assert (states["graded"], states["skipped"], report.summary["bad_records"]["count"]) == (
+        60,
+        30,
+        1,
+    )
     assert report.summary["config"]["target"]["paths"] == [
         {"path": name, "reader": {"kind": reader}} for name, reader in READERS.items()
     ]
@@ -72,8 +83,14 @@ def test_conversations_of_slim_rows_are_read_again(run):
 
 
 def test_a_path_without_a_reader_is_recognised(run):
-    """A text, or one whose reader has options alone; `reader` of the suite stands for those that have none."""
-    found = run("out", ["lines.jsonl", {"path": "chats.jsonl", "reader": {"ids": "$.no"}}, {"path": "*.csv"}])
+    """A text, or one whose reader has options alone.
+
+    `reader` of the suite stands for those that have none.
+    """
+    found = run(
+        "out",
+        ["lines.jsonl", {"path": "chats.jsonl", "reader": {"ids": "$.no"}}, {"path": "*.csv"}],
+    )
     kinds = [each["reader"]["kind"] for each in found.summary["config"]["target"]["paths"]]
     assert kinds == ["jsonl", "openai", "records"]
     paths = [{"path": "lines.jsonl"}, {"path": "table.csv", "reader": "records"}]

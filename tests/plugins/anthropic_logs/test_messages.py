@@ -35,7 +35,10 @@ def sample(tmp_path):
 def test_results_are_matched_by_id_and_start_no_turn(sample):
     """A user message that holds only results belongs to the turn at hand."""
     found = sample(
-        USER, says(use("a", t=1), use("b", t=2)), told(result("b", "two"), result("a", "one")), says(use("c"))
+        USER,
+        says(use("a", t=1), use("b", t=2)),
+        told(result("b", "two"), result("a", "one")),
+        says(use("c")),
     )
     assert [(c.id, c.arguments, c.result, c.status, c.turn, c.step) for c in found.calls] == [
         ("a", {"t": 1}, "one", "ok", 0, 0),
@@ -50,7 +53,10 @@ def test_results_are_matched_by_id_and_start_no_turn(sample):
 def test_a_message_with_results_and_text_begins_a_turn(sample):
     again = told(result("a", "one"), {"type": "text", "text": "And T-4?"})
     found = sample(USER, says(use("a")), again, {"role": "assistant", "content": "Done."})
-    assert [[m.role for m in turn] for turn in found.turns] == [["user", "assistant", "tool"], ["user", "assistant"]]
+    assert [[m.role for m in turn] for turn in found.turns] == [
+        ["user", "assistant", "tool"],
+        ["user", "assistant"],
+    ]
     assert found.input == ("Refund T-3.", "And T-4?")
     assert (found.calls[0].result, found.text) == ("one", "Done.")
 
@@ -58,7 +64,9 @@ def test_a_message_with_results_and_text_begins_a_turn(sample):
 def test_errors_are_what_the_format_marks(sample):
     """A text that begins like one is a result like any other."""
     found = sample(
-        USER, says(use("a"), use("b")), told(result("a", "used", is_error=True), result("b", "Error: no mark"))
+        USER,
+        says(use("a"), use("b")),
+        told(result("a", "used", is_error=True), result("b", "Error: no mark")),
     )
     assert [(c.status, c.error, c.result) for c in found.calls] == [
         ("error", "used", "used"),

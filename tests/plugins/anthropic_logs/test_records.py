@@ -10,12 +10,28 @@ from tests.plugins.chat_files import certainties, read, written
 DATA = data(__file__, "records.yaml")
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
-ASKED = {"model": "claude-x", "max_tokens": 9, "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
-USAGE = {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2}
+ASKED = {
+    "model": "claude-x",
+    "max_tokens": 9,
+    "system": "Be brief.",
+    "messages": [{"role": "user", "content": "hi"}],
+}
+USAGE = {
+    "input_tokens": 5,
+    "output_tokens": 6,
+    "cache_read_input_tokens": 3,
+    "cache_creation_input_tokens": 2,
+}
 
 
 def message(*blocks, **more):
-    whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "content": list(blocks)}
+    whole = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": list(blocks),
+    }
     return {**whole, "stop_reason": "end_turn", "usage": USAGE, **more}
 
 

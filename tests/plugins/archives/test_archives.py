@@ -21,7 +21,9 @@ def test_a_published_file_gives_its_samples(folder):
         samples = samples_of(place / name)
         assert len(samples) == len(content["samples"])
         for sample, each in zip(samples, content["samples"], strict=True):
-            wanted = {key: value for key, value in each.items() if value not in ("any", "none_made")}
+            wanted = {
+                key: value for key, value in each.items() if value not in ("any", "none_made")
+            }
             calls = [{"requestor": None, **call} for call in wanted.pop("expected_calls", ())]
             assert calls == described(sample, {"expected_calls": calls})["expected_calls"]
             assert agrees(sample, wanted), (sample, wanted)
@@ -34,7 +36,9 @@ def test_a_published_file_gives_its_samples(folder):
 )
 def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     """It alone is sure of it, and keeps the laws of readers on it, cut off and garbled."""
-    testing.check_reader(REGISTRY.load("reader", reader)(), reference(folder) / name, scratch=tmp_path)
+    testing.check_reader(
+        REGISTRY.load("reader", reader)(), reference(folder) / name, scratch=tmp_path
+    )
     found = certainties(reference(folder) / name)
     assert max(found, key=found.__getitem__) == reader
     assert [each for each, sure in found.items() if sure == found[reader]] == [reader]

@@ -1,4 +1,7 @@
-"""What `gradestack convert` writes gives the same samples when it is read: the law, for every reader and example."""
+"""What `gradestack convert` writes gives the same samples when it is read.
+
+The law, for every reader and example.
+"""
 
 import gzip
 import json
@@ -18,13 +21,19 @@ from tests.core.outcomes import data, some_of
 from tests.plugins.test_published_forms import REGISTRY
 
 ROOT = Path(__file__).parents[3]
-CASES = [each for each in testing.cases(ROOT / "tests/cases") if isinstance(each.data.get("reader", "jsonl"), str)]
+CASES = [
+    each
+    for each in testing.cases(ROOT / "tests/cases")
+    if isinstance(each.data.get("reader", "jsonl"), str)
+]
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 FILES = [
     path
     for root in (ROOT / "examples", *([Path(DATA)] if DATA else []))
     for path in sorted(root.rglob("*"))
-    if path.is_file() and path.name not in {"expected.json", "README.md"} and path.stat().st_size < 10_000_000
+    if path.is_file()
+    and path.name not in {"expected.json", "README.md"}
+    and path.stat().st_size < 10_000_000
 ]
 MOST = 60 if THOROUGH else 6
 """Samples of a file that are looked at."""
@@ -32,15 +41,28 @@ MOST = 60 if THOROUGH else 6
 
 def read(paths, reader=None):
     found = recognise(expand(list(map(str, paths))), REGISTRY, reader)
-    component, inputs = REGISTRY.load("reader", found.reader)(), Inputs(data=name_inputs(found.paths))
+    component, inputs = (
+        REGISTRY.load("reader", found.reader)(),
+        Inputs(data=name_inputs(found.paths)),
+    )
     index = component.index(inputs)
-    return [each for shard in component.plan(inputs, index) for each in component.read(shard, index)]
+    return [
+        each for shard in component.plan(inputs, index) for each in component.read(shard, index)
+    ]
 
 
 def kept(sample):
-    """Return what must be equal, NaN included: of arguments the object, or where there is none the text."""
+    """Return what must be equal, NaN included.
+
+    Of arguments the object, or where there is none the text.
+    """
     calls = [
-        (each.name, each.raw_arguments if each.arguments is None else each.arguments, each.turn, each.requestor)
+        (
+            each.name,
+            each.raw_arguments if each.arguments is None else each.arguments,
+            each.turn,
+            each.requestor,
+        )
         for each in sample.calls or ()
     ]
     results = [(each.result, each.status, each.error) for each in sample.calls or ()]
@@ -66,7 +88,9 @@ def check_law(samples):
         assert kept(jsonl.sample(loads(line), Source(file=""))) == kept(sample)
         assert set(lost) <= {"turns", "error"}
         document, lost = as_atif(sample)
-        assert kept(next(atif.samples_of_record(loads(document), Source(file=""), ""))) == kept(sample)
+        assert kept(next(atif.samples_of_record(loads(document), Source(file=""), ""))) == kept(
+            sample
+        )
         assert set(lost) <= {"turns", "error"}
 
 
@@ -74,7 +98,9 @@ MANY = [path for path in FILES if "orchestrationbench" in path.parts]
 
 
 @pytest.mark.parametrize(
-    "path", [*(each for each in FILES if each not in MANY), *some_of(MANY, 20)], ids=lambda path: path.name
+    "path",
+    [*(each for each in FILES if each not in MANY), *some_of(MANY, 20)],
+    ids=lambda path: path.name,
 )
 def test_what_is_read_of_a_file_is_what_is_read_of_its_conversion(path):
     try:
@@ -98,12 +124,18 @@ def test_what_is_read_of_a_case_is_what_is_read_of_its_conversion(case, tmp_path
     check_law(samples)
 
 
-LOG = [{"id": "a", "expected": "x", "predicted": "x", "run": 1}, {"id": "b", "predicted": [{"name": "f"}]}]
+LOG = [
+    {"id": "a", "expected": "x", "predicted": "x", "run": 1},
+    {"id": "b", "predicted": [{"name": "f"}]},
+]
 
 
 @pytest.fixture
 def convert(tmp_path, monkeypatch, capsys):
-    """Call the command in a folder with LOG, a broken line among it; return exit code, what it said, and its output."""
+    """Call the command in a folder with LOG, a broken line among it.
+
+    Return exit code, what it said, and its output.
+    """
     lines = [json.dumps(LOG[0]), "{", json.dumps(LOG[1])]
     (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
@@ -124,7 +156,9 @@ def convert(tmp_path, monkeypatch, capsys):
     return _convert
 
 
-@pytest.mark.parametrize(("arguments", "code", "said"), some_of(data(__file__, "convert.yaml")["refused_or_said"], 2))
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"), some_of(data(__file__, "convert.yaml")["refused_or_said"], 2)
+)
 def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
     found, output = convert(arguments)
     assert (found, said in output) == (code, True), output

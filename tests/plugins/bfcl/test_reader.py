@@ -1,4 +1,7 @@
-"""The reader of BFCL files: results joined with what stands beside them, and what is odd in a file."""
+"""The reader of BFCL files.
+
+Results joined with what stands beside them, and what is odd in a file.
+"""
 
 import os
 from pathlib import Path
@@ -21,7 +24,9 @@ def one(bfcl, answer, **more):
 
 
 def remarks(*paths):
-    return list(Bfcl().remarks(Inputs(data=tuple(Input(path=p, name=p.name, shown=p.name) for p in paths))))
+    return list(
+        Bfcl().remarks(Inputs(data=tuple(Input(path=p, name=p.name, shown=p.name) for p in paths)))
+    )
 
 
 def test_a_result_is_joined_with_everything_beside_it(bfcl):
@@ -30,9 +35,16 @@ def test_a_result_is_joined_with_everything_beside_it(bfcl):
     result = bfcl.results(bfcl.result([{"find.trains": '{"to": "X"}'}]))
     score = bfcl.scores(bfcl.header(1, 1))
     (sample,) = read(Bfcl(), result)
-    assert (sample.id, sample.run, sample.model, sample.recorded) == ("parallel_0", None, "rail-1-FC", {"valid": True})
+    assert (sample.id, sample.run, sample.model, sample.recorded) == (
+        "parallel_0",
+        None,
+        "rail-1-FC",
+        {"valid": True},
+    )
     assert (sample.input, sample.text, sample.facets) == ("Trains?", None, {"category": "parallel"})
-    assert [(call.name, call.arguments, call.step) for call in sample.calls] == [("find.trains", {"to": "X"}, 0)]
+    assert [(call.name, call.arguments, call.step) for call in sample.calls] == [
+        ("find.trains", {"to": "X"}, 0)
+    ]
     assert sample.usage == gradestack.Usage(input_tokens=7, output_tokens=3, seconds=0.5)
     (wanted,) = sample.expected.calls
     assert wanted.arguments == {"to": "X", "price": 1.5}
@@ -51,15 +63,26 @@ def test_types_are_put_into_json_schema(bfcl):
 def test_arguments_of_java_are_texts(bfcl):
     """Java and JavaScript values are handed over as source, whatever their type."""
     bfcl.questions(bfcl.question("simple_java_0"), category="simple_java")
-    (sample,) = read(Bfcl(), bfcl.results(bfcl.result("x", "simple_java_0"), category="simple_java"))
-    assert {each["type"] for each in sample.tools[0].parameters["properties"].values()} == {"string"}
+    (sample,) = read(
+        Bfcl(), bfcl.results(bfcl.result("x", "simple_java_0"), category="simple_java")
+    )
+    assert {each["type"] for each in sample.tools[0].parameters["properties"].values()} == {
+        "string"
+    }
 
 
 def test_a_failure_is_not_valid(bfcl):
     """Score files list failures only; the others passed."""
     found = [bfcl.result("x", f"parallel_{n}") for n in range(2)]
     bfcl.scores(
-        bfcl.header(1, 2), {"id": "parallel_1", "model_name": "m", "valid": False, "error": ["no"], "error_type": "a:b"}
+        bfcl.header(1, 2),
+        {
+            "id": "parallel_1",
+            "model_name": "m",
+            "valid": False,
+            "error": ["no"],
+            "error_type": "a:b",
+        },
     )
     first, second = read(Bfcl(), bfcl.results(*found))
     assert (first.recorded, second.recorded) == ({"valid": True}, {"valid": False})
@@ -67,7 +90,9 @@ def test_a_failure_is_not_valid(bfcl):
 
 
 def test_scores_of_other_entries_pass_nobody(bfcl):
-    """A score file of another number of entries still says who failed, and the difference is said."""
+    """A score file of another number of entries still says who failed, and the
+    difference is said.
+    """
     bfcl.scores(bfcl.header(8, 9), {"id": "parallel_9", "model_name": "m", "valid": False})
     path = bfcl.results(bfcl.result("x"))
     (sample,) = read(Bfcl(), path)
@@ -79,10 +104,19 @@ def test_scores_of_other_entries_pass_nobody(bfcl):
 
 
 def test_values_are_rules_where_there_are_several(bfcl):
-    """Equal values are one; objects keep lists of values, too; where there is a choice, a schema describes them."""
+    """Equal values are one; objects keep lists of values, too.
+
+    Where there is a choice, a schema describes them.
+    """
     many = {f"k{n}": [1, 2] for n in range(7)}
     truth = {
-        "f": {"same": ["a", "a"], "two": ["a", "b"], "none": [""], "flag": [True, 1], "o": [{"k": [1], "m": [2, ""]}]}
+        "f": {
+            "same": ["a", "a"],
+            "two": ["a", "b"],
+            "none": [""],
+            "flag": [True, 1],
+            "o": [{"k": [1], "m": [2, ""]}],
+        }
     }
     truth["f"] |= {"l": [[{"k": [1]}]], "many": [many]}
     bfcl.questions(bfcl.question())
@@ -101,10 +135,15 @@ def test_values_are_rules_where_there_are_several(bfcl):
 
 
 def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
-    """Nothing is evaluated: what is no literal leaves the call its text, and what is no call is an answer."""
+    """Nothing is evaluated.
+
+    What is no literal leaves the call its text, and what is no call is an answer.
+    """
     mark = tmp_path / "opened"
     sample = one(
-        bfcl, f"[find.trains(to='X', price=-1.5, stops=('a', None)), find.trains(to=open({str(mark)!r}, 'w'))]"
+        bfcl,
+        f"[find.trains(to='X', price=-1.5, stops=('a', None)), find.trains(to=open({str(mark)!r}, "
+        "'w'))]",
     )
     assert sample.calls[0].arguments == {"to": "X", "price": -1.5, "stops": ["a", None]}
     assert sample.calls[1].arguments is None
@@ -126,13 +165,21 @@ def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):
     identifier = "multi_turn_base_0"
     log = DATA["log_of_turns_keep_calls_results_and_ground_truth_apart"]
     answer = [[[{"a": "{}"}, {"b": "{}"}], "Done."], ["Nothing to do."]]
-    counts = {"input_token_count": [[1, 2], [3]], "output_token_count": [[1, 1], [1]], "latency": [[1.0, 1.0], [0.5]]}
+    counts = {
+        "input_token_count": [[1, 2], [3]],
+        "output_token_count": [[1, 1], [1]],
+        "latency": [[1.0, 1.0], [0.5]],
+    }
     bfcl.questions(bfcl.question(identifier, "First.", "Second."), category="multi_turn_base")
     bfcl.answers(bfcl.answer([["a(x='1')", "b()"], []], identifier), category="multi_turn_base")
-    path = bfcl.results(bfcl.result(answer, identifier, inference_log=log, **counts), category="multi_turn_base")
+    path = bfcl.results(
+        bfcl.result(answer, identifier, inference_log=log, **counts), category="multi_turn_base"
+    )
     (sample,) = read(Bfcl(), path)
     assert sample.input == ("First.", "Second.")
-    assert [(call.name, call.turn, call.step, call.result, call.status) for call in sample.calls] == [
+    assert [
+        (call.name, call.turn, call.step, call.result, call.status) for call in sample.calls
+    ] == [
         ("a", 0, 0, "ok", "ok"),
         ("b", 0, 0, '{"error": "no"}', "error"),
     ]
@@ -150,12 +197,21 @@ def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):
 
 def test_tools_of_classes_stand_beside_the_questions(bfcl):
     """Their parameters give positions their names; excluded functions are left out."""
-    bfcl.write("multi_turn_func_doc/math_api.json", {**FIND_LIKE, "name": "add"}, {**FIND_LIKE, "name": "gone"})
-    asked = bfcl.question("multi_turn_base_0", involved_classes=["MathAPI"], excluded_function=["gone"])
+    bfcl.write(
+        "multi_turn_func_doc/math_api.json",
+        {**FIND_LIKE, "name": "add"},
+        {**FIND_LIKE, "name": "gone"},
+    )
+    asked = bfcl.question(
+        "multi_turn_base_0", involved_classes=["MathAPI"], excluded_function=["gone"]
+    )
     del asked["function"]
     bfcl.questions(asked, category="multi_turn_base")
     bfcl.answers(bfcl.answer([["add(1, b=2)"]], "multi_turn_base_0"), category="multi_turn_base")
-    (sample,) = read(Bfcl(), bfcl.results(bfcl.result([[["no"]]], "multi_turn_base_0"), category="multi_turn_base"))
+    (sample,) = read(
+        Bfcl(),
+        bfcl.results(bfcl.result([[["no"]]], "multi_turn_base_0"), category="multi_turn_base"),
+    )
     assert [tool.name for tool in sample.tools] == ["add"]
     assert [call.arguments for call in sample.expected.calls] == [{"a": 1, "b": 2}]
 
@@ -167,7 +223,9 @@ def test_accepted_texts_and_nothing_to_call_are_references(bfcl):
     """Agentic answers are texts, of any backend's run; irrelevant questions expect no call."""
     bfcl.questions(bfcl.question("memory_0-customer-0"), category="memory")
     bfcl.answers(bfcl.answer(["35", "thirty five"], "memory_0-customer-0"), category="memory")
-    memory = bfcl.results(bfcl.result([[["It is 35."]]], "memory_kv_0-customer-0"), category="memory_kv")
+    memory = bfcl.results(
+        bfcl.result([[["It is 35."]]], "memory_kv_0-customer-0"), category="memory_kv"
+    )
     nothing = bfcl.results(bfcl.result("No.", "irrelevance_0"), category="irrelevance")
     (sample,) = read(Bfcl(), memory)
     assert sample.expected.text == ("35", "thirty five")
@@ -185,7 +243,8 @@ def test_an_inference_error_is_a_failed_run(bfcl):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [*DATA["broken_lines"], ("[" * 5000 + "]" * 5000, "line 2: nested too deeply")]
+    ("line", "told"),
+    [*DATA["broken_lines"], ("[" * 5000 + "]" * 5000, "line 2: nested too deeply")],
 )
 def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
     """Counted, the first with its line; what stands around them is joined."""
@@ -196,7 +255,10 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
     (sample,) = read(Bfcl(), results)
     assert len(sample.expected.calls) == 1
     (said,) = remarks(results)
-    head = "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible answer, the first on "
+    head = (
+        "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible "
+        "answer, the first on "
+    )
     assert said.startswith(head + told)
     assert len(said) < 200
 
@@ -204,17 +266,24 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
 def test_a_broken_line_of_scores_passes_nobody(bfcl):
     bfcl.questions(bfcl.question())
     path = bfcl.scores({"accuracy": 0.0, "correct_count": 0, "total_count": 1})
-    path.write_text(path.read_text(encoding="utf-8") + '{"id": "parallel_0", "valid": fal\n', encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8") + '{"id": "parallel_0", "valid": fal\n', encoding="utf-8"
+    )
     results = bfcl.results(bfcl.result("x"))
     (sample,) = read(Bfcl(), results)
     assert "valid" not in (sample.recorded or {})
     said = remarks(results)
     assert any("an unknown number; only failures are taken" in each for each in said)
-    assert any("non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores" in each for each in said)
+    assert any(
+        "non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores" in each for each in said
+    )
 
 
 def test_what_has_no_counterpart_is_said(bfcl):
-    """Results without a question, questions without a result, odd ground truth: counted, the first three named."""
+    """Results without a question, questions without a result, odd ground truth.
+
+    Counted, the first three named.
+    """
     bfcl.questions(*(bfcl.question(f"parallel_{n}") for n in range(5)))
     bfcl.answers(bfcl.answer([7]))
     path = bfcl.results(bfcl.result("x"), bfcl.result("x", "parallel_77"))
@@ -282,4 +351,6 @@ def test_the_published_answers_are_understood():
         file = f"BFCL_v4_{name}.json"
         found = read(Bfcl(), folder / file, folder / "possible_answer" / file)
         assert len(found) == number
-        assert all(sample.expected.calls and sample.tools and not sample.remarks for sample in found)
+        assert all(
+            sample.expected.calls and sample.tools and not sample.remarks for sample in found
+        )

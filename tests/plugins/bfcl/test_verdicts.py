@@ -29,7 +29,9 @@ def test_a_failure_says_why(failure, code, message):
     assert [(reason.code, reason.message) for reason in grade.reasons] == [(code, message)]
 
 
-@pytest.mark.parametrize("truth", [7, ["find.trains(to='X')"], [{"find.trains": {"to": "X"}}], [["f()"]], []])
+@pytest.mark.parametrize(
+    "truth", [7, ["find.trains(to='X')"], [{"find.trains": {"to": "X"}}], [["f()"]], []]
+)
 def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tmp_path, truth):
     """Neither wrong nor skipped; calls that cannot be decoded are wrong before it is looked at."""
     names = [f"simple_python_{number}" for number in range(3)]
@@ -37,11 +39,15 @@ def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tm
     right = bfcl.answer([{"find.trains": {"to": ["X"]}}], names[2])
     bfcl.answers(*(bfcl.answer(truth, name) for name in names[:2]), right, category="simple_python")
     said = ['{"to": "X"}', "no JSON", '{"to": "X"}']
-    made = (bfcl.result([{"find.trains": each}], name) for each, name in zip(said, names, strict=True))
+    made = (
+        bfcl.result([{"find.trains": each}], name) for each, name in zip(said, names, strict=True)
+    )
     bfcl.results(*made, category="simple_python")
     with pytest.raises(SystemExit):
         main(["grade", str(bfcl.root), "-o", str(tmp_path / "out")])
-    failed, wrong, valid = (row["grades"]["ast"] for row in gradestack.load_report(tmp_path / "out").rows())
+    failed, wrong, valid = (
+        row["grades"]["ast"] for row in gradestack.load_report(tmp_path / "out").rows()
+    )
     assert (failed["state"], failed["fault"]["code"]) == ("failed", "ground_truth_unusable")
     assert (wrong["score"], wrong["metadata"]["error_type"]) == (0.0, "ast_decoder:decoder_failed")
     assert valid["score"] == 1.0

@@ -34,9 +34,14 @@ PARTS = ("tool_selection", "parameter_accuracy", "execution_success")
 
 def make_tool(name: str = "f", required: Any = (), **types: Any) -> dict[str, Any]:
     """Return a tool in the OpenAI form; a type is a word, or a whole property."""
-    properties = {key: word if isinstance(word, dict) else {"type": word} for key, word in types.items()}
+    properties = {
+        key: word if isinstance(word, dict) else {"type": word} for key, word in types.items()
+    }
     schema = {"type": "object", "properties": properties, "required": list(required)}
-    return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": "d", "parameters": schema},
+    }
 
 
 def make_execution(name: str, arguments: Any) -> dict[str, Any]:
@@ -67,7 +72,10 @@ def make_sample(record: Any, reply: Any, profile: str = "documented", **options:
 
 
 def make_grade(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
-    """Return the grade of a record and its reply; ``4.3`` and ``4.13`` are versions of ``upstream``."""
+    """Return the grade of a record and its reply.
+
+    ``4.3`` and ``4.13`` are versions of ``upstream``.
+    """
     if profile in ("4.3", "4.13"):
         profile, options = "upstream", {"upstream_version": profile, **options}
     return DeepFabric(profile=profile, **options).grade(make_sample(record, reply, profile))
@@ -87,7 +95,9 @@ def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any
 
 
 def write_lines(path: Any, *lines: Any) -> Any:
-    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    path.write_text(
+        "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    )
     return path
 
 
@@ -100,13 +110,21 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
     """Return the native file of samples and their grades."""
     exporter, given = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
     grades = [grade for _, grade in found]
-    aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile)
-    states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
+    aggregates = figures(
+        {"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile
+    )
+    states = {
+        str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome
+    }
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
     reader, graders = DeepFabricReader(), {"deepfabric": part}
     summary = ExportSummary(input=given, reader=reader, profile=grader.profile, graders=graders)
     shard = Shard(ordinal=0, input=given)
-    rows = [text for each, grade in found for _, text in exporter.row(each, {"deepfabric": grade}, shard)]
+    rows = [
+        text
+        for each, grade in found
+        for _, text in exporter.row(each, {"deepfabric": grade}, shard)
+    ]
     head, tail = exporter.frame("deepfabric.json", summary)
     whole = exporter.finish(summary)
     assert bool(rows) is not bool(whole)
@@ -114,13 +132,16 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
 
 
 def evaluate(dataset: Any, replies: Any = None, *, grader: Any = None, **options: Any) -> Any:
-    """Return metrics, predictions and the native file of decoded records, or files, and the replies to them."""
+    """Return metrics, predictions and the native file of decoded records, or files, and the replies
+    to them.
+    """
     grader = grader or DeepFabric(**options)
     reader = DeepFabricReader(profile=grader.profile)
     with tempfile.TemporaryDirectory() as place:
         lists = enumerate(each for each in (dataset, replies) if each is not None)
         files = [
-            write_lines(Path(place) / f"{n}.jsonl", *each) if isinstance(each, list) else each for n, each in lists
+            write_lines(Path(place) / f"{n}.jsonl", *each) if isinstance(each, list) else each
+            for n, each in lists
         ]
         samples = read(reader, files[-1], dataset=files[0] if len(files) > 1 else None)
     missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
@@ -128,7 +149,9 @@ def evaluate(dataset: Any, replies: Any = None, *, grader: Any = None, **options
     told = [("s", None, None, grade) for grade in grades]
     shown = [prediction(each, grade) for each, grade in zip(samples, grades, strict=True)]
     return SimpleNamespace(
-        metrics=SimpleNamespace(**figures({"deepfabric": {}}, told, profile=grader.profile)["deepfabric"]),
+        metrics=SimpleNamespace(
+            **figures({"deepfabric": {}}, told, profile=grader.profile)["deepfabric"]
+        ),
         predictions=[SimpleNamespace(**each) for each in shown],
         text=native_text(grader, list(zip(samples, grades, strict=True)), ""),
     )

@@ -20,7 +20,9 @@ F = ("f", {"a": "x"})
 
 @pytest.fixture
 def grades(df):
-    """Grades of: right twice, selection only, parameters only, an error, an abstention, a missing reply, a skip."""
+    """Grades of: right twice, selection only, parameters only, an error, an abstention, a missing
+    reply, a skip.
+    """
 
     def make(profile, **options):
         tools = [df.tool("f", ["a"], a="string"), df.tool("g")]
@@ -47,26 +49,38 @@ FIGURES = {
 
 @PROFILES
 def test_figures(df, grades, profile):
-    """Rates divide by all but skipped samples; errors, missing replies, and abstentions upstream, can only lose."""
+    """Rates divide by all but skipped samples.
+
+    Errors, missing replies, and abstentions upstream, can only lose.
+    """
     metrics = df.fold(DeepFabricMetrics(profile=profile), grades(profile))
     selection, parameters, execution, processed = FIGURES[profile]
     assert metrics["tool_selection_accuracy"] == selection
     assert metrics["parameter_accuracy"] == parameters
     assert metrics["execution_success_rate"] == execution
     assert metrics["response_quality"] == 0.0
-    assert math.isclose(metrics["overall_score"], 0.4 * selection + 0.35 * parameters + 0.25 * execution, abs_tol=1e-15)
+    assert math.isclose(
+        metrics["overall_score"],
+        0.4 * selection + 0.35 * parameters + 0.25 * execution,
+        abs_tol=1e-15,
+    )
     assert metrics["samples_evaluated"] == 7
     assert metrics["samples_processed"] == processed
     assert metrics["processing_errors"] == 7 - processed
     assert (metrics["samples_missing"], metrics["samples_skipped"]) == (1, 1)
     assert metrics["tool_selection_accuracy_attempted"] == selection * 7 / processed
-    assert math.isclose(metrics["overall_score_attempted"], metrics["overall_score"] * 7 / processed)
+    assert math.isclose(
+        metrics["overall_score_attempted"], metrics["overall_score"] * 7 / processed
+    )
     assert metrics["undefined"] == {}
 
 
 @PROFILES
 def test_no_samples(df, profile):
-    """Nothing to divide by: 0.0 upstream, null with a reason in documented; counts are 0, and there is no band."""
+    """Nothing to divide by: 0.0 upstream, null with a reason in documented.
+
+    Counts are 0, and there is no band.
+    """
     metrics = df.fold(DeepFabricMetrics(profile=profile), [Grade(outcome=Outcome.SKIPPED)])
     value = 0.0 if profile == "upstream" else None
     for name in (
@@ -84,7 +98,10 @@ def test_no_samples(df, profile):
 
 
 def test_weights_without_a_score_leave_the_rates(df, grades):
-    metrics = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream", weights={"tool_selection": math.nan}))
+    metrics = df.fold(
+        DeepFabricMetrics(profile="upstream"),
+        grades("upstream", weights={"tool_selection": math.nan}),
+    )
     assert metrics["tool_selection_accuracy"] == 3 / 7
     assert metrics["samples_processed"] == 5
     assert metrics["overall_score"] is None
@@ -93,7 +110,9 @@ def test_weights_without_a_score_leave_the_rates(df, grades):
 
 
 def test_native_overall_score_sums_from_left_to_right(df, grades):
-    """The result file's overall score is the weighted sum of the rounded rates, one rounding per step."""
+    """The result file's overall score is the weighted sum of the rounded rates, one rounding per
+    step.
+    """
     found = grades("upstream")
     metrics = df.fold(DeepFabricMetrics(profile="upstream"), found)
     native = native_metrics(metrics, DeepFabric(profile="upstream"))
@@ -106,18 +125,30 @@ def test_native_overall_score_sums_from_left_to_right(df, grades):
 
 
 def test_native_overall_score_with_odd_weights(df, grades):
-    """NaN as a weight gives NaN upstream, but an empty set is 0.0 all the same; unknown weights always give 0."""
+    """NaN as a weight gives NaN upstream, but an empty set is 0.0 all the same.
+
+    Unknown weights always give 0.
+    """
     nan = DeepFabric(profile="upstream", weights={"tool_selection": math.nan})
     figures = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream"))
     assert math.isnan(native_metrics(figures, nan)["overall_score"])
-    unknown = DeepFabric(profile="upstream", weights={"accuracy": 0.5, "exact_match": 0.3, "f1_score": 0.2})
+    unknown = DeepFabric(
+        profile="upstream", weights={"accuracy": 0.5, "exact_match": 0.3, "f1_score": 0.2}
+    )
     assert native_metrics(figures, unknown)["overall_score"] == 0.0
     empty = df.fold(DeepFabricMetrics(profile="upstream"), [])
     assert native_metrics(empty, nan)["overall_score"] == 0.0
     assert native_metrics(df.fold(DeepFabricMetrics(), []), DeepFabric())["overall_score"] is None
 
 
-BANDS = [(1.0, "excellent"), (0.9, "excellent"), (0.8999, "good"), (0.75, "good"), (0.7499, "fair"), (0.5, "fair")]
+BANDS = [
+    (1.0, "excellent"),
+    (0.9, "excellent"),
+    (0.8999, "good"),
+    (0.75, "good"),
+    (0.7499, "fair"),
+    (0.5, "fair"),
+]
 
 
 @pytest.mark.parametrize(
@@ -129,11 +160,15 @@ def test_bands_include_their_lower_bound(score, name):
 
 
 def test_interpretation_advises_on_low_rates_only(df, grades):
-    """Each rate below 0.75 has its advice, a rate of 0.75 has none, and the band is that of the overall score."""
+    """Each rate below 0.75 has its advice, a rate of 0.75 has none, and the band is that of the
+    overall score.
+    """
     found = grades("documented")
     low = df.fold(DeepFabricMetrics(), found)["interpretation"]
     assert low["band"] == "fair"
-    assert [entry["metric"] for entry in low["advice"]] == DATA["interpretation_advises_on_low_rates_only"]
+    assert [entry["metric"] for entry in low["advice"]] == DATA[
+        "interpretation_advises_on_low_rates_only"
+    ]
     fine = df.fold(DeepFabricMetrics(), [found[0], found[0], found[0], found[3]])["interpretation"]
     assert fine["band"] == "good"
     assert [entry["metric"] for entry in fine["advice"]] == []
@@ -146,20 +181,34 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
 
 
 def test_nothing_but_missing_replies_has_no_figures():
-    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too. Upstream: 0.0."""
-    gone, right = Grade(outcome=Outcome.MISSING), Grade(score=1.0, counts={"tool_selection": 1, "processed": 1})
-    found = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)])["deepfabric"]
-    assert {found[name] for name in NAMES} == {None}
-    assert set(found["undefined"].values()) == {"every sample is missing: there is no reply to judge"}
-    assert found["overall_score_interval"] == {"reason": "every sample is missing: there is no reply to judge"}
-    assert (found["interpretation"]["band"], found["interpretation"]["advice"]) == (None, [])
-    assert (found["samples_evaluated"], found["samples_missing"]) == (2, 2)
-    both = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "n", right), ("c", 0, "n", gone)])[
+    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too.
+
+    Upstream: 0.0.
+    """
+    gone, right = (
+        Grade(outcome=Outcome.MISSING),
+        Grade(score=1.0, counts={"tool_selection": 1, "processed": 1}),
+    )
+    found = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)])[
         "deepfabric"
     ]
+    assert {found[name] for name in NAMES} == {None}
+    assert set(found["undefined"].values()) == {
+        "every sample is missing: there is no reply to judge"
+    }
+    assert found["overall_score_interval"] == {
+        "reason": "every sample is missing: there is no reply to judge"
+    }
+    assert (found["interpretation"]["band"], found["interpretation"]["advice"]) == (None, [])
+    assert (found["samples_evaluated"], found["samples_missing"]) == (2, 2)
+    both = gradestack.figures(
+        {"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "n", right), ("c", 0, "n", gone)]
+    )["deepfabric"]
     assert both["tool_selection_accuracy"] == 1 / 3
     assert both["models"]["m"]["tool_selection_accuracy"] is None
     assert "reason" in both["models"]["m"]["tool_selection_accuracy_interval"]
     assert both["models"]["n"]["tool_selection_accuracy"] == 0.5
-    old = gradestack.figures({"deepfabric": {"profile": "upstream"}}, [("a", 0, "m", gone)])["deepfabric"]
+    old = gradestack.figures({"deepfabric": {"profile": "upstream"}}, [("a", 0, "m", gone)])[
+        "deepfabric"
+    ]
     assert {old[name] for name in NAMES} == {0.0}

@@ -1,4 +1,6 @@
-"""The page's worked examples, the example suite, the benchmark, and the family through the command line."""
+"""The page's worked examples, the example suite, the benchmark, and the family through the command
+line.
+"""
 
 import json
 import re
@@ -23,7 +25,11 @@ def table(mark):
 
 def test_worked_example(df):
     """The page's six calls have the page's verdicts, scores and totals."""
-    tools = [df.tool("reserve_plot", ["plot", "weeks"], plot="integer", weeks="integer", watered="boolean")]
+    tools = [
+        df.tool(
+            "reserve_plot", ["plot", "weeks"], plot="integer", weeks="integer", watered="boolean"
+        )
+    ]
     lines, rows = [], table("<!-- worked example: calls -->")
     for call, *expected in rows:
         made = json.loads(call.strip("`"))
@@ -44,10 +50,16 @@ def test_worked_example(df):
 
 def test_options_bands_and_reasons_are_documented():
     spans = set(re.findall(r"`([^`]+)`", PAGE))
-    assert all(f"{name} from {bound:.2f}" in PAGE or f"{name} below" in PAGE for bound, name in BANDS)
+    assert all(
+        f"{name} from {bound:.2f}" in PAGE or f"{name} below" in PAGE for bound, name in BANDS
+    )
     package = ROOT / "plugins" / "gradestack_plugins" / "deepfabric"
-    source = "".join((package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py"))
-    codes = set(re.findall(r'Reason\(\s*code="(\w+)"', source)) | set(re.findall(r'skipped\("(\w+)"', source))
+    source = "".join(
+        (package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py")
+    )
+    codes = set(re.findall(r'Reason\(\s*code="(\w+)"', source)) | set(
+        re.findall(r'skipped\("(\w+)"', source)
+    )
     assert len(codes) > 12
     assert codes <= spans
 

@@ -26,13 +26,20 @@ WHOLE = Path(__file__).with_name("whole.json").read_text(encoding="utf-8")
 def lines(df):
     """A graded sample with awkward values, and a record without a query."""
     arguments = '{"n": NaN, "s": 1e-7, "d": {}, "l": [], "m": [1, {"x": 1e-05}]}'
-    record = df.record(("f", arguments), [df.tool("f")], messages=[{"role": "user", "content": 'q\x01é/"\\'}])
+    record = df.record(
+        ("f", arguments), [df.tool("f")], messages=[{"role": "user", "content": 'q\x01é/"\\'}]
+    )
     silent = {"messages": [{"role": "system", "content": "s"}]}
-    return [{"sample": record, "recorded": df.reply(("f", {}))}, {"sample": silent, "recorded": df.reply()}]
+    return [
+        {"sample": record, "recorded": df.reply(("f", {}))},
+        {"sample": silent, "recorded": df.reply()},
+    ]
 
 
 def test_the_whole_file(lines):
-    """Keys, order, indentation, escapes, numbers and the missing final newline are the original's."""
+    """Keys, order, indentation, escapes, numbers and the missing final newline are the
+    original's.
+    """
     assert evaluate(lines, profile="upstream").text == WHOLE
 
 
@@ -43,14 +50,18 @@ def test_the_older_version_has_its_own_keys(lines):
     for record in new["predictions"]:
         del record["available_tools"]
     assert old["predictions"] == new["predictions"]
-    assert [list(record) for record in old["predictions"]] == [list(record) for record in new["predictions"]]
+    assert [list(record) for record in old["predictions"]] == [
+        list(record) for record in new["predictions"]
+    ]
     names = ["model_path" if name == "model" else name for name in new["config"]]
     assert list(old["config"]) == names[:-2]
 
 
 def test_documented_adds_its_options_to_the_config(lines):
     """The documented profile says in the configuration what the original's cannot say."""
-    config = json.loads(evaluate(lines, weights={"tool_selection": 2}, normalize=True).text)["config"]
+    config = json.loads(evaluate(lines, weights={"tool_selection": 2}, normalize=True).text)[
+        "config"
+    ]
     assert list(config)[:13] == list(json.loads(WHOLE)["config"])
     assert config["profile"] == "documented"
     assert config["metric_weights"] == {"tool_selection": 2}
@@ -67,8 +78,14 @@ def test_numbers(value, text):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=15,
 )
 
@@ -85,7 +102,9 @@ def test_rendering_keeps_values_and_layout(value, level):
     text = render(value, level)
     assert json.loads(text) == value
     plain = json.dumps(value, indent=2, ensure_ascii=False)
-    assert [_ending(line) for line in text.splitlines()] == [_ending(line) for line in plain.splitlines()]
+    assert [_ending(line) for line in text.splitlines()] == [
+        _ending(line) for line in plain.splitlines()
+    ]
     text.encode("utf-8", "strict")
 
 
@@ -120,11 +139,18 @@ def test_a_file_without_predictions():
 
 
 def test_records_of_ungraded_samples(df):
-    """A missing reply is an error of known words; a skipped sample has no verdicts; a failed grade has its fault."""
+    """A missing reply is an error of known words; a skipped sample has no verdicts.
+
+    A failed grade has its fault.
+    """
     record = df.record(("f", {"a": 1}))
     sample = df.sample(record, df.reply(("f", {"a": 2})))
     skipped = prediction(sample, DeepFabric().grade(sample))
-    assert (skipped["tool_selection_correct"], skipped["parameters_correct"], skipped["execution_valid"]) == (
+    assert (
+        skipped["tool_selection_correct"],
+        skipped["parameters_correct"],
+        skipped["execution_valid"],
+    ) == (
         None,
         None,
         None,
@@ -145,22 +171,35 @@ def test_records_of_errors(df):
     sample = df.sample(record, {"kind": "exception", "message": ""}, "upstream")
     found = prediction(sample, DeepFabric(profile="upstream").grade(sample))
     assert found["error"] == ""
-    assert (found["query"], found["expected_tool"], found["expected_answer"]) == ("the query", "f", "fa")
-    assert (found["predicted_tool"], found["predicted_parameters"], found["predicted_answer"]) == (None, {}, None)
+    assert (found["query"], found["expected_tool"], found["expected_answer"]) == (
+        "the query",
+        "f",
+        "fa",
+    )
+    assert (found["predicted_tool"], found["predicted_parameters"], found["predicted_answer"]) == (
+        None,
+        {},
+        None,
+    )
     large = df.sample(df.record(("f", {"a": 10**400})), df.reply(("f", {"a": 1})), "upstream")
     found = prediction(large, DeepFabric(profile="upstream").grade(large))
     assert (found["error"], found["predicted_tool"]) == ("int too large to convert to float", None)
 
 
 def test_nameless_calls_and_kept_answers(df):
-    """A call without a name predicts no tool, but its arguments; weights without a score are no error."""
+    """A call without a name predicts no tool, but its arguments.
+
+    Weights without a score are no error.
+    """
     reply = {"content": "c", "tool_call": {"name": None, "arguments": {"a": 1}}}
     sample = df.sample(df.record(("f", {"a": 1})), reply, "upstream")
     grade = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}).grade(sample)
     found = prediction(sample, grade)
     assert (found["predicted_tool"], found["predicted_parameters"]) == (None, {"a": 1})
     assert (found["parameters_correct"], found["error"]) == (False, None)
-    old = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}, upstream_version="4.3").grade(sample)
+    old = DeepFabric(
+        profile="upstream", weights={"tool_selection": math.nan}, upstream_version="4.3"
+    ).grade(sample)
     assert prediction(sample, old)["parameters_correct"] is True
 
 
@@ -173,7 +212,11 @@ def test_parameters_too_deep_to_write_are_left_out(df):
     grade = DeepFabric().grade(sample)
 
     def low(frames):
-        return low(frames - 1) if frames else list(DeepFabricExporter().row(sample, {"deepfabric": grade}, None))
+        return (
+            low(frames - 1)
+            if frames
+            else list(DeepFabricExporter().row(sample, {"deepfabric": grade}, None))
+        )
 
     ((_, text),) = low(300)
     record = json.loads(text)

@@ -28,16 +28,28 @@ SPECS = (
 
 
 def foreign(**fields):
-    return Sample(id="s", **{"calls": (CALL,), "expected": Expectation(calls=(CALL,)), "tools": SPECS, **fields})
+    return Sample(
+        id="s",
+        **{"calls": (CALL,), "expected": Expectation(calls=(CALL,)), "tools": SPECS, **fields},
+    )
 
 
 @PROFILES
 def test_failed_runs_of_other_formats(df, profile):
     """A run that ended in an error is wrong in all parts, with its own fault."""
     fault = Fault(category="target", code="timeout", message="too slow")
-    grade = DeepFabric(profile=profile).grade(foreign(status=Status.FAILED, error=fault, calls=None))
-    assert (grade.outcome, grade.score, grade.fault, grade.counts["errors"]) == (Outcome.FAILED, None, fault, 1)
-    assert DeepFabric(profile=profile).grade(foreign(status=Status.FAILED)).fault.code == "failed_run"
+    grade = DeepFabric(profile=profile).grade(
+        foreign(status=Status.FAILED, error=fault, calls=None)
+    )
+    assert (grade.outcome, grade.score, grade.fault, grade.counts["errors"]) == (
+        Outcome.FAILED,
+        None,
+        fault,
+        1,
+    )
+    assert (
+        DeepFabric(profile=profile).grade(foreign(status=Status.FAILED)).fault.code == "failed_run"
+    )
 
 
 class Number(int):
@@ -63,7 +75,10 @@ def test_nested_depth_is_limited(df):
 
 @pytest.mark.parametrize(("weights", "message"), DATA["bad_weights"])
 def test_documented_refuses_bad_weights(weights, message):
-    """Documented wants known names, finite numbers of at least 0, and the sum 1; the message says what is wrong."""
+    """Documented wants known names, finite numbers of at least 0, and the sum 1.
+
+    The message says what is wrong.
+    """
     with pytest.raises(ValueError, match=message):
         DeepFabric(weights=weights)
 
@@ -79,7 +94,9 @@ def test_the_sum_may_be_off_by_rounding():
 @PROFILES
 def test_normalize(profile):
     """Weights can be divided by their sum, unless that is 0."""
-    grader = DeepFabric(profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
+    grader = DeepFabric(
+        profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True
+    )
     assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
     for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
         with pytest.raises(ValueError, match="cannot be normalized"):
@@ -96,13 +113,17 @@ UPSTREAM_WEIGHTS = DATA["upstream_weights"]
 def test_upstream_takes_weights_as_they_are(weights, resolved):
     """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
     assert DeepFabric(profile="upstream", weights=weights).resolved_weights == tuple(resolved)
-    assert structure({"profile": "upstream", "weights": weights}, DeepFabric).resolved_weights == tuple(resolved)
+    assert structure(
+        {"profile": "upstream", "weights": weights}, DeepFabric
+    ).resolved_weights == tuple(resolved)
 
 
 def test_upstream_takes_nan():
     """From a suite, too."""
     weights = {"tool_selection": math.nan, "parameter_accuracy": "nan"}
-    found = structure({"profile": "upstream", "metric_weights": weights}, DeepFabric).resolved_weights
+    found = structure(
+        {"profile": "upstream", "metric_weights": weights}, DeepFabric
+    ).resolved_weights
     assert [math.isnan(weight) for weight in found] == [True, True, False, False]
 
 
@@ -113,12 +134,23 @@ def test_documented_refuses_from_a_suite_what_is_no_finite_number(weight):
         structure({"weights": {"tool_selection": weight}}, DeepFabric)
 
 
-BAD_UPSTREAM = [{"tool_selection": None}, {"tool_selection": "x"}, {"x": []}, {1: 1.0}, {"x": "١"}, {"x": ""}, [1], 3]
+BAD_UPSTREAM = [
+    {"tool_selection": None},
+    {"tool_selection": "x"},
+    {"x": []},
+    {1: 1.0},
+    {"x": "١"},
+    {"x": ""},
+    [1],
+    3,
+]
 
 
 @pytest.mark.parametrize("weights", BAD_UPSTREAM)
 def test_upstream_still_refuses_what_is_no_number(weights):
-    """Null, words, lists, digits of other scripts and names that are no text are refused in both profiles."""
+    """Null, words, lists, digits of other scripts and names that are no text are refused in both
+    profiles.
+    """
     with pytest.raises(ValueError, match=r"must be a number|named by text|must be a mapping"):
         resolve(weights, "upstream")
 
@@ -128,14 +160,23 @@ READ, ADD = ("read", {"path": "a"}), ("add", {"a": 1})
 
 @pytest.fixture
 def record(df):
-    tools = [df.tool("read", ["path"], path="string"), df.tool("add", ["a"], a="integer"), df.tool("free")]
+    tools = [
+        df.tool("read", ["path"], path="string"),
+        df.tool("add", ["a"], a="integer"),
+        df.tool("free"),
+    ]
     found = df.record(tools=tools)
-    found["tool_context"] = {"executions": [df.execution(*READ), df.execution(*ADD), df.execution("add", {"b": 2})]}
+    found["tool_context"] = {
+        "executions": [df.execution(*READ), df.execution(*ADD), df.execution("add", {"b": 2})]
+    }
     return found
 
 
 def turn(*calls, content=""):
-    return {"content": content, "tool_calls": [{"name": name, "arguments": given} for name, given in calls]}
+    return {
+        "content": content,
+        "tool_calls": [{"name": name, "arguments": given} for name, given in calls],
+    }
 
 
 END = turn(content="end")
@@ -152,7 +193,9 @@ def test_null_content_of_the_prompt(df, record):
     reply = {"turns": [turn(("read", PATH), ("add", A)), END]}
     assert df.grade(record, reply, "upstream").fault.code == "processing_error"
     assert df.grade(record, reply, "upstream", multi_turn=True).passed is True
-    (shown,) = evaluate([{"sample": record, "recorded": reply}], profile="upstream", multi_turn=True).predictions
+    (shown,) = evaluate(
+        [{"sample": record, "recorded": reply}], profile="upstream", multi_turn=True
+    ).predictions
     assert (shown.error, shown.predicted_tool, shown.predicted_answer) == (None, "read", "end")
 
 
@@ -172,17 +215,25 @@ def lines(df):
 def graded(df, tmp_path, lines, profile="documented", **options):
     path = df.write(tmp_path / "joined.jsonl", *lines)
     overrides = [f"graders.tools.{name}={json.dumps(value)}" for name, value in options.items()]
-    return gradestack.grade_files([path], output=tmp_path / "run", profile=profile, overrides=overrides)
+    return gradestack.grade_files(
+        [path], output=tmp_path / "run", profile=profile, overrides=overrides
+    )
 
 
 @PROFILES
 def test_states_rows_and_figures(df, tmp_path, lines, profile):
-    """States, attempted and rows call them failed; native file and aggregator count them as the original does."""
+    """States, attempted and rows call them failed.
+
+    Native file and aggregator count them as the original does.
+    """
     report = graded(df, tmp_path, lines, profile)
     metrics = report.summary["metrics"]
     assert metrics["states"]["tools"] == {"graded": 1, "skipped": 0, "failed": 2, "missing": 0}
     assert (metrics["total"], metrics["total_attempted"]) == (3, 1)
-    assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (1.0, pytest.approx(1 / 3))
+    assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (
+        1.0,
+        pytest.approx(1 / 3),
+    )
     rows = list(report.rows())
     assert [row["state"] for row in rows] == ["graded", "failed", "failed"]
     assert [row["grade"]["fault"]["code"] for row in rows[1:]] == ["processing_error"] * 2
@@ -191,7 +242,11 @@ def test_states_rows_and_figures(df, tmp_path, lines, profile):
     native = json.loads((report.path / "native/deepfabric.json").read_bytes())
     for found in (figures, native["metrics"]):
         assert found["tool_selection_accuracy"] == pytest.approx(1 / 3)
-        assert (found["samples_evaluated"], found["samples_processed"], found["processing_errors"]) == (3, 1, 2)
+        assert (
+            found["samples_evaluated"],
+            found["samples_processed"],
+            found["processing_errors"],
+        ) == (3, 1, 2)
     assert [record["error"] for record in native["predictions"]][::2] == [None, "out of memory"]
 
 
@@ -201,8 +256,12 @@ def test_the_loud_line(df, tmp_path, lines, profile):
     report = graded(df, tmp_path, lines[1:], profile)
     said = [text for text in report.summary["warnings"] if "processing errors" in text]
     (line,) = said
-    assert line.startswith("grader 'tools': 2 of 2 records are processing errors, first: 0: metadata.conversation_type")
-    assert "2 of 2 records are processing errors" in (report.path / "report.md").read_text(encoding="utf-8")
+    assert line.startswith(
+        "grader 'tools': 2 of 2 records are processing errors, first: 0: metadata.conversation_type"
+    )
+    assert "2 of 2 records are processing errors" in (report.path / "report.md").read_text(
+        encoding="utf-8"
+    )
     assert graded(df, tmp_path / "fine", lines[:1], profile).summary["warnings"] == []
 
 
@@ -212,7 +271,10 @@ def _folder(tmp_path):
 
 
 def test_records_on_which_the_original_ends(df, tmp_path, lines):
-    """A second line says that the original would have written nothing; ``on_stop: stop`` ends the run there."""
+    """A second line says that the original would have written nothing.
+
+    ``on_stop: stop`` ends the run there.
+    """
     silent = {"sample": {"messages": [{"role": "system", "content": "s"}]}, "recorded": df.reply()}
     report = graded(df, tmp_path, [lines[0], silent], "upstream")
     assert report.summary["warnings"][-1] == (
@@ -220,9 +282,18 @@ def test_records_on_which_the_original_ends(df, tmp_path, lines):
     )
     rows = list(report.rows())
     assert rows[1]["grade"]["fault"]["code"] == "run_stops"
-    with pytest.raises(DataError, match=r"joined.jsonl:2: DeepFabric 4.13 ends on this record: No user query"):
+    with pytest.raises(
+        DataError, match=r"joined.jsonl:2: DeepFabric 4.13 ends on this record: No user query"
+    ):
         graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop")
-    old = graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop", upstream_version="4.3")
+    old = graded(
+        df,
+        tmp_path / "fine",
+        [lines[0], silent],
+        "upstream",
+        on_stop="stop",
+        upstream_version="4.3",
+    )
     assert not any("writes no result" in text for text in old.summary["warnings"])
 
 
@@ -230,8 +301,12 @@ def test_the_first_error_is_the_first_in_input_order(df, lines):
     grader = DeepFabric()
     grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
     long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
-    (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])["warnings"]
-    assert said.startswith("3 of 4 records are processing errors, first: 1: metadata.conversation_type")
+    (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])[
+        "warnings"
+    ]
+    assert said.startswith(
+        "3 of 4 records are processing errors, first: 1: metadata.conversation_type"
+    )
     assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400
 
 
@@ -239,7 +314,9 @@ def test_the_version_reaches_the_result_file(df, tmp_path, lines):
     lines[1]["sample"]["metadata"] = {"conversation_type": "cot"}
     new = graded(df, tmp_path, lines[:2], "upstream")
     old = graded(df, tmp_path / "fine", lines[:2], "upstream", upstream_version=4.3)
-    files = [json.loads((report.path / "native/deepfabric.json").read_bytes()) for report in (new, old)]
+    files = [
+        json.loads((report.path / "native/deepfabric.json").read_bytes()) for report in (new, old)
+    ]
     assert [file["metrics"]["processing_errors"] for file in files] == [0, 1]
     assert ["available_tools" in file["predictions"][0] for file in files] == [True, False]
     assert [file["predictions"][1]["query"] for file in files] == ["the query", ""]
@@ -251,7 +328,9 @@ def test_the_version_reaches_the_result_file(df, tmp_path, lines):
 def test_inspecting_failures(df, tmp_path, capsys):
     """The loop over failed predictions runs as the document has it."""
     tools = [df.tool("f"), df.tool("g")]
-    dataset = df.write(tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools))
+    dataset = df.write(
+        tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools)
+    )
     replies = df.write(tmp_path / "replies.jsonl", df.reply(("f", {})), df.reply(("f", {})))
     results = family.evaluate(dataset, replies, profile="upstream", weights={"tool_selection": 1})
     for p in results.predictions:
@@ -267,7 +346,10 @@ def test_decoded_records(df):
     """They are graded as their lines in a file are; a reply that is no record is said."""
     records, replies = [df.record(("f", {}), [df.tool("f")])] * 2, [df.reply(("f", {})), None]
     results = family.evaluate(records, replies, profile="upstream")
-    assert [p.error for p in results.predictions] == [None, "a recorded reply must be an object or text, got null"]
+    assert [p.error for p in results.predictions] == [
+        None,
+        "a recorded reply must be an object or text, got null",
+    ]
     joined = [{"sample": records[0], "recorded": replies[0]}, {"no": "record"}]
     results = family.evaluate(joined)
     assert (results.metrics.tool_selection_accuracy, len(results.predictions)) == (1.0, 1)
@@ -277,12 +359,25 @@ def test_decoded_records(df):
 def test_weights_are_written_as_the_numbers_they_are_read_as(df):
     """As the original keeps them: order and unknown names stay, and every weight is a float."""
     line = {"sample": df.record(("f", {}), [df.tool("f")]), "recorded": df.reply(("f", {}))}
-    weights = {"other": 2, "parameter_accuracy": True, "tool_selection": "0.50", "execution_success": math.nan}
+    weights = {
+        "other": 2,
+        "parameter_accuracy": True,
+        "tool_selection": "0.50",
+        "execution_success": math.nan,
+    }
     text = evaluate([line], profile="upstream", weights=weights).text
-    figures = ['"other": 2.0', '"parameter_accuracy": 1.0', '"tool_selection": 0.5', '"execution_success": null']
+    figures = [
+        '"other": 2.0',
+        '"parameter_accuracy": 1.0',
+        '"tool_selection": 0.5',
+        '"execution_success": null',
+    ]
     assert '"metric_weights": {\n      ' + ",\n      ".join(figures) + "\n    }" in text
     documented = DeepFabric(metric_weights={"tool_selection": 1})
-    assert '"metric_weights": {\n      "tool_selection": 1.0\n    }' in evaluate([line], grader=documented).text
+    assert (
+        '"metric_weights": {\n      "tool_selection": 1.0\n    }'
+        in evaluate([line], grader=documented).text
+    )
 
 
 def test_weights_beyond_the_largest_sum(df):

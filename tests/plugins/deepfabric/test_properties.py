@@ -15,7 +15,14 @@ pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 NAMES = ["f", "g", "h"]
 ARGUMENTS = ["a", "b", "c"]
-WORDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
+WORDS = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
 values = st.sampled_from(["x", "X ", "", 0, 1, 2.5, 1.0, True, False, None, [], [1], {}, {"k": 1}])
 arguments = st.dictionaries(st.sampled_from(ARGUMENTS), values, max_size=3)
@@ -28,11 +35,20 @@ def snapshots(draw):
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=3)):
         properties = {
             key: {"type": word}
-            for key, word in draw(st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))).items()
+            for key, word in draw(
+                st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))
+            ).items()
         }
-        required = draw(st.lists(st.sampled_from(list(properties)), max_size=2)) if properties else []
+        required = (
+            draw(st.lists(st.sampled_from(list(properties)), max_size=2)) if properties else []
+        )
         schema = {"type": "object", "properties": properties, "required": required}
-        tools.append({"type": "function", "function": {"name": name, "description": "", "parameters": schema}})
+        tools.append(
+            {
+                "type": "function",
+                "function": {"name": name, "description": "", "parameters": schema},
+            }
+        )
     return tools
 
 
@@ -99,7 +115,10 @@ def sample_of(expected, made, tools, profile):
 def test_verdicts_match_an_independent_reading_of_the_rules(profile, expected, made, tools):
     """For any expected call, call made and tools, the grader and a second implementation agree."""
     grade = DeepFabric(profile=profile).grade(sample_of(expected, made, tools, profile))
-    verdict = tuple(grade.parts[name] == 1.0 for name in ("tool_selection", "parameter_accuracy", "execution_success"))
+    verdict = tuple(
+        grade.parts[name] == 1.0
+        for name in ("tool_selection", "parameter_accuracy", "execution_success")
+    )
     assert verdict == independent(profile, expected, made, tools)
     assert verdict[2] == (verdict[0] and verdict[1])
     assert 0.0 <= grade.score <= 1.0
@@ -111,25 +130,34 @@ def test_verdicts_match_an_independent_reading_of_the_rules(profile, expected, m
 @given(pairs=st.lists(st.tuples(calls, calls, snapshots()), max_size=12), data=st.data())
 @settings(max_examples=100)
 def test_figures_are_consistent(profile, pairs, data):
-    """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no importance."""
+    """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no
+    importance.
+    """
     grades = [DeepFabric(profile=profile).grade(sample_of(*pair, profile)) for pair in pairs]
     shuffled = data.draw(st.permutations(grades))
     found = [
-        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each], profile=profile)["deepfabric"]
+        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each], profile=profile)[
+            "deepfabric"
+        ]
         for each in (grades, shuffled)
     ]
     assert found[0] == found[1]
     metrics = found[0]
     assert metrics["samples_evaluated"] == len(pairs)
-    assert metrics["samples_processed"] + metrics["processing_errors"] == metrics["samples_evaluated"]
+    assert (
+        metrics["samples_processed"] + metrics["processing_errors"] == metrics["samples_evaluated"]
+    )
     if not pairs:
         return
     selection, parameters, execution = (
-        metrics[name] for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate")
+        metrics[name]
+        for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate")
     )
     assert 0.0 <= execution <= min(selection, parameters) <= 1.0
     weighted = Fraction(40, 100) * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
-    assert math.isclose(metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12)
+    assert math.isclose(
+        metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12
+    )
 
 
 @given(expected=calls.filter(lambda call: call is not None), made=calls, tools=snapshots())

@@ -29,13 +29,18 @@ def briefly(found):
         if isinstance(record, BadRecord):
             said.append((record.source.line, record.reason))
         else:
-            said.append((record.id, record.text if record.status is Status.OK else str(record.status)))
+            said.append(
+                (record.id, record.text if record.status is Status.OK else str(record.status))
+            )
     return said
 
 
 @PROFILES
 def test_joined_lines(df, rows, tmp_path, profile):
-    """A line holds record and reply in one of three shapes; ids come from the line, the record or its metadata."""
+    """A line holds record and reply in one of three shapes.
+
+    Ids come from the line, the record or its metadata.
+    """
     (first, second, third, *_), (reply, *_) = rows
     path = df.write(
         tmp_path / "joined.jsonl",
@@ -54,9 +59,21 @@ def test_joined_lines(df, rows, tmp_path, profile):
 
 
 def test_lines_that_are_no_samples(df, rows, tmp_path):
-    """Text that is not JSON, bare replies and other objects are bad records; a record without reply is missing."""
+    """Text that is not JSON, bare replies and other objects are bad records.
+
+    A record without reply is missing.
+    """
     (record, *_), (reply, *_) = rows
-    lines = ["{bad", reply, {"a": 1}, "null", "", record, {**record, "recorded": None}, json.dumps("said")]
+    lines = [
+        "{bad",
+        reply,
+        {"a": 1},
+        "null",
+        "",
+        record,
+        {**record, "recorded": None},
+        json.dumps("said"),
+    ]
     path = df.write(tmp_path / "x.jsonl", *lines)
     found = df.read(DeepFabricReader(), path)
     assert briefly(found) == [
@@ -74,10 +91,17 @@ def test_lines_that_are_no_samples(df, rows, tmp_path):
 
 
 def test_join_by_line(df, rows, tmp_path):
-    """Line n of the replies answers line n of the dataset; a blank line is a missing reply, a surplus one an orphan."""
+    """Line n of the replies answers line n of the dataset.
+
+    A blank line is a missing reply, a surplus one an orphan.
+    """
     records, replies = rows
-    dataset = df.write(tmp_path / "dataset.jsonl", *[{**record, "metadata": None} for record in records[:4]])
-    path = df.write(tmp_path / "replies.jsonl", replies[0], "", {"recorded": replies[2]}, "{bad", replies[4])
+    dataset = df.write(
+        tmp_path / "dataset.jsonl", *[{**record, "metadata": None} for record in records[:4]]
+    )
+    path = df.write(
+        tmp_path / "replies.jsonl", replies[0], "", {"recorded": replies[2]}, "{bad", replies[4]
+    )
     found = df.read(DeepFabricReader(), path, dataset=dataset)
     assert briefly(found) == [
         ("0", "reply 0"),
@@ -91,7 +115,10 @@ def test_join_by_line(df, rows, tmp_path):
 
 
 def test_join_by_id(df, rows, tmp_path):
-    """Replies find their row by id in any order; samples come in the dataset's order, orphans last."""
+    """Replies find their row by id in any order.
+
+    Samples come in the dataset's order, orphans last.
+    """
     records, replies = rows
     dataset = df.write(tmp_path / "dataset.jsonl", *records[:3])
     path = df.write(
@@ -105,7 +132,12 @@ def test_join_by_id(df, rows, tmp_path):
         {"id": True, **replies[1]},
     )
     found = df.read(DeepFabricReader(), path, dataset=dataset)
-    assert briefly(found)[:4] == [("r0", "reply 0"), ("r0", "reply 9"), ("r1", "missing"), ("r2", "reply 2")]
+    assert briefly(found)[:4] == [
+        ("r0", "reply 0"),
+        ("r0", "reply 9"),
+        ("r1", "missing"),
+        ("r2", "reply 2"),
+    ]
     assert [sample.run for sample in found[:2]] == ["a", "b"]
     assert [sample.native.row for sample in found[:4]] == [0, 0, 1, 2]
     reasons = dict(briefly(found)[4:])
@@ -115,7 +147,10 @@ def test_join_by_id(df, rows, tmp_path):
 
 
 def test_auto_join_needs_ids_on_both_sides(df, rows, tmp_path):
-    """Auto joins by line as soon as one side's first line has no id; a numeric id equals its text."""
+    """Auto joins by line as soon as one side's first line has no id.
+
+    A numeric id equals its text.
+    """
     records, replies = rows
     plain = [{**record, "metadata": None} for record in records[:2]]
     numbered = [{"id": n, "sample": record} for n, record in enumerate(plain)]
@@ -138,10 +173,15 @@ def test_repeated_ids_in_a_dataset(df, rows, tmp_path):
     """The second row of an id cannot be joined by it, and is reported."""
     records, replies = rows
     dataset = df.write(tmp_path / "dataset.jsonl", records[0], records[0], "{bad", records[1])
-    path = df.write(tmp_path / "replies.jsonl", {"id": "r0", **replies[0]}, {"id": "r1", **replies[1]})
+    path = df.write(
+        tmp_path / "replies.jsonl", {"id": "r0", **replies[0]}, {"id": "r1", **replies[1]}
+    )
     found = briefly(df.read(DeepFabricReader(), path, dataset=dataset))
     assert found[0] == ("r0", "reply 0")
-    assert found[1] == (2, "id 'r0' is taken by an earlier row of the dataset (join by line, or make ids unique)")
+    assert found[1] == (
+        2,
+        "id 'r0' is taken by an earlier row of the dataset (join by line, or make ids unique)",
+    )
     assert found[2][1].startswith("not JSON")
     assert found[3] == ("r1", "reply 1")
 
@@ -154,7 +194,9 @@ def test_several_files_of_replies(df, rows, tmp_path):
         for name, numbers in (("one", (0, 1)), ("two", (1,)))
     ]
     found = df.read(DeepFabricReader(), *paths, dataset=dataset)
-    assert [(sample.model, *brief) for sample, brief in zip(found, briefly(found), strict=True)] == [
+    assert [
+        (sample.model, *brief) for sample, brief in zip(found, briefly(found), strict=True)
+    ] == [
         ("one", "r0", "reply 0"),
         ("one", "r1", "reply 1"),
         ("two", "r0", "missing"),
@@ -165,18 +207,24 @@ def test_several_files_of_replies(df, rows, tmp_path):
 @pytest.mark.parametrize("joined", [True, False])
 @pytest.mark.parametrize("size", [1, 700, 10_000_000])
 def test_shards_do_not_matter(df, rows, tmp_path, monkeypatch, joined, size):
-    """Whatever the size of the shards, the samples are the same, in order, and positions leave room for all of them."""
+    """Whatever the size of the shards, the samples are the same, in order, and positions leave room
+    for all of them.
+    """
     records, replies = rows
     if joined:
         path = df.write(
-            tmp_path / "j.jsonl", *[{"sample": r, "recorded": q} for r, q in zip(records, replies, strict=True)]
+            tmp_path / "j.jsonl",
+            *[{"sample": r, "recorded": q} for r, q in zip(records, replies, strict=True)],
         )
         inputs = Inputs(data=(Input(path=path, name="j", shown="j"),))
     else:
         dataset = df.write(tmp_path / "d.jsonl", *records)
         lines = [{"id": f"r{n % 10}", **replies[n % 10], "run": n} for n in range(60)]
         path = df.write(tmp_path / "r.jsonl", *lines, {"id": "orphan", **replies[0]})
-        inputs = Inputs(data=(Input(path=path, name="r", shown="r"),), dataset=Input(path=dataset, name="d", shown="d"))
+        inputs = Inputs(
+            data=(Input(path=path, name="r", shown="r"),),
+            dataset=Input(path=dataset, name="d", shown="d"),
+        )
     reader = DeepFabricReader()
     whole = df.read(reader, path, dataset=inputs.dataset.path if inputs.dataset else None)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
@@ -207,9 +255,15 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
     """The index holds places, not replies: it stays small however long the replies are."""
     records, replies = rows
     dataset = df.write(tmp_path / "d.jsonl", *records)
-    path = df.write(tmp_path / "r.jsonl", *[{"id": f"r{n}", **replies[n], "content": "x" * 50_000} for n in range(10)])
+    path = df.write(
+        tmp_path / "r.jsonl",
+        *[{"id": f"r{n}", **replies[n], "content": "x" * 50_000} for n in range(10)],
+    )
     for join in ("id", "line"):
-        inputs = Inputs(data=(Input(path=path, name="r", shown="r"),), dataset=Input(path=dataset, name="d", shown="d"))
+        inputs = Inputs(
+            data=(Input(path=path, name="r", shown="r"),),
+            dataset=Input(path=dataset, name="d", shown="d"),
+        )
         index = DeepFabricReader(join=join).index(inputs)
         assert index.by == join
         assert len(pickle.dumps(index)) < 5000
@@ -218,5 +272,7 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
 
 @PROFILES
 def test_contract(df, rows, tmp_path, profile):
-    path = df.write(tmp_path / "joined.jsonl", *[{**r, "recorded": q} for r, q in zip(*rows, strict=True)])
+    path = df.write(
+        tmp_path / "joined.jsonl", *[{**r, "recorded": q} for r, q in zip(*rows, strict=True)]
+    )
     testing.check_reader(DeepFabricReader(profile=profile), path, scratch=tmp_path)

@@ -24,7 +24,10 @@ def truth_of(record, rules="documented"):
 
 
 def test_query_comes_from_the_first_user_message_else_the_question():
-    """The first user message asks; without any the question does; without both there is an error with known words."""
+    """The first user message asks; without any the question does.
+
+    Without both there is an error with known words.
+    """
     system = {"role": "system", "content": "s"}
     users = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]
     assert truth_of({"messages": [system, *users], "question": "other"}).query == "one"
@@ -44,14 +47,23 @@ def test_the_first_execution_is_the_expected_call(df):
         truth_of(record, "4.13")
 
 
-ANSWERS = [({"final_answer": "final"}, True, "final"), ({}, True, "plain"), ({}, False, "f(x) it is")]
+ANSWERS = [
+    ({"final_answer": "final"}, True, "final"),
+    ({}, True, "plain"),
+    ({}, False, "f(x) it is"),
+]
 
 
 @pytest.mark.parametrize(("fields", "with_tools", "answer"), ANSWERS)
 def test_the_expected_answer(df, fields, with_tools, answer):
-    """final_answer wins; with tools, the last assistant message that is no call; else the last one."""
+    """final_answer wins; with tools, the last assistant message that is no call.
+
+    Else the last one.
+    """
     record = df.record(("f", {}) if with_tools else None, **fields)
-    record["messages"] += [{"role": "assistant", "content": text} for text in ("plain", "f(x) it is")]
+    record["messages"] += [
+        {"role": "assistant", "content": text} for text in ("plain", "f(x) it is")
+    ]
     assert truth_of(record).answer == answer
 
 
@@ -72,10 +84,21 @@ def test_null_content_in_a_scanned_message_is_an_error(df):
 
 
 CALLS = DATA["calls"]
-PROSE = ["the answer", '{"function_call": 1}', "{tool_calls", "(x)", "3 (x)", "", "f (x", '["tool_call"]']
+PROSE = [
+    "the answer",
+    '{"function_call": 1}',
+    "{tool_calls",
+    "(x)",
+    "3 (x)",
+    "",
+    "f (x",
+    '["tool_call"]',
+]
 
 
-@pytest.mark.parametrize(("content", "expected"), [(text, True) for text in CALLS] + [(text, False) for text in PROSE])
+@pytest.mark.parametrize(
+    ("content", "expected"), [(text, True) for text in CALLS] + [(text, False) for text in PROSE]
+)
 def test_what_looks_like_a_call(content, expected):
     """Tags, JSON with tool_calls, and anything with a word before parentheses look like calls."""
     assert looks_like_call(content) is expected
@@ -84,7 +107,9 @@ def test_what_looks_like_a_call(content, expected):
 @PROFILES
 @pytest.mark.parametrize("message", [{"role": "system", "content": None}, {"role": "system"}])
 def test_prompt_messages_need_text(df, profile, message):
-    """A message before the first assistant message without text is an error, of which the ground truth is known."""
+    """A message before the first assistant message without text is an error, of which the ground
+    truth is known.
+    """
     record = df.record(("f", {"a": 1}))
     record["messages"].insert(0, message)
     sample = df.sample(record, df.reply(("f", {})), profile)
@@ -93,7 +118,9 @@ def test_prompt_messages_need_text(df, profile, message):
     assert (sample.input, sample.expected.calls[0].name) == ("the query", "f")
     if profile == "upstream":
         lacking = "content" not in message
-        assert sample.status is (Status.FAILED if lacking else Status.OK)  # several turns take null content
+        assert sample.status is (
+            Status.FAILED if lacking else Status.OK
+        )  # several turns take null content
         assert grade.fault.message == "'content'" or not lacking
     late = df.record(("f", {"a": 1}), final_answer="x")
     late["messages"] += [{"role": "assistant", "content": "x"}, message]
@@ -102,12 +129,17 @@ def test_prompt_messages_need_text(df, profile, message):
 
 @pytest.mark.parametrize("key", ["function_name", "arguments", "reasoning", "result"])
 def test_executions_with_lone_surrogates(df, key):
-    """Texts whose length the original measures must be valid Unicode; surrogates that JSON text escapes are none."""
+    """Texts whose length the original measures must be valid Unicode.
+
+    Surrogates that JSON text escapes are none.
+    """
     record = df.record(("f", {"a": "é\U0001f600"}))
     execution = record["tool_context"]["executions"][0]
     assert truth_of(record).calls[0].arguments == {"a": "é\U0001f600"}
     execution[key] = '{"a": "\ud800"}'
-    with pytest.raises(RecordProblem, match=f"executions.{key}: must be text without lone surrogates"):
+    with pytest.raises(
+        RecordProblem, match=f"executions.{key}: must be text without lone surrogates"
+    ):
         truth_of(record)
     if key == "arguments":
         execution[key] = '{"a": "\\ud800"}'
@@ -117,8 +149,13 @@ def test_executions_with_lone_surrogates(df, key):
 def test_names_of_recorded_calls_with_lone_surrogates(df):
     function = {"name": "é", "arguments": '{"a": "\ud800"}'}
     call = {"id": "abcdefghi", "type": "function", "function": function}
-    messages = [{"role": "user", "content": "q\ud800"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages = [
+        {"role": "user", "content": "q\ud800"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+    ]
     assert truth_of(df.record(messages=messages)).query == "q\ud800"
     function["name"] = "f\ud800"
-    with pytest.raises(RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"):
+    with pytest.raises(
+        RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"
+    ):
         truth_of(df.record(messages=messages))

@@ -13,8 +13,21 @@ from gradestack import Status, ToolSpec
 from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
-from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, text_calls
-from gradestack_plugins.deepfabric.schemas import RecordProblem, Strictness, convert, find, schema_reasons, signature
+from gradestack_plugins.deepfabric.replies import (
+    ReplyProblem,
+    first_object,
+    heard,
+    kind_of,
+    text_calls,
+)
+from gradestack_plugins.deepfabric.schemas import (
+    RecordProblem,
+    Strictness,
+    convert,
+    find,
+    schema_reasons,
+    signature,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "schemas.yaml")
@@ -40,35 +53,59 @@ def accepts(checked, arguments):
 @pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
 @pytest.mark.parametrize("word", ACCEPTED)
 def test_types(profile, word):
-    """Each type accepts exactly its values: nothing is coerced, a bool is no number, null is of no type."""
+    """Each type accepts exactly its values.
+
+    Nothing is coerced, a bool is no number, null is of no type.
+    """
     checked = signature({"properties": {"a": {"type": word}}}, profile)
-    assert {name for name, value in VALUES.items() if accepts(checked, {"a": value})} == ACCEPTED[word]
+    assert {name for name, value in VALUES.items() if accepts(checked, {"a": value})} == ACCEPTED[
+        word
+    ]
 
 
-@pytest.mark.parametrize("declared", [{}, {"type": None}, {"type": "any"}, {"type": "uuid"}, {"type": 3}])
+@pytest.mark.parametrize(
+    "declared", [{}, {"type": None}, {"type": "any"}, {"type": "uuid"}, {"type": 3}]
+)
 def test_missing_and_unknown_types(declared):
     """Upstream reads them as text, documented leaves them unchecked."""
     schema = {"properties": {"a": declared}}
     accepted = {
-        profile: {name for name, value in VALUES.items() if accepts(signature(schema, profile), {"a": value})}
+        profile: {
+            name
+            for name, value in VALUES.items()
+            if accepts(signature(schema, profile), {"a": value})
+        }
         for profile in ("documented", "4.3", "4.13")
     }
     assert accepted == {"documented": set(VALUES), "4.3": {"text"}, "4.13": {"text"}}
 
 
-@pytest.mark.parametrize(("word", "json_word"), [("int", "integer"), ("float", "number"), ("dict", "object")])
+@pytest.mark.parametrize(
+    ("word", "json_word"), [("int", "integer"), ("float", "number"), ("dict", "object")]
+)
 def test_own_words_in_a_json_schema(word, json_word):
     """Documented understands DeepFabric's own words there, upstream reads them as text."""
     schema = {"properties": {"a": {"type": word}}}
     documented, upstream = signature(schema, "documented"), signature(schema, "4.13")
-    assert {name for name, value in VALUES.items() if accepts(documented, {"a": value})} == ACCEPTED[json_word]
+    assert {
+        name for name, value in VALUES.items() if accepts(documented, {"a": value})
+    } == ACCEPTED[json_word]
     assert accepts(upstream, {"a": "x"})
     assert not accepts(upstream, {"a": 1})
 
 
 def test_lists_of_types():
-    """Documented takes any of the types, null where it is listed; upstream fails with the interpreter's words."""
-    schema = {"properties": {"a": {"type": ["string", "null"]}, "b": {"type": ["string", "any"]}, "c": {"type": []}}}
+    """Documented takes any of the types, null where it is listed.
+
+    Upstream fails with the interpreter's words.
+    """
+    schema = {
+        "properties": {
+            "a": {"type": ["string", "null"]},
+            "b": {"type": ["string", "any"]},
+            "c": {"type": []},
+        }
+    }
     checked = signature(schema, "documented")
     assert accepts(checked, {"a": None, "b": 3, "c": 3})
     assert accepts(checked, {"a": "x"})
@@ -80,7 +117,10 @@ def test_lists_of_types():
 
 def test_required_names():
     """Required names must be there; one without a property counts in documented only."""
-    schema = {"properties": {"a": {"type": "string"}, "gone": None}, "required": ["a", "ghost", "gone", "a", 3]}
+    schema = {
+        "properties": {"a": {"type": "string"}, "gone": None},
+        "required": ["a", "ghost", "gone", "a", 3],
+    }
     assert signature(schema, "4.13").required == ("a",)
     assert signature(schema, "documented").required == ("a", "ghost", "gone")
     assert accepts(signature(schema, "documented"), {"a": "x", "ghost": 1, "gone": 2})
@@ -89,9 +129,13 @@ def test_required_names():
     assert signature({"properties": {"a": {}}, "required": "abc"}, "4.13").required == ("a",)
 
 
-@pytest.mark.parametrize("function", [None, "x", {"name": None}, {"name": 3}, {"name": "f", "description": None}])
+@pytest.mark.parametrize(
+    "function", [None, "x", {"name": None}, {"name": 3}, {"name": "f", "description": None}]
+)
 def test_tools_the_original_fails_on(function):
-    """A wrapper that is no object, or a name or description that is no text, fails upstream only."""
+    """A wrapper that is no object, or a name or description that is no text, fails
+    upstream only.
+    """
     with pytest.raises(RecordProblem):
         convert([{"type": "function", "function": function}], "4.13")
     convert([{"type": "function", "function": function}], "documented")
@@ -101,7 +145,10 @@ OWN = DATA["own"]
 
 
 def test_own_form_documented():
-    """The own form becomes JSON Schema: types by word, required unless said otherwise, defaults converted."""
+    """The own form becomes JSON Schema.
+
+    Types by word, required unless said otherwise, defaults converted.
+    """
     (spec,) = convert([OWN], "documented")
     assert (spec.name, spec.description) == ("f", "does it")
     assert spec.parameters == data(__file__, "schemas.yaml")["own_form_documented"]
@@ -109,10 +156,15 @@ def test_own_form_documented():
 
 
 def test_own_form_upstream_is_nameless(df):
-    """Upstream gives a tool of the own form no name and no parameters, so that arguments are compared by value."""
+    """Upstream gives a tool of the own form no name and no parameters, so that arguments are
+    compared by value.
+    """
     assert convert([OWN], "4.13") == (ToolSpec(name="", description="", parameters={}),)
     record = df.record(("f", {"a": "x"}), [OWN])
-    for arguments, documented, upstream in (({"a": "y"}, (1, 1, 1), (1, 0, 0)), ({"a": " X "}, (1, 1, 1), (1, 1, 1))):
+    for arguments, documented, upstream in (
+        ({"a": "y"}, (1, 1, 1), (1, 0, 0)),
+        ({"a": " X "}, (1, 1, 1), (1, 1, 1)),
+    ):
         assert df.verdict(df.grade(record, df.reply(("f", arguments)))) == documented
         assert df.verdict(df.grade(record, df.reply(("f", arguments)), "upstream")) == upstream
     assert df.verdict(df.grade(record, df.reply(("f", {"a": 1})))) == (1, 0, 0)
@@ -133,14 +185,21 @@ def test_the_first_tool_of_a_name_counts():
 
 def _tool(name, word, pad=""):
     schema = {"properties": {"a": {"type": word, "description": pad}}}
-    return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": "d", "parameters": schema},
+    }
 
 
 @pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
 def test_a_tool_is_made_once(profile, monkeypatch):
-    """Records whose lists of tools all differ share the tools they are made of, each converted once."""
+    """Records whose lists of tools all differ share the tools they are made of, each converted
+    once.
+    """
     read, made = [], schemas._spec
-    monkeypatch.setattr(schemas, "_spec", lambda entry, profile: read.append(1) or made(entry, profile))
+    monkeypatch.setattr(
+        schemas, "_spec", lambda entry, profile: read.append(1) or made(entry, profile)
+    )
     schemas._held.cache_clear()
     few = [_tool(f"once_{n}", "string", "x" * 400) for n in range(4)]
     found = {}
@@ -152,7 +211,9 @@ def test_a_tool_is_made_once(profile, monkeypatch):
 
 
 def test_shared_tools_are_bounded():
-    """However many tools come along, and however long, a bounded number of bounded length is held."""
+    """However many tools come along, and however long, a bounded number of bounded
+    length is held.
+    """
     long = _tool("f", "string", "x" * 10_000)
     assert convert([long], "documented") == convert([long], "documented")
     assert convert([long], "documented")[0] is not convert([long], "documented")[0]
@@ -162,11 +223,14 @@ def test_shared_tools_are_bounded():
 
 
 def test_similar_tools_are_told_apart():
-    """true, 1 and 1.0, 0.0 and -0.0, NaN and null, and keys in another order make different tools."""
+    """true, 1 and 1.0, 0.0 and -0.0, NaN and null, and keys in another order make
+    different tools.
+    """
     values = [1, 1.0, True, "1", 0.0, -0.0, NAN, None, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
     given = [{"name": "f", "parameters": {"x": value}} for value in values]
     assert list(map(repr, convert(given * 2, "documented"))) == [
-        repr(ToolSpec(name="f", description="", parameters=entry["parameters"])) for entry in given * 2
+        repr(ToolSpec(name="f", description="", parameters=entry["parameters"]))
+        for entry in given * 2
     ]
 
 
@@ -184,7 +248,9 @@ def _nested(depth):
     ids=["surrogate", "big", "small", "deep", "flat"],
 )
 def test_tools_of_hostile_content_are_converted_too(profile, value):
-    """What cannot be compared with other tools (lone surrogates, huge integers, deep nesting) is kept as it stands."""
+    """What cannot be compared with other tools (lone surrogates, huge integers, deep nesting) is
+    kept as it stands.
+    """
     parameters = {"properties": {}, "x": value}
     for _ in range(2):
         (spec,) = convert([{"function": {"name": "f", "parameters": parameters}}], profile)
@@ -194,20 +260,29 @@ def test_tools_of_hostile_content_are_converted_too(profile, value):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 odd_tools = st.dictionaries(
     st.sampled_from(["function", "name", "description", "parameters", "é"]),
-    json_values | st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values),
+    json_values
+    | st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values),
 )
 
 
 @given(st.lists(odd_tools, max_size=3), st.sampled_from(["documented", "4.3", "4.13"]))
 def test_shared_tools_are_those_made_anew(given_tools, profile):
-    """Whatever tools hold, they or their problem are what converting each by itself gives, twice in a row."""
+    """Whatever tools hold, they or their problem are what converting each by itself gives, twice in
+    a row.
+    """
     try:
-        made = repr(tuple(spec for tool in given_tools if (spec := schemas._spec(tool, profile)) is not None))
+        made = repr(
+            tuple(
+                spec for tool in given_tools if (spec := schemas._spec(tool, profile)) is not None
+            )
+        )
     except RecordProblem as error:
         for _ in range(2):
             with pytest.raises(RecordProblem, match=f"^{re.escape(str(error))}$"):
@@ -224,7 +299,9 @@ P = '{"name": "p", "parameters": {"a": 1}}'
 
 @pytest.mark.parametrize("row", REPLIES["parsers"], ids=lambda row: row["text"][:50])
 def test_calls_found(row):
-    """Each parser finds every call in the form of its models, and generic tries one after the other."""
+    """Each parser finds every call in the form of its models, and generic tries one after the
+    other.
+    """
     for parser in ("generic", "qwen", "hermes", "llama", "mistral"):
         assert "".join(call.name for call in text_calls(row["text"], parser)) == row.get(parser, "")
     call = heard(row["text"], Reading("4.3"), with_tools=True)[0].call
@@ -232,7 +309,9 @@ def test_calls_found(row):
 
 
 def test_the_grader_chooses_the_parser(df):
-    """``tool_call_parser`` decides which calls of a text reply count, and the result file follows."""
+    """``tool_call_parser`` decides which calls of a text reply count, and the result
+    file follows.
+    """
     record = df.record(("p", {"a": 1}), [df.tool("p", a="integer")])
     for parser, right in (("generic", 1), ("llama", 1), ("qwen", 0), ("mistral", 0)):
         grade = df.grade(record, {"text": P}, "upstream", tool_call_parser=parser)
@@ -242,14 +321,18 @@ def test_the_grader_chooses_the_parser(df):
     assert df.verdict(df.grade(without, {"text": P}, "upstream")) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("text", ["<tool_call>" + "[" * 100_000 + "</tool_call>", f"[TOOL_CALLS] [{'9' * 5000}]"])
+@pytest.mark.parametrize(
+    "text", ["<tool_call>" + "[" * 100_000 + "</tool_call>", f"[TOOL_CALLS] [{'9' * 5000}]"]
+)
 def test_text_the_program_fails_on(df, text):
     """JSON that is nested too deeply, or a number with too many digits, fails the inference."""
     parser = "qwen" if text.startswith("<") else "mistral"
     with pytest.raises(ReplyProblem):
         text_calls(text, parser)
     record = df.record(("f", {}), [df.tool("f")])
-    grade = DeepFabric(profile="upstream", tool_call_parser=parser).grade(df.sample(record, {"text": text}, "upstream"))
+    grade = DeepFabric(profile="upstream", tool_call_parser=parser).grade(
+        df.sample(record, {"text": text}, "upstream")
+    )
     assert grade.fault.code == "processing_error"
 
 
@@ -271,9 +354,14 @@ def test_repeated_beginnings_take_time_in_proportion(piece, ending):
 
 
 def test_calls_of_documented_text(df):
-    """The document's reading keeps further blocks for graders that look at all calls; the first still decides."""
+    """The document's reading keeps further blocks for graders that look at all calls.
+
+    The first still decides.
+    """
     text = f"<tool_call>{F}</tool_call><tool_call>bad</tool_call><tool_call>{G}</tool_call>"
-    sample = df.sample(df.record(("f", {"a": 1}), [df.tool("f", a="integer"), df.tool("g")]), {"text": text})
+    sample = df.sample(
+        df.record(("f", {"a": 1}), [df.tool("f", a="integer"), df.tool("g")]), {"text": text}
+    )
     assert [call.name for call in sample.calls] == ["f", "g"]
     assert DeepFabric().grade(sample).score == 1.0
     assert json.loads(F)["name"] == DeepFabric().grade(sample).label
@@ -297,7 +385,10 @@ def call_of(raw, profile="4.3", *, with_tools=True):
 @PROFILES
 @pytest.mark.parametrize("row", REPLIES["heard"], ids=lambda row: json.dumps(row["reply"])[:40])
 def test_what_is_heard(profile, row):
-    heard_call, wanted = call_of(row["reply"], profile), row["heard_by"][profile] if "heard_by" in row else row["heard"]
+    heard_call, wanted = (
+        call_of(row["reply"], profile),
+        row["heard_by"][profile] if "heard_by" in row else row["heard"],
+    )
     if isinstance(wanted, str):
         assert str(heard_call).startswith(wanted)
     else:
@@ -315,13 +406,20 @@ def test_a_failed_inference_is_a_processing_error(df, profile):
     for message in ("boom", ""):
         read = "documented" if profile == "documented" else "upstream"
         sample = df.sample(df.record(("f", {})), {"kind": "exception", "message": message}, read)
-        assert (sample.status, sample.error.message, sample.error.category) == (Status.FAILED, message, "target")
+        assert (sample.status, sample.error.message, sample.error.category) == (
+            Status.FAILED,
+            message,
+            "target",
+        )
         assert sample.input == "the query"
 
 
 @pytest.mark.parametrize("row", REPLIES["texts"], ids=lambda row: row["text"][:40])
 def test_calls_in_text(row):
-    """4.3 reads text it cannot parse as no call; documented reports a call that is not valid JSON as an error."""
+    """4.3 reads text it cannot parse as no call.
+
+    Documented reports a call that is not valid JSON as an error.
+    """
     call = tuple(row["call"]) if "call" in row else None
     assert call_of(row["text"], "4.3") == call
     documented = call_of(row["text"], "documented")
@@ -331,7 +429,10 @@ def test_calls_in_text(row):
 @PROFILES
 def test_text_too_deeply_nested_is_an_error(profile):
     """JSON the interpreter cannot read is no "no call": the original fails on it."""
-    assert call_of("<tool_call>" + "[" * 100_000 + "</tool_call>", profile) == "error: nested too deeply"
+    assert (
+        call_of("<tool_call>" + "[" * 100_000 + "</tool_call>", profile)
+        == "error: nested too deeply"
+    )
 
 
 def test_text_is_parsed_only_with_tools_upstream():
@@ -341,7 +442,9 @@ def test_text_is_parsed_only_with_tools_upstream():
 
 
 def test_first_object_is_string_aware():
-    """Braces in strings do not count, an escape protects the next character, an unbalanced object is none."""
+    """Braces in strings do not count, an escape protects the next character, an unbalanced object
+    is none.
+    """
     assert first_object('x {"a": "}{"} {}') == '{"a": "}{"}'
     assert first_object("a \\{b} c") == "{b}"
     assert first_object("{\\} x}") == "{\\} x}"

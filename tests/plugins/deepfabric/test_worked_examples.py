@@ -47,13 +47,26 @@ def four(df, tools):
 
 def test_a_whole_file(four):
     single = evaluate(*four, profile="upstream").metrics
-    rates = (single.tool_selection_accuracy, single.parameter_accuracy, single.execution_success_rate)
+    rates = (
+        single.tool_selection_accuracy,
+        single.parameter_accuracy,
+        single.execution_success_rate,
+    )
     assert (*rates, single.response_quality, single.overall_score) == (0.25, 0.25, 0.25, 0.0, 0.25)
-    assert (single.samples_evaluated, single.samples_processed, single.processing_errors) == (4, 3, 1)
+    assert (single.samples_evaluated, single.samples_processed, single.processing_errors) == (
+        4,
+        3,
+        1,
+    )
     several = evaluate(*four, profile="upstream", multi_turn=True)
     rates = (several.metrics.tool_selection_accuracy, several.metrics.parameter_accuracy)
     assert (*rates, several.metrics.execution_success_rate) == (0.5, 0.75, 0.75)
     assert several.metrics.response_quality == 0.5
     assert '"overall_score": 0.6499999999999999,' in several.text
     weights = {"response_quality": 1}
-    assert evaluate(*four, profile="upstream", multi_turn=True, metric_weights=weights).metrics.overall_score == 0.5
+    assert (
+        evaluate(
+            *four, profile="upstream", multi_turn=True, metric_weights=weights
+        ).metrics.overall_score
+        == 0.5
+    )

@@ -1,4 +1,7 @@
-"""Milestones over snapshots: similarities by hand, and the best mapping against trying every one."""
+"""Milestones over snapshots.
+
+Similarities by hand, and the best mapping against trying every one.
+"""
 
 import itertools
 import math
@@ -26,15 +29,24 @@ DATA = data(__file__, "milestones.yaml")
 OFF, ON = [{"wifi": False, "low": True}], [{"wifi": True, "low": True}]
 SNAPSHOTS = [{"SETTING": OFF, "SENT": []}, {"SETTING": ON}, {"SENT": [{"to": "Ann"}]}]
 WIFI = {"constraints": [{"database": "SETTING", "kind": "snapshot", "target": [{"wifi": True}]}]}
-SENT = {"constraints": [{"database": "SENT", "kind": "addition", "target": [{"to": "Ann"}], "reference": 0}]}
+SENT = {
+    "constraints": [
+        {"database": "SENT", "kind": "addition", "target": [{"to": "Ann"}], "reference": 0}
+    ]
+}
 
 
 def graded(reference, state=SNAPSHOTS):
-    return Milestones().grade(Sample(id="a", state={"snapshots": state}, expected=Expectation(state=reference)))
+    return Milestones().grade(
+        Sample(id="a", state={"snapshots": state}, expected=Expectation(state=reference))
+    )
 
 
 def test_tables_are_compared_by_the_best_assignment_of_rows():
-    """Only the columns of the target count; other numbers of rows, or a column that is missing, are 0."""
+    """Only the columns of the target count.
+
+    Other numbers of rows, or a column that is missing, are 0.
+    """
     rows = [{"a": 1, "b": "x"}, {"a": 2, "b": "y z"}]
     assert table_similarity(rows, [{"a": 2}, {"a": 1}], {}) == 1.0
     assert table_similarity(rows, [{"a": 2}], {}) == 0.0
@@ -59,7 +71,9 @@ def test_additions_removals_and_updates_look_at_what_differs():
     assert addition_similarity([a], [a], [], {}) == 1.0
     assert update_similarity([a, c], [a, b], [c], {}) == 1.0
     assert update_similarity([a, b, c], [a, b], [c], {}) == 0.0
-    removal = {"constraints": [{"database": "T", "kind": "removal", "target": [{"x": 2}], "reference": -1}]}
+    removal = {
+        "constraints": [{"database": "T", "kind": "removal", "target": [{"x": 2}], "reference": -1}]
+    }
     assert graded({"milestones": [removal]}, [{"T": [a, b]}, {"T": [a]}]).score == 1.0
     update = {"constraints": [{"database": "T", "kind": "update_similarity", "target": [{"x": 3}]}]}
     assert graded({"milestones": [update]}, [{"T": [a, b]}, {"T": [a, c]}]).score == 1.0
@@ -70,7 +84,9 @@ def test_assignments_are_those_of_another_solver():
     rng = random.Random(3)  # noqa: S311 - test data
     for _ in range(200):
         size = rng.randrange(1, 7)
-        costs = [[rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)] for _ in range(size)]
+        costs = [
+            [rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)] for _ in range(size)
+        ]
         found = assignment(costs)
         assert sorted(found) == list(range(size))
         rows, columns = linear_sum_assignment(costs)
@@ -79,21 +95,37 @@ def test_assignments_are_those_of_another_solver():
 
 
 def _tried(matcher, snapshots):
-    """Return the greatest sum over every topological order and every mapping that never goes back."""
+    """Return the greatest sum over every topological order and every mapping that never
+    goes back.
+    """
     best, numbers = 0.0, range(len(matcher.milestones))
     for order in itertools.permutations(numbers):
-        if any(order.index(other) > order.index(each) for each in numbers for other in matcher.before[each]):
+        if any(
+            order.index(other) > order.index(each)
+            for each in numbers
+            for other in matcher.before[each]
+        ):
             continue
         for places in itertools.combinations_with_replacement(range(len(snapshots)), len(order)):
             at = dict(zip(order, places, strict=True))
-            best = max(best, sum(_similarity(matcher.milestones[each], snapshots, at, at[each]) for each in numbers))
+            best = max(
+                best,
+                sum(
+                    _similarity(matcher.milestones[each], snapshots, at, at[each])
+                    for each in numbers
+                ),
+            )
     return best
 
 
 def _similarity(constraints, snapshots, at, place):
     found = 1.0
     for each in constraints:
-        before = None if each.reference is None else snapshots[0 if each.reference == -1 else at[each.reference]]
+        before = (
+            None
+            if each.reference is None
+            else snapshots[0 if each.reference == -1 else at[each.reference]]
+        )
         found *= each.similarity(snapshots[place], before)
     return found ** (1 / sum(each.kind != "guardrail" for each in constraints))
 
@@ -102,7 +134,9 @@ def test_the_best_mapping_is_found():
     rng = random.Random(5)  # noqa: S311 - test data
     seen = set()
     for _ in range(40):
-        tables = [{name: [{"x": rng.randrange(3)}] for name in "AB"} for _ in range(rng.randrange(1, 5))]
+        tables = [
+            {name: [{"x": rng.randrange(3)}] for name in "AB"} for _ in range(rng.randrange(1, 5))
+        ]
         number = rng.randrange(1, 4)
         edges = [[i, j] for i in range(number) for j in range(i + 1, number) if rng.random() < 0.5]
         nodes = [
@@ -131,7 +165,10 @@ def test_more_milestones_than_can_be_laid_fail_the_grade():
 
 
 def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
-    """Twenty milestones in a row over sixty snapshots are laid at once; mappings beyond a budget fail the grade."""
+    """Twenty milestones in a row over sixty snapshots are laid at once.
+
+    Mappings beyond a budget fail the grade.
+    """
     tables = [{"T": [{"x": n}]} for n in range(60)]
     nodes = [{"constraints": [{"database": "T", "target": [{"x": 3 * n}]}]} for n in range(20)]
     assert graded({"milestones": nodes}, tables).score == 1.0

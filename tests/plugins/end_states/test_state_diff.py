@@ -6,7 +6,13 @@ import pytest
 
 import gradestack
 from gradestack import Expectation, Sample, testing
-from gradestack_plugins.end_states.state_diff import StateDiff, Unusable, difference_of, fits, matches
+from gradestack_plugins.end_states.state_diff import (
+    StateDiff,
+    Unusable,
+    difference_of,
+    fits,
+    matches,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "state_diff.yaml")
@@ -17,7 +23,9 @@ TABLES = DATA["tables"]
 
 def graded(*assertions, state=None, **more):
     reference = Expectation(state={"assertions": list(assertions), **more})
-    return StateDiff().grade(Sample(id="a", state=CHANGES if state is None else state, expected=reference))
+    return StateDiff().grade(
+        Sample(id="a", state=CHANGES if state is None else state, expected=reference)
+    )
 
 
 def about(kind, entity, **more):
@@ -27,9 +35,14 @@ def about(kind, entity, **more):
 @pytest.mark.parametrize("state", [CHANGES, TABLES], ids=["changes", "tables"])
 @pytest.mark.parametrize(("assertion", "kept"), DATA["every_kind_of_assertion"])
 def test_every_kind_of_assertion(state, assertion, kept):
-    """As recorded changes, or as tables before and after; at least one row is expected where no number is."""
+    """As recorded changes, or as tables before and after.
+
+    At least one row is expected where no number is.
+    """
     grade = graded(assertion, state=state)
-    assert (grade.score, grade.passed) == (float(kept), kept), [each.message for each in grade.reasons]
+    assert (grade.score, grade.passed) == (float(kept), kept), [
+        each.message for each in grade.reasons
+    ]
 
 
 @pytest.mark.parametrize(("value", "predicate", "kept"), DATA["every_operator"])
@@ -52,16 +65,22 @@ def test_where_takes_dotted_paths_and_joins():
 
 def test_rows_without_a_key_are_told_by_what_they_hold():
     """And equal ones by their number; another field may be the key."""
-    found = difference_of({"before": {"t": [{"x": 1}, {"x": 1}]}, "after": {"t": [{"x": 1}, {"x": 2}]}}, "id")
+    found = difference_of(
+        {"before": {"t": [{"x": 1}, {"x": 1}]}, "after": {"t": [{"x": 1}, {"x": 2}]}}, "id"
+    )
     assert (found.added, found.removed, found.changed) == ({"t": [{"x": 2}]}, {"t": [{"x": 1}]}, {})
-    found = difference_of({"before": {"t": [{"k": 1, "x": 1}]}, "after": {"t": [{"k": 1, "x": 2}]}}, "k")
+    found = difference_of(
+        {"before": {"t": [{"k": 1, "x": 1}]}, "after": {"t": [{"k": 1, "x": 2}]}}, "k"
+    )
     assert list(found.changed) == ["t"]
 
 
 def test_nothing_recorded_and_nothing_asserted_are_skipped():
     assert StateDiff().grade(Sample(id="a")).reasons[0].code == "state_not_recorded"
     assert StateDiff().grade(Sample(id="a", state=CHANGES)).reasons[0].code == "no_assertions"
-    assert StateDiff(assertions=(about("added", "notes"),)).grade(Sample(id="a", state=CHANGES)).passed
+    assert (
+        StateDiff(assertions=(about("added", "notes"),)).grade(Sample(id="a", state=CHANGES)).passed
+    )
     testing.check_grader(StateDiff(assertions=(about("added", "notes", where={"x": {"gt": 1}}),)))
 
 
@@ -74,5 +93,7 @@ def test_a_file_with_states_is_graded(tmp_path):
         "predicted": [],
     }
     (tmp_path / "runs.jsonl").write_text(json.dumps(record) + "\n")
-    report = gradestack.grade_files([tmp_path / "runs.jsonl"], graders=["state_diff"], output=tmp_path / "out")
+    report = gradestack.grade_files(
+        [tmp_path / "runs.jsonl"], graders=["state_diff"], output=tmp_path / "out"
+    )
     assert report.metrics["avg_score_attempted"] == 1.0

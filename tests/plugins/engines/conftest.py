@@ -15,6 +15,8 @@ def shards(tmp_path):
     given = Input(path=Path(path), name="data", shown="data")
 
     def make(count):
-        return [Shard(ordinal=n, input=given, start=n, end=n + 1, first_row=n) for n in range(count)]
+        return [
+            Shard(ordinal=n, input=given, start=n, end=n + 1, first_row=n) for n in range(count)
+        ]
 
     return make

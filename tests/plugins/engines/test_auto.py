@@ -40,7 +40,9 @@ def test_much_data_is_spread_from_the_start(shards, monkeypatch):
 
 
 def test_slow_work_is_spread_once_that_is_known(shards):
-    """The first shard is done in this process, the others in some more, as they would take seconds."""
+    """The first shard is done in this process, the others in some more, as they would
+    take seconds.
+    """
     found = list(Auto().map(_slowly, shards(20)))
     assert found[0] == os.getpid()
     assert os.getpid() not in found[1:]

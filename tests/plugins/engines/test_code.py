@@ -14,7 +14,10 @@ CODE = DATA["code"]
 
 
 def test_a_cluster_loads_the_code_of_each_run(tmp_path):
-    """By file and name, the module beside it too; workers that stay take what has changed since the last run."""
+    """By file and name, the module beside it too.
+
+    Workers that stay take what has changed since the last run.
+    """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     (tmp_path / "mine.py").write_text(CODE)
     for name in ("one", "two"):
@@ -35,7 +38,11 @@ def test_a_cluster_loads_the_code_of_each_run(tmp_path):
                     overrides=[f"engine={{kind: dask, address: {address}}}", "reports=[]"],
                     allow_code=True,
                 )
-                scores = [row["grades"][key]["score"] for row in report.rows() for key in ("mine", "alone")]
+                scores = [
+                    row["grades"][key]["score"]
+                    for row in report.rows()
+                    for key in ("mine", "alone")
+                ]
                 assert scores == [score] * 4
         finally:
             workers.close()

@@ -1,4 +1,6 @@
-"""The dask engine: a cluster that is there or one of its own, and what it says when something is missing."""
+"""The dask engine: a cluster that is there or one of its own, and what it says when something is
+missing.
+"""
 
 import asyncio
 import contextlib
@@ -49,7 +51,10 @@ def test_a_cluster_that_is_there(cluster, shards, capfd):
 def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, tmp_path):
     """Workers have working directories of their own."""
     monkeypatch.chdir(tmp_path)
-    some = [replace(each, input=replace(each.input, path=each.input.path.relative_to(tmp_path))) for each in shards(2)]
+    some = [
+        replace(each, input=replace(each.input, path=each.input.path.relative_to(tmp_path)))
+        for each in shards(2)
+    ]
     assert list(Dask(address=cluster[0]).map(_twice(), some)) == [(0, True), (2, True)]
 
 
@@ -69,7 +74,8 @@ def test_errors_cross(cluster, shards):
     with pytest.raises(DataError, match="two\n  - and more"):
         next(results)
     with pytest.raises(
-        PluginError, match=r"a dask worker raised ZeroDivisionError: .*\n  - the scheduler and all workers need"
+        PluginError,
+        match=r"a dask worker raised ZeroDivisionError: .*\n  - the scheduler and all workers need",
     ):
         list(Dask(address=cluster[0]).map(theirs, shards(2)))
 
@@ -77,7 +83,12 @@ def test_errors_cross(cluster, shards):
 def test_a_scheduler_that_is_not_there(shards, capfd):
     with pytest.raises(ConfigError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(Dask(address="tcp://127.0.0.1:9", patience=0.6).map(_twice(), shards(2)))
-    assert capfd.readouterr().err.count("waiting up to 0.6 s for the dask scheduler at tcp://127.0.0.1:9 (") == 1
+    assert (
+        capfd.readouterr().err.count(
+            "waiting up to 0.6 s for the dask scheduler at tcp://127.0.0.1:9 ("
+        )
+        == 1
+    )
     with pytest.raises(ConfigError, match="no dask scheduler answers at nonsense:x"):
         list(Dask(address="nonsense:x", patience=0.3).map(_twice(), shards(2)))
 
@@ -105,7 +116,9 @@ def test_a_scheduler_that_goes_away(shards, tmp_path):
 
 def test_without_dask(shards, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ConfigError, match=r"distributed is not installed: pip install distributed \(extra 'dask'\)"):
+    with pytest.raises(
+        ConfigError, match=r"distributed is not installed: pip install distributed \(extra 'dask'\)"
+    ):
         list(Dask().map(_twice(), shards(1)))
 
 
@@ -131,10 +144,14 @@ def test_what_is_sent_is_read_once(sent, monkeypatch):
 def test_a_worker_that_cannot_see_the_data(sent):
     path = sent[1].input.path
     path.write_bytes(b"")
-    with pytest.raises(DataError, match=r"/data: the dask worker on .* sees 0 bytes of it, there were 100"):
+    with pytest.raises(
+        DataError, match=r"/data: the dask worker on .* sees 0 bytes of it, there were 100"
+    ):
         work_on(*sent, __version__)
     path.unlink()
-    with pytest.raises(DataError, match=r"/data: the dask worker on .* cannot see it\n.*must be on a path that all"):
+    with pytest.raises(
+        DataError, match=r"/data: the dask worker on .* cannot see it\n.*must be on a path that all"
+    ):
         work_on(*sent, __version__)
 
 
@@ -159,7 +176,9 @@ def test_workers_that_never_join(tmp_path, monkeypatch):
             for process in workers.processes:
                 process.wait()
 
-    with pytest.raises(PluginError, match=r"dask workers end before they are ready \(exit code 1\)\n  - no luck"):
+    with pytest.raises(
+        PluginError, match=r"dask workers end before they are ready \(exit code 1\)\n  - no luck"
+    ):
         tend()
     workers.close()
     assert workers.processes == []
@@ -181,7 +200,9 @@ def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capf
 
 @pytest.mark.parametrize("address", some_of(["foo://x:1", "foo", "tcp://x", "tcp://x:y"], 4))
 def test_an_address_that_is_none(shards, address, capfd, monkeypatch):
-    """It is refused before anything is connected, and nothing is left behind that would complain later."""
+    """It is refused before anything is connected, and nothing is left behind that would complain
+    later.
+    """
     monkeypatch.setattr(dask_cluster, "Client", None)
     with pytest.raises(ConfigError, match=f"no dask scheduler answers at {address}"):
         list(Dask(address=address).map(_twice(), shards(2)))
@@ -207,7 +228,10 @@ def test_errors_that_are_no_exceptions_cross(cluster, shards):
 
 
 def test_errors_of_the_file_system_cross_as_they_are(cluster, shards):
-    """With their numbers: the disk being full is told as such, whatever dask makes of such classes."""
+    """With their numbers.
+
+    The disk being full is told as such, whatever dask makes of such classes.
+    """
 
     def full(shard):
         raise OSError(28, "No space left on device", "/shared/x")

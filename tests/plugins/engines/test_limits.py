@@ -1,4 +1,7 @@
-"""Records that are too long, and paths that are followed for too long: bad records on every engine, never the end."""
+"""Records that are too long, and paths that are followed for too long.
+
+Bad records on every engine, never the end.
+"""
 
 import json
 import resource
@@ -23,16 +26,26 @@ def grade(place, *arguments, memory=None):
     """Run the command; ``memory``: bytes of address space it has."""
     program = str(Path(sys.executable).with_name("gradestack"))
     command = [program, "grade", *map(str, arguments), "-o", "out", "--set", "reports=[]"]
-    limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, preexec_fn=limit, check=False)
+    limit = (
+        None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    )
+    return subprocess.run(
+        command, cwd=place, capture_output=True, text=True, preexec_fn=limit, check=False
+    )
 
 
 def ids(place):
-    return [json.loads(line)["sample"]["id"] for line in (place / "out/results.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)["sample"]["id"]
+        for line in (place / "out/results.jsonl").read_text().splitlines()
+    ]
 
 
 def long_line(size, file, text, *, listed=False):
-    """Write three records, the second of which is so long by a text, piece by piece; as a list on request."""
+    """Write three records, the second of which is so long by a text, piece by piece.
+
+    As a list on request.
+    """
     with file.open("w") as to:
         for number in range(3):
             head, tail = json.dumps({"id": f"t{number}", **GOOD, "input": "?"})[:-1].split("?")
@@ -44,9 +57,14 @@ def long_line(size, file, text, *, listed=False):
 
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
-@pytest.mark.parametrize(("reader", "engine"), [("jsonl", "serial"), ("records", "processes"), ("list", "serial")])
+@pytest.mark.parametrize(
+    ("reader", "engine"), [("jsonl", "serial"), ("records", "processes"), ("list", "serial")]
+)
 def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
-    """300 MB where 700 may be had: the decoder of JSON ended the process by a segmentation fault."""
+    """300 MB where 700 may be had.
+
+    The decoder of JSON ended the process by a segmentation fault.
+    """
     long_line(300 * MIB, tmp_path / "runs.jsonl", "x", listed=reader == "list")
     reader = "records" if reader == "list" else reader
     found = grade(tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=700 * MIB)
@@ -57,7 +75,8 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
 
 
 @pytest.mark.parametrize(
-    ("engine", "listed"), some_of(map(pytest.param, ["processes", "serial", "dask"] * 2, [True] * 3 + [False] * 3), 6)
+    ("engine", "listed"),
+    some_of(map(pytest.param, ["processes", "serial", "dask"] * 2, [True] * 3 + [False] * 3), 6),
 )
 def test_the_limit_of_a_record(tmp_path, engine, listed):
     long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
@@ -74,17 +93,25 @@ def test_one_document_above_the_limit(tmp_path):
     """A chat log that is one object is one record."""
     talk = [{"role": "user", "content": "x" * 2 * MIB}, {"role": "assistant", "content": "x"}]
     (tmp_path / "log.json").write_text(json.dumps({"id": "a", "messages": talk}, indent=1))
-    found = grade(tmp_path, "log.json", "--reader", "openai", "--set", "limits.record_bytes=1048576")
+    found = grade(
+        tmp_path, "log.json", "--reader", "openai", "--set", "limits.record_bytes=1048576"
+    )
     assert found.returncode == 3
     assert "log.json:1: 2,097,2" in found.stderr
     assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
 
 
 def test_parts_beside_the_records_above_the_limit(tmp_path):
-    """They were decoded all the same, which ended the process where memory was short: each is an error now."""
+    """They were decoded all the same, which ended the process where memory was short.
+
+    Each is an error now.
+    """
     (tmp_path / "rows.jsonl").write_text(json.dumps({"input": "x" * 2 * MIB, "ground_truth": "x"}))
     (tmp_path / "results.json").write_text(json.dumps({"info": {}, "tasks": ["x" * 2 * MIB]}))
-    for given in ((EXAMPLES / "letta/recorded", "--dataset", "rows.jsonl"), ("results.json", "--reader", "tau2")):
+    for given in (
+        (EXAMPLES / "letta/recorded", "--dataset", "rows.jsonl"),
+        ("results.json", "--reader", "tau2"),
+    ):
         found = grade(tmp_path, *given, "--set", "limits.record_bytes=1048576")
         assert (found.returncode, ":1: " in found.stderr) == (3, True), found.stderr
         assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
@@ -102,20 +129,34 @@ def tree():
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.faults)])
-@pytest.mark.parametrize("how", some_of(["ids of two files", "mapped", "id of records", "id of jsonl"], 4))
+@pytest.mark.parametrize(
+    "how", some_of(["ids of two files", "mapped", "id of records", "id of jsonl"], 4)
+)
 def test_a_path_without_end(tmp_path, engine, path, how):
-    """Followed for longer than a grade may take, also by what looks for columns, stack and equal ids: a bad record."""
-    rows = [{"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}} for n in range(3)]
+    """Followed for longer than a grade may take, also by what looks for columns, stack and equal
+    ids: a bad record.
+    """
+    rows = [
+        {"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}}
+        for n in range(3)
+    ]
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     options = {
-        "mapped": ["--reader=records", "--map=id=id", "--map=text=predicted", f"--map=facets.z={path}"],
+        "mapped": [
+            "--reader=records",
+            "--map=id=id",
+            "--map=text=predicted",
+            f"--map=facets.z={path}",
+        ],
         "id of records": ["--reader=records", "--id", path, "--grader=exact_match"],
         "id of jsonl": ["--reader=jsonl", "--id", path, "--grader=exact_match"],
         "ids of two files": ["more.jsonl", "--reader=jsonl", "--id", path, "--grader=exact_match"],
     }[how]
     (tmp_path / "more.jsonl").write_text(json.dumps({"id": "t9", **GOOD}) + "\n")
     limit = "limits.seconds_per_grade=0.3"
-    found = grade(tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit)
+    found = grade(
+        tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit
+    )
     assert found.returncode == 0, found.stderr
     assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in found.stdout
     assert "runs.jsonl:2: the path" in found.stdout
@@ -123,11 +164,17 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     assert len(ids(tmp_path)) == (3 if how == "ids of two files" else 2)
 
 
-@pytest.mark.parametrize("records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"])
+@pytest.mark.parametrize(
+    "records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"]
+)
 def test_a_path_to_the_records(tmp_path, records):
-    (tmp_path / "runs.json").write_text(json.dumps({"runs": [{"id": "a", "predicted": "x", "t": tree()}]}))
+    (tmp_path / "runs.json").write_text(
+        json.dumps({"runs": [{"id": "a", "predicted": "x", "t": tree()}]})
+    )
     limit = "limits.seconds_per_grade=0.3"
-    found = grade(tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit)
+    found = grade(
+        tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit
+    )
     assert found.returncode == 3, found.stderr
     assert found.stderr.startswith("error: runs.json: ")
     assert ("took longer than 0.3 s" if len(records) < 100 else "nested too deeply") in found.stderr
@@ -141,7 +188,10 @@ def certified(place, monkeypatch):
     """Have dask use a certificate of its own, wherever it is started."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
-    made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=x"
+    made = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj "
+        "/CN=x"
+    )
     subprocess.run(made.split(), cwd=place, check=True, capture_output=True)
     setting = "DASK_DISTRIBUTED__COMM__TLS__"
     monkeypatch.setenv(f"{setting}CA_FILE", str(place / "cert.pem"))
@@ -155,28 +205,46 @@ def certified(place, monkeypatch):
     ("protocol", "when"),
     [
         ("tcp", "before it begins"),
-        *(pytest.param(*each, marks=pytest.mark.faults) for each in (("tcp", "at work"), ("tls", "before it begins"))),
+        *(
+            pytest.param(*each, marks=pytest.mark.faults)
+            for each in (("tcp", "at work"), ("tls", "before it begins"))
+        ),
     ],
 )
 def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
-    """It holds its connections open and answers nothing: the run ends after the limit, with exit code 2."""
+    """It holds its connections open and answers nothing.
+
+    The run ends after the limit, with exit code 2.
+    """
     pytest.importorskip("distributed")
     if protocol == "tls":
         certified(tmp_path, monkeypatch)
     (tmp_path / "slow.py").write_text(GRADER)
     for number in range(40):
-        (tmp_path / f"{number}.jsonl").write_text(json.dumps({"id": f"t{number}", "predicted": "x"}) + "\n")
+        (tmp_path / f"{number}.jsonl").write_text(
+            json.dumps({"id": f"t{number}", "predicted": "x"}) + "\n"
+        )
     with subprocess.Popen(
         [sys.executable, "-c", SCHEDULER, protocol], stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as cluster:
         address = cluster.stdout.readline().strip()
         if when == "before it begins":
             cluster.send_signal(signal.SIGSTOP)
-        options = ["--grader", "slow.py:slow", "--allow-code", "--engine", "dask", "--set", f"engine.address={address}"]
+        options = [
+            "--grader",
+            "slow.py:slow",
+            "--allow-code",
+            "--engine",
+            "dask",
+            "--set",
+            f"engine.address={address}",
+        ]
         files = [str(path) for path in tmp_path.glob("*.jsonl")]
         limit = ["--set", "limits.scheduler_seconds=1", "--set", "reports=[]", "-o", "out"]
         command = [Path(sys.executable).with_name("gradestack"), "grade", *files, *options, *limit]
-        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+        with subprocess.Popen(
+            command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        ) as run:
             until((tmp_path / "begun").exists if when == "at work" else lambda: True)
             cluster.send_signal(signal.SIGSTOP)
             try:
@@ -187,7 +255,10 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
     assert "Traceback" not in found
     assert run.returncode == 2
     if when == "at work":
-        assert f"the dask scheduler at {address} has not answered for 1 s (limits.scheduler_seconds)" in found
+        assert (
+            f"the dask scheduler at {address} has not answered for 1 s (limits.scheduler_seconds)"
+            in found
+        )
     else:
         assert f"no dask scheduler answers at {address}" in found
         assert "it has said nothing for 1 s (limits.scheduler_seconds)" in found

@@ -34,7 +34,8 @@ def test_every_worker_gets_an_equal_share(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("limit", "cores"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", 64), ("", 64), (None, 64)]
+    ("limit", "cores"),
+    [("150000 100000", 2), ("50000 100000", 1), ("max 100000", 64), ("", 64), (None, 64)],
 )
 def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
     if limit is not None:
@@ -47,13 +48,20 @@ def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_limit_counts_from_what_is_there():
     script = DATA["script_of_a_limit_counts_from_what_is_there"]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "no more 500 1\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted by the system")
 def test_own_threads_do_not_count():
-    """A thread that only writes files is no reason not to fork; any other is, and one that has ended is none."""
+    """A thread that only writes files is no reason not to fork.
+
+    Any other is, and one that has ended is none.
+    """
     script = DATA["script_of_own_threads_do_not_count"]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "1 2 {1}\n"

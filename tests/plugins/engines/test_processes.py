@@ -1,4 +1,7 @@
-"""The processes engine: order, errors, look-ahead, what a dying process costs, and workers whose run is gone."""
+"""The processes engine.
+
+Order, errors, look-ahead, what a dying process costs, and workers whose run is gone.
+"""
 
 import contextlib
 import json
@@ -64,7 +67,9 @@ class Until:
     def __call__(self, shard):
         while not (self.place / f"{self.ordinal}-0").exists():
             time.sleep(0.01)
-        (self.place.parent / "seen").write_text(json.dumps([path.name for path in self.place.iterdir()]))
+        (self.place.parent / "seen").write_text(
+            json.dumps([path.name for path in self.place.iterdir()])
+        )
 
 
 def _for_ever(shard):
@@ -79,7 +84,9 @@ class Unpicklable(Exception):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=1), Processes(workers=2), Processes(), Auto()])
+@pytest.mark.parametrize(
+    "engine", [Serial(), Processes(workers=1), Processes(workers=2), Processes(), Auto()]
+)
 def test_results_come_in_shard_order(engine, count, shards):
     assert list(engine.map(_ordinal, shards(count))) == list(range(count))
     assert multiprocessing.active_children() == []
@@ -95,7 +102,10 @@ def test_the_serial_engine_does_nothing_ahead(shards):
 
 
 def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
-    """Results after it wait for it, no more of them than can be held: each worker's share of shards."""
+    """Results after it wait for it, no more of them than can be held.
+
+    Each worker's share of shards.
+    """
     place, most = tmp_path / "calls", 2 * AHEAD
     place.mkdir()
     work = Noted(place, {0: Until(place, most - 1)})
@@ -112,7 +122,9 @@ def test_several_processes_take_part(shards):
 
 def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
     monkeypatch.setattr(pool, "_SECONDS_TO_END", 600.0)
-    results = Processes(workers=2).map(Noted(tmp_path, dict.fromkeys(range(1, 40), _for_ever)), shards(40))
+    results = Processes(workers=2).map(
+        Noted(tmp_path, dict.fromkeys(range(1, 40), _for_ever)), shards(40)
+    )
     next(results)
     assert len(multiprocessing.active_children()) == 2
     begun = time.monotonic()
@@ -132,7 +144,9 @@ def test_work_that_cannot_be_watched_ends_with_an_error(shards):
     """A function that is not a worker has no records to blame; what came before is yielded."""
     results = Processes(workers=1).map(_die_at_two, shards(4))
     assert [next(results), next(results)] == [0, 1]
-    with pytest.raises(PluginError, match="data: reading the range from byte 2 ends every worker process"):
+    with pytest.raises(
+        PluginError, match="data: reading the range from byte 2 ends every worker process"
+    ):
         next(results)
 
 
@@ -177,7 +191,9 @@ def _unreadable(shard):
 
 
 def test_a_result_that_cannot_cross_is_an_error(shards):
-    with pytest.raises(PluginError, match="the result of a worker process cannot be read: ValueError"):
+    with pytest.raises(
+        PluginError, match="the result of a worker process cannot be read: ValueError"
+    ):
         list(Processes(workers=1).map(_unreadable, shards(1)))
 
 
@@ -186,16 +202,23 @@ def _no_memory(shard):
 
 
 def test_memory_that_runs_out_around_the_graders(shards):
-    """In this process it is an error with its place; in a worker it is a death that is told as such."""
+    """In this process it is an error with its place.
+
+    In a worker it is a death that is told as such.
+    """
     with pytest.raises(PluginError, match="data: not enough memory for the range from byte 0"):
         list(Serial().map(_no_memory, shards(1)))
-    with pytest.raises(PluginError, match=r"the range from byte 0 does not fit into a worker's memory \(512 MiB\)"):
+    with pytest.raises(
+        PluginError, match=r"the range from byte 0 does not fit into a worker's memory \(512 MiB\)"
+    ):
         list(Processes(workers=1, memory="512MiB").map(_no_memory, shards(1)))
 
 
 @pytest.fixture
 def served(monkeypatch):
-    """Processes are started from a server, as they are where the interpreter has several threads."""
+    """Processes are started from a server, as they are where the interpreter has
+    several threads.
+    """
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context("forkserver"))
 
 
@@ -230,10 +253,14 @@ UNGUARDED = DATA["unguarded"]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others start processes from a server anyway")
 def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
-    """A script without a guard is not imported again because the journal is being written at that moment."""
+    """A script without a guard is not imported again because the journal is being written at that
+    moment.
+    """
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
-    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == (f"run\n{list(range(9))}\n", "")
 
 
@@ -242,7 +269,10 @@ STUCK = DATA["stuck"]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with what it is at")
 def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
-    """A pattern that takes for ever keeps the interpreter's lock; the run is killed, and so is the worker."""
+    """A pattern that takes for ever keeps the interpreter's lock.
+
+    The run is killed, and so is the worker.
+    """
     script, place = tmp_path / "script.py", tmp_path / "workers"
     script.write_text(STUCK)
     place.mkdir()
@@ -279,11 +309,18 @@ def _runs(process):
 
 
 def test_progress_is_reported_by_the_run_alone(tmp_path):
-    """Forked workers inherit the callback and never call it: their samples count when their range is finished."""
+    """Forked workers inherit the callback and never call it.
+
+    Their samples count when their range is finished.
+    """
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(300)))
     calls = tmp_path / "calls"
-    suite = {"target": {"paths": [str(path)]}, "graders": {"q": {"kind": "contains"}}, "reports": []}
+    suite = {
+        "target": {"paths": [str(path)]},
+        "graders": {"q": {"kind": "contains"}},
+        "reports": [],
+    }
 
     def progress(_):
         with calls.open("a") as file:
@@ -298,6 +335,10 @@ SCRIPT = DATA["script"]
 
 
 def test_a_worker_whose_line_is_cut_ends_in_silence():
-    """As it is when the run is interrupted twice in a moment, and forgets the worker before it has ended it."""
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    """As it is when the run is interrupted twice in a moment, and forgets the worker before it has
+    ended it.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("0\n", "")

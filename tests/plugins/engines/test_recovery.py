@@ -8,7 +8,9 @@ import pytest
 from gradestack import Input, PluginError, Shard
 from gradestack_plugins.engines.processes import alone, full
 
-SHARD = Shard(ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100)
+SHARD = Shard(
+    ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100
+)
 
 
 @attrs.frozen
@@ -77,7 +79,9 @@ def test_deaths_all_over_the_place_end_the_run():
         work.reached.append(next(places))
         return False, None
 
-    with pytest.raises(PluginError, match=r"runs\.jsonl: workers on the range from byte 70 die at ever different"):
+    with pytest.raises(
+        PluginError, match=r"runs\.jsonl: workers on the range from byte 70 die at ever different"
+    ):
         alone(Work(), SHARD, doomed)
 
 
@@ -88,14 +92,21 @@ def test_a_record_whose_reading_kills():
         work.reached.append(6)
         return False, None
 
-    with pytest.raises(PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)\n  - a path"):
+    with pytest.raises(
+        PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)\n  - a path"
+    ):
         alone(Work(), SHARD, reading)
-    with pytest.raises(PluginError, match=r"worker process \(record 6 of it\), in reader acme: read\n  - it crashes"):
+    with pytest.raises(
+        PluginError,
+        match=r"worker process \(record 6 of it\), in reader acme: read\n  - it crashes",
+    ):
         alone(Work(step="reader acme: read"), SHARD, reading)
 
 
 def test_a_strict_run_ends_with_the_record():
-    with pytest.raises(PluginError, match=r"runs\.jsonl: grading record 105 ends its worker process"):
+    with pytest.raises(
+        PluginError, match=r"runs\.jsonl: grading record 105 ends its worker process"
+    ):
         alone(Work(frozenset({5}), strict=True), SHARD, attempt)
 
 
@@ -112,7 +123,10 @@ def test_what_is_known_of_the_deaths_is_told():
         work.reached.append(6)
         return False, why
 
-    expected = r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers"
+    expected = (
+        r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 "
+        r"MiB\)\n  - give workers"
+    )
     for work in (Work(), Work(strict=True)):
         with pytest.raises(PluginError, match=expected):
             alone(work, SHARD, cramped)

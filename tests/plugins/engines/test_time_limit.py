@@ -27,7 +27,9 @@ from tests.plugins.engines.test_recovery import SHARD, Work, attempt
 DATA = data(__file__, "time_limit.yaml")
 
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="this system has no such timer"
+)
 SAID = "took longer than 0.2 s (limits.seconds_per_grade)"
 LIMITS = {"seconds_per_grade": 0.2}
 
@@ -82,7 +84,8 @@ def test_a_grade_that_takes_too_long_fails(how):
     assert report.header["timed_out"] == 2
     (warning,) = report.header["warnings"]
     assert warning.startswith(
-        "2 grades or records took longer than 0.2 s (limits.seconds_per_grade) and failed, or have no reasons:"
+        "2 grades or records took longer than 0.2 s (limits.seconds_per_grade) and failed, or "
+        "have no reasons:"
     )
 
 
@@ -101,14 +104,20 @@ def test_only_the_grader_that_takes_too_long_fails(place, monkeypatch):
 
 
 def test_an_extractor_is_held_like_its_grader(monkeypatch):
-    """A pattern on hostile text is nobody's to wait for; texts and grades stay beside each other."""
+    """A pattern on hostile text is nobody's to wait for.
+
+    Texts and grades stay beside each other.
+    """
 
     def extract(self, sample):
         HANGS.get(sample.text, int)()
         return f"said {sample.id}"
 
     monkeypatch.setattr("gradestack_plugins.extractors.extractors.LastAssistant.extract", extract)
-    given = [{"id": f"t{n}", "predicted": text, "expected": {"text": f"said t{n}"}} for n, text in enumerate(TEXTS)]
+    given = [
+        {"id": f"t{n}", "predicted": text, "expected": {"text": f"said t{n}"}}
+        for n, text in enumerate(TEXTS)
+    ]
     report = gradestack.grade(given, ["exact_match"], limits=LIMITS)
     assert states(report) == ["graded", "failed", "graded", "graded"]
     assert [row["submission"] for row in report.rows()] == ["said t0", "", "said t2", "said t3"]
@@ -119,9 +128,14 @@ TEXTS = ["x", "pattern", "y", "z"]
 
 @pytest.mark.parametrize("seconds", ["none", None])
 def test_there_may_be_no_limit(seconds):
-    assert not gradestack.grade(samples(""), [Hangs()], limits={"seconds_per_grade": seconds}).header.get("timed_out")
+    assert not gradestack.grade(
+        samples(""), [Hangs()], limits={"seconds_per_grade": seconds}
+    ).header.get("timed_out")
     suite = gradestack.load_suite(
-        {"target": {"paths": ["examples/quickstart/runs.jsonl"]}, "limits": {"seconds_per_grade": seconds}}
+        {
+            "target": {"paths": ["examples/quickstart/runs.jsonl"]},
+            "limits": {"seconds_per_grade": seconds},
+        }
     )
     assert suite.limits.seconds_per_grade is None
 
@@ -155,7 +169,10 @@ def test_whoever_uses_the_timer_keeps_it():
     assert before is signal.SIG_DFL
     with time_limit(60):
         assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / LOOKS
-    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (
+        before,
+        (0.0, 0.0),
+    )
 
     def mine(*_):
         """Nothing."""
@@ -214,8 +231,12 @@ def test_the_record_a_worker_was_ended_at():
 def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
     """By who begins: code that keeps the interpreter's lock may never let the thread come to it."""
     said = []
-    monkeypatch.setattr(module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds))
-    monkeypatch.setattr(module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled"))
+    monkeypatch.setattr(
+        module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds)
+    )
+    monkeypatch.setattr(
+        module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled")
+    )
     monkeypatch.setattr(module, "looked_at", lambda _: nullcontext())
     with module.process_limit(5.0):
         assert said == [5.0 + module.GRACE]
@@ -237,10 +258,14 @@ NATIVE = DATA["native"]
 def test_native_code_that_never_returns(tmp_path, engine, how):
     (tmp_path / "native.py").write_text(NATIVE)
     texts = ["", "", how, "", ""]
-    rows = [json.dumps({"id": f"t{number}", "predicted": text}) for number, text in enumerate(texts)]
+    rows = [
+        json.dumps({"id": f"t{number}", "predicted": text}) for number, text in enumerate(texts)
+    ]
     (tmp_path / "runs.jsonl").write_text("".join(f"{row}\n" for row in rows))
     subprocess.run([sys.executable, "native.py", engine], cwd=tmp_path, check=True)
     report = gradestack.load_report(tmp_path / "out")
     assert states(report) == ["graded", "graded", "failed", "graded", "graded"]
-    assert [row["grade"]["fault"]["code"] for row in report.rows() if row["state"] == "failed"] == ["timed_out"]
+    assert [row["grade"]["fault"]["code"] for row in report.rows() if row["state"] == "failed"] == [
+        "timed_out"
+    ]
     assert report.header["timed_out"] == 1

@@ -75,13 +75,29 @@ def test_calls_outside_the_messages_are_used_when_messages_have_none():
 
 
 def test_tool_output_without_ids():
-    """Without ids the next return counts, unless it names another tool; a noted result or error comes first."""
+    """Without ids the next return counts, unless it names another tool.
+
+    A noted result or error comes first.
+    """
     extract = ToolOutput(tool_name="f").extract
-    assert extract(talk([called("f", {}), answered("no", name="g"), answered("yes", name="f")])) == "yes"
+    assert (
+        extract(talk([called("f", {}), answered("no", name="g"), answered("yes", name="f")]))
+        == "yes"
+    )
     assert extract(talk([answered("before"), called("f", {})])) == ""
     assert extract(talk([called("f", {}, result="noted"), answered("later")])) == "noted"
     assert extract(talk([called("f", {}, error="broke")])) == "broke"
-    assert extract(talk([called("f", {}, "1"), answered([{"type": "text", "text": "a"}, {"text": "b"}], "1")])) == "a b"
+    assert (
+        extract(
+            talk(
+                [
+                    called("f", {}, "1"),
+                    answered([{"type": "text", "text": "a"}, {"text": "b"}], "1"),
+                ]
+            )
+        )
+        == "a b"
+    )
     assert extract(talk([called("f", {}, "1"), answered(None, "1")])) == ""
 
 

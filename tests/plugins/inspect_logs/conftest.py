@@ -9,10 +9,18 @@ import zlib
 
 import pytest
 
-zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+zstd = importlib.import_module(
+    "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+)
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "desk", "model": "rail-1"}}
-TOOLS = [{"name": "find", "description": "Find trains.", "parameters": {"type": "object", "properties": {}}}]
+TOOLS = [
+    {
+        "name": "find",
+        "description": "Find trains.",
+        "parameters": {"type": "object", "properties": {}},
+    }
+]
 
 
 def sample(identifier="a", epoch=1, *messages, **more):
@@ -24,7 +32,12 @@ def sample(identifier="a", epoch=1, *messages, **more):
         {"role": "assistant", "content": "Take IC 5."},
     ]
     found = {"id": identifier, "epoch": epoch, "input": "To Ghent?", "target": "IC 5"}
-    return {**found, "messages": list(messages) or usual, "scores": {"match": {"value": "C"}}, **more}
+    return {
+        **found,
+        "messages": list(messages) or usual,
+        "scores": {"match": {"value": "C"}},
+        **more,
+    }
 
 
 def log(*samples):
@@ -32,8 +45,14 @@ def log(*samples):
 
 
 def archive(path, members, method=zipfile.ZIP_DEFLATED):
-    """Write an archive; 93 is Zstandard, which older releases of the standard library do not write."""
-    texts = {name: json.dumps(each).encode() if not isinstance(each, bytes) else each for name, each in members.items()}
+    """Write an archive.
+
+    93 is Zstandard, which older releases of the standard library do not write.
+    """
+    texts = {
+        name: json.dumps(each).encode() if not isinstance(each, bytes) else each
+        for name, each in members.items()
+    }
     if method != 93:
         with zipfile.ZipFile(path, "w", method) as file:
             for name, text in texts.items():
@@ -47,7 +66,11 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
         directory += struct.pack("<HHHLL", 0, 0, 0, 0, len(data)) + named
         data += struct.pack("<LHHHHH", 0x04034B50, 63, 0, 93, 0, 0) + sizes + named + packed
     count, size = len(texts), len(directory)
-    path.write_bytes(data + directory + struct.pack("<LHHHHLLH", 0x06054B50, 0, 0, count, count, size, len(data), 0))
+    path.write_bytes(
+        data
+        + directory
+        + struct.pack("<LHHHHLLH", 0x06054B50, 0, 0, count, count, size, len(data), 0)
+    )
     return path
 
 
@@ -55,7 +78,9 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
 def members():
     """Members of an archive: a sample of one member, and one in pieces."""
     whole = sample(events=[{"event": "model", "tools": TOOLS}])
-    shell = {key: each for key, each in sample("b", 2, target=["x", "y"]).items() if key != "messages"}
+    shell = {
+        key: each for key, each in sample("b", 2, target=["x", "y"]).items() if key != "messages"
+    }
     said = sample()["messages"]
     said[0]["content"] = "attachment://2"
     return {
@@ -65,8 +90,13 @@ def members():
         "samples/b_epoch_2/metadata.json": {"domain": "rail"},
         "samples/b_epoch_2/messages/0.json": [*said[:2], {"role": "user", "content": "left out"}],
         "samples/b_epoch_2/messages/3.json": said[2:],
-        "samples/b_epoch_2/events/0.json": [{"event": "span_begin"}, {"event": "model", "tools": TOOLS}],
-        "samples/b_epoch_2/events/stats.json": {"chunks": [{"type_counts": {"model": 2, "span_begin": 1}}]},
+        "samples/b_epoch_2/events/0.json": [
+            {"event": "span_begin"},
+            {"event": "model", "tools": TOOLS},
+        ],
+        "samples/b_epoch_2/events/stats.json": {
+            "chunks": [{"type_counts": {"model": 2, "span_begin": 1}}]
+        },
         "samples/b_epoch_2/attachments/0.json": ["zero", "one"],
         "samples/b_epoch_2/attachments/2.json": ["To Ghent, a long way?"],
         "header.json": HEADER,

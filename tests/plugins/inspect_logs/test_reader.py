@@ -1,4 +1,7 @@
-"""Reader ``inspect``: what of a log is in its samples, and what is said of logs that are damaged."""
+"""Reader ``inspect``.
+
+What of a log is in its samples, and what is said of logs that are damaged.
+"""
 
 import json
 import zipfile
@@ -41,13 +44,22 @@ def one(tmp_path, **more):
 def test_an_archive_gives_its_samples(tmp_path, members, method):
     """Samples of one member and in pieces, however they are compressed."""
     first, second = read(archive(tmp_path / "log.eval", members, method))
-    assert [(each.id, each.run, each.model) for each in (first, second)] == [("a", 1, "rail-1"), ("b", 2, "rail-1")]
+    assert [(each.id, each.run, each.model) for each in (first, second)] == [
+        ("a", 1, "rail-1"),
+        ("b", 2, "rail-1"),
+    ]
     for each in (first, second):
-        assert [(call.name, call.arguments, call.result) for call in each.calls] == [("find", {"to": "Ghent"}, "IC 5")]
+        assert [(call.name, call.arguments, call.result) for call in each.calls] == [
+            ("find", {"to": "Ghent"}, "IC 5")
+        ]
         assert (each.text, each.recorded, each.ended) == ("Take IC 5.", {"match": 1.0}, "completed")
         assert [tool.name for tool in each.tools] == ["find"]
     assert (first.input, first.expected.text, first.usage.requests) == ("To Ghent?", "IC 5", 1)
-    assert (second.input, second.expected.text, second.usage.requests) == ("To Ghent, a long way?", None, 2)
+    assert (second.input, second.expected.text, second.usage.requests) == (
+        "To Ghent, a long way?",
+        None,
+        2,
+    )
     assert second.facets == {"task": "desk", "domain": "rail"}
 
 
@@ -66,7 +78,12 @@ def test_scores(tmp_path):
 
 
 def test_usage_is_that_of_all_models_with_what_a_cache_has(tmp_path):
-    known = {"input_tokens": 10, "output_tokens": 3, "input_tokens_cache_read": 4, "input_tokens_cache_write": 2}
+    known = {
+        "input_tokens": 10,
+        "output_tokens": 3,
+        "input_tokens_cache_read": 4,
+        "input_tokens_cache_write": 2,
+    }
     usage = one(tmp_path, model_usage={"a": known, "b": {"input_tokens": 1}}, total_time=2.5).usage
     assert (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_tokens) == (17, 4, 2)
     assert (usage.output_tokens, usage.reasoning_tokens, usage.seconds) == (3, None, 2.5)
@@ -74,7 +91,11 @@ def test_usage_is_that_of_all_models_with_what_a_cache_has(tmp_path):
 
 def test_errors_and_limits(tmp_path):
     broken = one(tmp_path, error={"message": "no sandbox", "traceback": "..."}, scores={})
-    assert (broken.status, broken.error.message, broken.ended) == (gradestack.Status.FAILED, "no sandbox", "error")
+    assert (broken.status, broken.error.message, broken.ended) == (
+        gradestack.Status.FAILED,
+        "no sandbox",
+        "error",
+    )
     limited = one(tmp_path, limit={"type": "message", "limit": 3})
     assert (limited.status, limited.ended) == (gradestack.Status.OK, "limit:message")
 
@@ -82,22 +103,51 @@ def test_errors_and_limits(tmp_path):
 def test_calls_that_failed_or_could_not_be_parsed(tmp_path):
     problem = 'Error parsing the following tool call arguments: {"to": Ghent}'
     calls = [
-        {"id": "1", "function": "find", "arguments": {}, "parse_error": problem, "type": "function"},
+        {
+            "id": "1",
+            "function": "find",
+            "arguments": {},
+            "parse_error": problem,
+            "type": "function",
+        },
         {"id": "2", "function": "find", "arguments": {"to": "x"}, "type": "function"},
     ]
     messages = [
-        {"role": "assistant", "content": [{"type": "reasoning", "reasoning": "hm"}], "tool_calls": calls},
-        {"role": "tool", "content": "", "tool_call_id": "1", "error": {"type": "parsing", "message": problem}},
-        {"role": "tool", "content": "gone", "tool_call_id": "2", "error": {"type": "timeout", "message": "late"}},
+        {
+            "role": "assistant",
+            "content": [{"type": "reasoning", "reasoning": "hm"}],
+            "tool_calls": calls,
+        },
+        {
+            "role": "tool",
+            "content": "",
+            "tool_call_id": "1",
+            "error": {"type": "parsing", "message": problem},
+        },
+        {
+            "role": "tool",
+            "content": "gone",
+            "tool_call_id": "2",
+            "error": {"type": "timeout", "message": "late"},
+        },
     ]
     found = one(tmp_path, messages=messages).calls
-    assert [(call.arguments, call.raw_arguments) for call in found] == [(None, '{"to": Ghent}'), ({"to": "x"}, None)]
+    assert [(call.arguments, call.raw_arguments) for call in found] == [
+        (None, '{"to": Ghent}'),
+        ({"to": "x"}, None),
+    ]
     told = [(call.result, call.error, call.error_type, call.status) for call in found]
     assert told == [(problem, problem, "parsing", "error"), ("gone", "late", "timeout", "error")]
 
 
 def test_calls_of_a_servers_tools(tmp_path):
-    block = {"type": "tool_use", "tool_type": "mcp_call", "id": "m1", "name": "search", "context": "docs"}
+    block = {
+        "type": "tool_use",
+        "tool_type": "mcp_call",
+        "id": "m1",
+        "name": "search",
+        "context": "docs",
+    }
     block |= {"arguments": '{"q": 1}', "result": "found", "error": None}
     (call,) = one(tmp_path, messages=[{"role": "assistant", "content": [block]}]).calls
     assert (call.name, call.arguments, call.result, call.kind, call.server) == (
@@ -110,7 +160,10 @@ def test_calls_of_a_servers_tools(tmp_path):
 
 
 def test_attachments_of_a_log_as_json(tmp_path):
-    long = [{"role": "user", "content": "attachment://ab"}, {"role": "user", "content": "attachment://cd"}]
+    long = [
+        {"role": "user", "content": "attachment://ab"},
+        {"role": "user", "content": "attachment://cd"},
+    ]
     found = one(tmp_path, messages=long, attachments={"ab": "long"})
     assert found.input == ("long", "attachment://cd")
     assert found.remarks["attachment_missing"] == 1
@@ -137,9 +190,18 @@ def test_an_unfinished_log_says_so(tmp_path, members, grade):
 
 
 DAMAGED = {
-    "no samples": (lambda members: {"header.json": members["header.json"]}, "the log holds no samples"),
-    "no JSON": (lambda members: {**members, "samples/a_epoch_1.json": b"{"}, "samples/a_epoch_1.json: not JSON"),
-    "no messages": (lambda members: {**members, "samples/a_epoch_1.json": {"id": 1}}, "messages: expected a list"),
+    "no samples": (
+        lambda members: {"header.json": members["header.json"]},
+        "the log holds no samples",
+    ),
+    "no JSON": (
+        lambda members: {**members, "samples/a_epoch_1.json": b"{"},
+        "samples/a_epoch_1.json: not JSON",
+    ),
+    "no messages": (
+        lambda members: {**members, "samples/a_epoch_1.json": {"id": 1}},
+        "messages: expected a list",
+    ),
     "no object": (
         lambda members: {**members, "samples/a_epoch_1.json": [1]},
         "expected a sample (an object), found [1]",
@@ -155,7 +217,9 @@ DAMAGED = {
 def test_damaged_members_are_bad_records(tmp_path, members, kind):
     change, reason = DAMAGED[kind]
     found = read(archive(tmp_path / "log.eval", change(members)))
-    assert [reason in each.reason for each in found if isinstance(each, gradestack.BadRecord)] == [True]
+    assert [reason in each.reason for each in found if isinstance(each, gradestack.BadRecord)] == [
+        True
+    ]
 
 
 def test_damaged_archives_are_refused(tmp_path, members, grade):
@@ -171,11 +235,15 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
     """Nor is one above ``limits.record_bytes``: neither is unpacked."""
     members["samples/a_epoch_1.json"] = sample(state="x" * 3_000_000)
     path = archive(tmp_path / "log.eval", members, 93)
-    code, said = grade(path, "-o", tmp_path / "out", "--set", "limits.record_bytes=1048576", "--strict")
+    code, said = grade(
+        path, "-o", tmp_path / "out", "--set", "limits.record_bytes=1048576", "--strict"
+    )
     assert code == 3
     assert "samples/a_epoch_1.json: 3,000," in said
     size = len(json.dumps(members["samples/a_epoch_1.json"]))
-    path.write_bytes(path.read_bytes().replace(size.to_bytes(4, "little"), (size - 1).to_bytes(4, "little")))
+    path.write_bytes(
+        path.read_bytes().replace(size.to_bytes(4, "little"), (size - 1).to_bytes(4, "little"))
+    )
     (bad,) = [each.reason for each in read(path) if isinstance(each, gradestack.BadRecord)]
     assert bad.startswith("samples/a_epoch_1.json: ")
 
@@ -183,5 +251,11 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
 def test_shards_hold_whole_samples(tmp_path, monkeypatch):
     """Every sample once, in the order in which they were written."""
     monkeypatch.setattr("gradestack_plugins.inspect_logs.reader.SHARD_BYTES", 600)
-    found = read(archive(tmp_path / "log.eval", {f"samples/{at}_epoch_1.json": sample(at) for at in range(9)}))
-    assert [(each.id, each.source.ordinal, each.source.id) for each in found] == [(str(at), at, at) for at in range(9)]
+    found = read(
+        archive(
+            tmp_path / "log.eval", {f"samples/{at}_epoch_1.json": sample(at) for at in range(9)}
+        )
+    )
+    assert [(each.id, each.source.ordinal, each.source.id) for each in found] == [
+        (str(at), at, at) for at in range(9)
+    ]

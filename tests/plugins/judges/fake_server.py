@@ -1,6 +1,7 @@
 """A server that speaks as OpenAI's does, on this machine, and misbehaves as it is asked to.
 
-Verdicts follow from the question, so that the same question has the same reply whatever went wrong before.
+Verdicts follow from the question, so that the same question has the same reply whatever went wrong
+before.
 """
 
 import contextlib
@@ -22,13 +23,21 @@ def verdict_of(task, criterion):
 
 
 class Server(ThreadingHTTPServer):
-    """``answer(server, question, task, time)`` may say otherwise: status, body and headers; None for the usual."""
+    """``answer(server, question, task, time)`` may say otherwise: status, body and headers.
+
+    None for the usual.
+    """
 
     daemon_threads, request_queue_size = True, 128
 
     def __init__(self, answer=lambda *_: None):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.answer, self.counts, self.times, self.lock = answer, Counter(), Counter(), threading.Lock()
+        self.answer, self.counts, self.times, self.lock = (
+            answer,
+            Counter(),
+            Counter(),
+            threading.Lock(),
+        )
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, *_):
@@ -54,19 +63,29 @@ class Handler(BaseHTTPRequestHandler):
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         with contextlib.suppress(OSError):
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(content)), **(headers[0] if headers else {})}.items():
+            for name, value in {
+                "Content-Length": str(len(content)),
+                **(headers[0] if headers else {}),
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 
 
 def usual(question, task, check=None):
-    """Return a reply of the form that is asked for: verdicts on criteria, or a score by a rubric of letta-evals."""
+    """Return a reply of the form that is asked for.
+
+    Verdicts on criteria, or a score by a rubric of letta-evals.
+    """
     if "Criteria:" not in question["messages"][-1]["content"]:
-        return json.dumps({"rationale": task, "score": 1 if verdict_of(task, "rubric") == "pass" else 0.25})
+        return json.dumps(
+            {"rationale": task, "score": 1 if verdict_of(task, "rubric") == "pass" else 0.25}
+        )
     check = check or question["messages"][0]["content"][-8:]
     asked = json.loads(question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0])
-    criteria = {name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)} for name in asked}
+    criteria = {
+        name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)} for name in asked
+    }
     return json.dumps({"check": check, "criteria": criteria})
 
 
@@ -80,10 +99,14 @@ def completion(content, finish="stop", **message):
 
 
 def faulty(server, question, task, nth):
-    """Answer one question in twenty with 429, with 503, with half a body, and let one in fifty hang: the first time."""
+    """Answer one question in twenty with 429, with 503, with half a body, and let one in fifty
+    hang: the first time.
+    """
     number = number_of(task)
     if nth == 1 and number % 20 < 3:
-        return [(429, {}, {"Retry-After": "0.05"}), (503, b"<html>"), (200, b'{"choices": [')][number % 20]
+        return [(429, {}, {"Retry-After": "0.05"}), (503, b"<html>"), (200, b'{"choices": [')][
+            number % 20
+        ]
     if nth == 1 and number % 50 == 3:
         time.sleep(1.5)
     time.sleep(0.01)
@@ -93,6 +116,8 @@ def faulty(server, question, task, nth):
 @contextlib.contextmanager
 def serving(answer=lambda *_: None):
     with Server(answer) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         yield server
         server.shutdown()

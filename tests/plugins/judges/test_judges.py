@@ -1,4 +1,7 @@
-"""Models as judges: sessions on the command line, faults on the way, and what replies and labels come to."""
+"""Models as judges.
+
+Sessions on the command line, faults on the way, and what replies and labels come to.
+"""
 
 import hashlib
 import json
@@ -23,7 +26,14 @@ from gradestack.jsonio import dumps
 from gradestack_plugins.judges.grader import JudgedByRubric
 from tests.conftest import THOROUGH, until
 from tests.core.outcomes import data, some_of
-from tests.plugins.judges.fake_server import completion, faulty, number_of, serving, usual, verdict_of
+from tests.plugins.judges.fake_server import (
+    completion,
+    faulty,
+    number_of,
+    serving,
+    usual,
+    verdict_of,
+)
 
 RUBRIC = """
 name: helpful
@@ -46,7 +56,10 @@ def write_samples(path, number, **more):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Return a directory with a rubric and 40 samples, in which the test runs; the key stands in a variable."""
+    """Return a directory with a rubric and 40 samples, in which the test runs.
+
+    The key stands in a variable.
+    """
     pytest.importorskip("httpx", reason="httpx is not installed: pip install httpx (extra 'judge')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_KEY", "sk-secret-0123456789")
@@ -57,16 +70,23 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(place, capfd):
-    """Return what runs a command line, in which JUDGE, GRADE and FILES are short, and returns exit code and output."""
+    """Return what runs a command line, in which JUDGE, GRADE and FILES are short, and returns exit
+    code and output.
+    """
 
     def run(line, server=None):
         short = {
             "JUDGE": "judge FILES --base-url URL --api-key-env JUDGE_KEY --backoff 0.01",
             "GRADE": "grade FILES -o out",
         }
-        short |= {"FILES": "data.jsonl --rubric R.yaml --judgements J.jsonl", "URL": server.url if server else "URL"}
+        short |= {
+            "FILES": "data.jsonl --rubric R.yaml --judgements J.jsonl",
+            "URL": server.url if server else "URL",
+        }
         for name, text in short.items():
-            line = line.replace(name, text) if name != "JUDGE" else line.replace("JUDGE ", f"{text} ")
+            line = (
+                line.replace(name, text) if name != "JUDGE" else line.replace("JUDGE ", f"{text} ")
+            )
         code = 0
         try:
             main(shlex.split(line))
@@ -99,11 +119,18 @@ CASES = [
 
 
 def answering(case):
-    """Return what a server answers: SOUND in its words is a right reply, ESCAPED has the key, COPIED another check."""
+    """Return what a server answers.
+
+    SOUND in its words is a right reply, ESCAPED has the key, COPIED another check.
+    """
 
     def answer(_, question, task, nth):
         form = question.get("response_format", {}).get("type", "plain")
-        if nth > case.get("times", 99) or form not in case.get("forms", form) or task == case.get("sound"):
+        if (
+            nth > case.get("times", 99)
+            or form not in case.get("forms", form)
+            or task == case.get("sound")
+        ):
             return None
         if "status" in case:
             text = case.get("body", "").replace("KEY", question["key"])
@@ -112,8 +139,12 @@ def answering(case):
         names["COPIED"] = usual(question, task, check="00000000")
         names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
-        names["ESCAPED"] = names["SOUND"].replace(task, "".join(f"\\u{ord(each):04x}" for each in question["key"]))
-        content = case["content"] and re.sub("|".join(names), lambda found: names[found[0]], case["content"])
+        names["ESCAPED"] = names["SOUND"].replace(
+            task, "".join(f"\\u{ord(each):04x}" for each in question["key"])
+        )
+        content = case["content"] and re.sub(
+            "|".join(names), lambda found: names[found[0]], case["content"]
+        )
         return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
 
     return answer
@@ -138,17 +169,29 @@ def prepare(step, place, server):
             verdict_of(f"S{n:04d}", "solved") == verdict_of(f"S{n:04d}", "polite") == "pass"
             for n in range(right + wrong)
         ]
-        lines = [f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n" for n, passed in enumerate(passes)]
-        (place / "L.csv").write_text("id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8")
+        lines = [
+            f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n"
+            for n, passed in enumerate(passes)
+        ]
+        (place / "L.csv").write_text(
+            "id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8"
+        )
 
 
 def check(step, place, said):
     if "state" in step:
-        found = {grade.get("fault", {}).get("code", grade["state"]) for grade in rows(place).values()}
+        found = {
+            grade.get("fault", {}).get("code", grade["state"]) for grade in rows(place).values()
+        }
         assert found == {step["state"]}
     if "lines" in step:
-        lines = [json.loads(line) for line in (place / "J.jsonl").read_text(encoding="utf-8").splitlines()]
-        assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {tuple(step["lines"])}
+        lines = [
+            json.loads(line)
+            for line in (place / "J.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
+        assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {
+            tuple(step["lines"])
+        }
     for name, text in step.get("shows", {}).items():
         assert text in (place / name).read_text(encoding="utf-8")
     for at, wanted in step.get("summary", {}).items():
@@ -160,7 +203,10 @@ def check(step, place, said):
 
 @pytest.mark.parametrize("case", some_of(CASES, 2), ids=lambda case: case["what"])
 def test_session(case, command, place):
-    """Every odd thing ends in a state, a sentence and an exit code, never in a zero; no key is anywhere."""
+    """Every odd thing ends in a state, a sentence and an exit code, never in a zero.
+
+    No key is anywhere.
+    """
     everything = ""
     with serving() as server:
         for step in case["steps"]:
@@ -169,12 +215,18 @@ def test_session(case, command, place):
             code, said = command(step["run"], server) if "run" in step else (0, "")
             everything += said
             assert code == step.get("exit", 0), said
-            for text in [step["says"]] if isinstance(step.get("says", []), str) else step.get("says", []):
+            for text in (
+                [step["says"]] if isinstance(step.get("says", []), str) else step.get("says", [])
+            ):
                 assert text in said, said
-            assert server.counts["asked"] - asked == step.get("asked", server.counts["asked"] - asked)
+            assert server.counts["asked"] - asked == step.get(
+                "asked", server.counts["asked"] - asked
+            )
             assert "Traceback" not in said or "--debug" in step["run"]
             check(step, place, said)
-    files = [path for path in place.rglob("*") if path.is_file() and path.suffix != ".yaml"]  # which a case writes
+    files = [
+        path for path in place.rglob("*") if path.is_file() and path.suffix != ".yaml"
+    ]  # which a case writes
     everything += "".join(path.read_text(errors="replace") for path in files)
     assert "sk-secret-0123456789" not in everything
     assert "sk-written" not in everything
@@ -197,15 +249,22 @@ ASKING = {
 @pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
 @pytest.mark.parametrize("family", ASKING)
 def test_judges_of_families(family, profile, command, place):
-    """Every reply is read as the profile says; a model that broke down is failed, or what the original has for that."""
+    """Every reply is read as the profile says.
+
+    A model that broke down is failed, or what the original has for that.
+    """
     cases, (options, more) = data(__file__, f"{family}.yaml"), ASKING[family]
     write_samples(place / "data.jsonl", len(cases), **more)
     graders = f"{{q: {{kind: {options}, judgements: J.jsonl}}}}"
-    (place / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\nprofile: {profile}\ngraders: {graders}\n")
+    (place / "s.yaml").write_text(
+        f"target: {{paths: [data.jsonl]}}\nprofile: {profile}\ngraders: {graders}\n"
+    )
 
     def answer(_, __, task, ___):
         case = cases[int(task[1:])]
-        return 200, completion(case["content"], case.get("finish", "stop"), **case.get("message", {}))
+        return 200, completion(
+            case["content"], case.get("finish", "stop"), **case.get("message", {})
+        )
 
     with serving(answer) as server:
         said = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
@@ -213,7 +272,10 @@ def test_judges_of_families(family, profile, command, place):
     for case, grade in zip(cases, rows(place).values(), strict=True):
         found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
         if family == "orchestrationbench":
-            found = [grade["parts"]["value"], *(reason["code"] for reason in grade.get("reasons", ()))]
+            found = [
+                grade["parts"]["value"],
+                *(reason["code"] for reason in grade.get("reasons", ())),
+            ]
         assert found == case[profile], case["what"]
         fell_back = grade.get("counts", {}).get("judge_fallback_to_cannot_answer", 0)
         assert fell_back == (profile == "upstream" and case.get("fallback", False))
@@ -231,7 +293,10 @@ LINE = [
 
 
 def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
-    """One reply in twenty is 429, 503 or cut off, one in fifty hangs; then all is on record, and nothing is asked."""
+    """One reply in twenty is 429, 503 or cut off, one in fifty hangs.
+
+    Then all is on record, and nothing is asked.
+    """
     write_samples(place / "data.jsonl", SAMPLES)
     with serving(faulty) as server:
         code, said = command("JUDGE --timeout 0.7 --retries 40", server)
@@ -249,13 +314,17 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
     on_record.unlink()
     with serving(faulty) as server:
         for size in KILLS:
-            process = subprocess.Popen([*LINE, server.url, "--api-key-env", "JUDGE_KEY"], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [*LINE, server.url, "--api-key-env", "JUDGE_KEY"], stderr=subprocess.DEVNULL
+            )
             until(lambda size=size: part.exists() and part.read_bytes().count(b'"vote"') >= size)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             with part.open("ab") as file:
                 file.write(b'{"content":"torn')
-        twice = {task for task, times in server.times.items() if times > 1 and number_of(task) % 50 > 3}
+        twice = {
+            task for task, times in server.times.items() if times > 1 and number_of(task) % 50 > 3
+        }
         assert command("JUDGE --timeout 0.7 --retries 40", server)[0] == 0
     assert on_record.read_bytes() == whole
     assert not part.exists()
@@ -274,36 +343,55 @@ def test_ctrl_c_keeps_what_has_arrived(command, place):
     assert (place / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
 
 
-@pytest.mark.parametrize("wait", some_of([lambda: "0.7", lambda: formatdate(time.time() + 2, usegmt=True)], 2))
+@pytest.mark.parametrize(
+    "wait", some_of([lambda: "0.7", lambda: formatdate(time.time() + 2, usegmt=True)], 2)
+)
 def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, place):
     times, second = [], []
 
     def answer(server, *_):
         times.append(time.monotonic())
         if server.counts["asked"] == 1:
-            second.append(subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False))
+            second.append(
+                subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False)
+            )
         return (429, {}, {"Retry-After": wait()}) if server.counts["asked"] == 10 else None
 
     with serving(answer) as server:
         assert command("JUDGE --concurrency 2", server)[0] == 0
     assert max(after - before for before, after in pairwise(times[1:])) > 0.5
-    assert (second[0].returncode, "another `gradestack judge` is writing it" in second[0].stderr) == (2, True)
+    assert (
+        second[0].returncode,
+        "another `gradestack judge` is writing it" in second[0].stderr,
+    ) == (2, True)
 
 
 def judged(place, rubric="criteria: {a: x}\njudge: {model: m}"):
-    (place / "R.yaml").write_text(rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8")
+    (place / "R.yaml").write_text(
+        rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8"
+    )
     return JudgedByRubric(rubric=place / "R.yaml", judgements=place / "J.jsonl")
 
 
 def reply_of(vote, names, request):
     if vote in ("nothing", "prose", "refused"):
-        return {"nothing": None, "prose": Reply(content="It passes."), "refused": Reply(refusal="no")}[vote]
+        return {
+            "nothing": None,
+            "prose": Reply(content="It passes."),
+            "refused": Reply(refusal="no"),
+        }[vote]
     if vote == "list":
         return Reply(content="[1]")
     verdicts = ["pass"] if vote == "more" else vote
-    criteria = {name: {"reason": "so", "verdict": each} for name, each in zip(names, verdicts, strict=True)}
+    criteria = {
+        name: {"reason": "so", "verdict": each} for name, each in zip(names, verdicts, strict=True)
+    }
     more = {"score": 1} if vote == "more" else {}
-    return Reply(content=json.dumps({"check": request.messages[0]["content"][-8:], "criteria": criteria, **more}))
+    return Reply(
+        content=json.dumps(
+            {"check": request.messages[0]["content"][-8:], "criteria": criteria, **more}
+        )
+    )
 
 
 @pytest.mark.parametrize("case", data(__file__, "grades.yaml"), ids=lambda case: case["what"])
@@ -313,9 +401,15 @@ def test_votes_become_a_grade(case, tmp_path):
     sample = Sample(id="a", input="q", text="t")
     requests = grader.requests(sample)
     assert len(requests) == len(case["votes"])
-    grade = grader.verdict(sample, [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]])
+    grade = grader.verdict(
+        sample, [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]]
+    )
     if "code" in case:
-        assert (grade.outcome.value, grade.score, grade.fault.code) == ("failed", None, case["code"])
+        assert (grade.outcome.value, grade.score, grade.fault.code) == (
+            "failed",
+            None,
+            case["code"],
+        )
     else:
         assert (grade.score, grade.passed) == (case["score"], case["passed"])
         assert [item.id for item in grade.items] == list(case["criteria"])
@@ -325,7 +419,10 @@ def test_votes_become_a_grade(case, tmp_path):
 
 
 def test_the_kit_knows_the_laws_of_judges(tmp_path):
-    """Same sample, same requests; every reply a grade. One that asks otherwise each time is found out."""
+    """Same sample, same requests; every reply a grade.
+
+    One that asks otherwise each time is found out.
+    """
     (tmp_path / "J.jsonl").touch()
     testing.check_grader(judged(tmp_path))
     asked = (Request(model=str(n), messages=(), schema={}) for n in range(99))
@@ -335,16 +432,25 @@ def test_the_kit_knows_the_laws_of_judges(tmp_path):
 
 
 def test_transcripts_stay_data(tmp_path):
-    """Hidden characters are written out, long ones cut; delimiters and check code follow from what is between them."""
-    grader = judged(tmp_path, "criteria: {a: x}\nmax_chars: 1000\nshow: [calls, text]\njudge: {model: m}")
+    """Hidden characters are written out, long ones cut.
+
+    Delimiters and check code follow from what is between them.
+    """
+    grader = judged(
+        tmp_path, "criteria: {a: x}\nmax_chars: 1000\nshow: [calls, text]\njudge: {model: m}"
+    )
     call = ToolCall(name="f", arguments={"q": "a\u202eb\U000e0041\u200b"}, result="ok")
     (request,) = grader.requests(Sample(id="a", calls=(call,), text="x" * 5000))
-    assert request.key == hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
+    assert (
+        request.key == hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
+    )
     system, user = (each["content"] for each in request.messages)
     body = user.split(">>>\n")[1].split("\n<<<END")[0]
     nonce = hashlib.sha256(('{"a":"x"}' + body).encode()).hexdigest()[:16]
     assert f"<<<DATA {nonce}>>>" in user
-    assert system.endswith(f"Check code: {hashlib.sha256(f'check{nonce}'.encode()).hexdigest()[:8]}")
+    assert system.endswith(
+        f"Check code: {hashlib.sha256(f'check{nonce}'.encode()).hexdigest()[:8]}"
+    )
     assert r"a\u{202e}b\u{e0041}\u{200b}" in body
     assert "characters left out ...]" in body
     assert len(body) < 1100
@@ -355,10 +461,15 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place,
     found = []
     for engine in ENGINES:
         assert command(f"GRADE --engine {engine}")[0] == 0
-        found.append([(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")])
+        found.append(
+            [(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")]
+        )
     assert all(each == found[0] for each in found)
     (entry,) = json.loads((place / "out/header.json").read_text())["judgements"]
-    assert (entry["grader"], entry["sha256"]) == ("helpful", hashlib.sha256(on_record.read_bytes()).hexdigest())
+    assert (entry["grader"], entry["sha256"]) == (
+        "helpful",
+        hashlib.sha256(on_record.read_bytes()).hexdigest(),
+    )
 
     def refuse(*_, **__):
         raise AssertionError("a socket is opened")
@@ -367,7 +478,8 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place,
     monkeypatch.setattr(socket, "create_connection", refuse)
     assert command("GRADE --engine serial")[0] == 0
     (place / "s.yaml").write_text(
-        "target: {paths: [data.jsonl]}\ngraders: {h: {kind: judged, rubric: R.yaml, judgements: J.jsonl}}"
+        "target: {paths: [data.jsonl]}\ngraders: {h: {kind: judged, rubric: R.yaml, judgements: "
+        "J.jsonl}}"
     )
     assert command("run s.yaml -o out --engine serial")[0] == 0
     assert command("judge s.yaml --offline")[0] == 0
@@ -378,23 +490,43 @@ def calibrated(grades, options):
     return figures({"calibrated": options}, rows)["calibrated"]
 
 
-@pytest.mark.parametrize("case", data(__file__, "calibrated.yaml")["tables"], ids=lambda case: case["what"])
+@pytest.mark.parametrize(
+    "case", data(__file__, "calibrated.yaml")["tables"], ids=lambda case: case["what"]
+)
 def test_figures_are_those_of_their_formulas(case):
-    """So many of both pass, judge alone, people alone, neither; the rest has no label. Figures are fractions."""
+    """So many of both pass, judge alone, people alone, neither; the rest has no label.
+
+    Figures are fractions.
+    """
     both, judge, people, none = case["table"]
-    cells = [(1, "pass")] * both + [(1, "fail")] * judge + [(0, "pass")] * people + [(0, "fail")] * none
+    cells = (
+        [(1, "pass")] * both + [(1, "fail")] * judge + [(0, "pass")] * people + [(0, "fail")] * none
+    )
     cells += [(1, None)] * (case["passes"] - both - judge)
     cells += [(0, None)] * (case["graded"] - case["passes"] - people - none)
-    found = calibrated([Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {}))
-    exact = {name: each and pytest.approx(float(Fraction(each)), abs=1e-12) for name, each in case["figures"].items()}
+    found = calibrated(
+        [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {})
+    )
+    exact = {
+        name: each and pytest.approx(float(Fraction(each)), abs=1e-12)
+        for name, each in case["figures"].items()
+    }
     assert {name: found[name] for name in exact} == exact
     for name, ends in case.get("intervals", {}).items():
-        assert [found[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(ends, abs=5e-6), name
+        assert [found[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(
+            ends, abs=5e-6
+        ), name
     assert found.get("uncalibrated") == case.get("uncalibrated")
 
 
 def test_votes_say_how_noisy_the_rate_is():
     times = enumerate((100, 10, 20, 370))
-    votes = [Grade(score=0.0, passed=False, counts={"votes": 3, "votes_passed": c}) for c, k in times for _ in range(k)]
+    votes = [
+        Grade(score=0.0, passed=False, counts={"votes": 3, "votes_passed": c})
+        for c, k in times
+        for _ in range(k)
+    ]
     found = calibrated(votes, {})
-    assert (found["self_consistency"], found["noise"]) == pytest.approx((0.96, 10**0.5 / 500), abs=1e-12)
+    assert (found["self_consistency"], found["noise"]) == pytest.approx(
+        (0.96, 10**0.5 / 500), abs=1e-12
+    )

@@ -15,7 +15,12 @@ from gradestack_plugins.letta.reader import Letta
 
 
 def spoken(text: Any) -> dict[str, Any]:
-    return {"id": "message-1", "date": "2031-01-01", "message_type": "assistant_message", "content": text}
+    return {
+        "id": "message-1",
+        "date": "2031-01-01",
+        "message_type": "assistant_message",
+        "content": text,
+    }
 
 
 def grade(score: Any, rationale: str = "", **metadata: Any) -> dict[str, Any]:
@@ -24,7 +29,13 @@ def grade(score: Any, rationale: str = "", **metadata: Any) -> dict[str, Any]:
 
 def result(identifier: Any = 0, answer: Any = "Oslo", **fields: Any) -> dict[str, Any]:
     """One result; ``trajectory`` defaults to one turn with the answer."""
-    sample = {"id": identifier, "input": "Capital?", "ground_truth": "Oslo", "agent_args": None, "rubric_vars": None}
+    sample = {
+        "id": identifier,
+        "input": "Capital?",
+        "ground_truth": "Oslo",
+        "agent_args": None,
+        "rubric_vars": None,
+    }
     base = {
         "sample": sample | fields.pop("sample", {}),
         "submission": answer,
@@ -39,7 +50,9 @@ def result(identifier: Any = 0, answer: Any = "Oslo", **fields: Any) -> dict[str
     return base | fields
 
 
-def failure(identifier: Any = 0, message: str = "ReadTimeout: no answer", **fields: Any) -> dict[str, Any]:
+def failure(
+    identifier: Any = 0, message: str = "ReadTimeout: no answer", **fields: Any
+) -> dict[str, Any]:
     gone = {"submission": "", "trajectory": [], "agent_id": None, "grades": None}
     return result(identifier) | gone | {"grade": grade(0.0, f"Error: {message}")} | fields
 
@@ -51,7 +64,10 @@ def wrapped(record: Any) -> dict[str, Any]:
 def write(path: Path, records: Any) -> Path:
     """Write JSON lines (text is written as it is) and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
+    lines = (
+        record if isinstance(record, str) else json.dumps(record, ensure_ascii=False)
+        for record in records
+    )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return path
 
@@ -66,7 +82,10 @@ def read(*paths: Path, reader: Any = None) -> list[Any]:
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (directory / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (directory / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ def written(path, text):
     return path
 
 
-CSV = 'input,ground_truth,rubric_vars\nCapital of Norway?,Oslo,\n"Sum, please: 1+1",2,"{""a"": 1}"\n'
+CSV = (
+    'input,ground_truth,rubric_vars\nCapital of Norway?,Oslo,\n"Sum, please: 1+1",2,"{""a"": 1}"\n'
+)
 
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
@@ -42,7 +44,9 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
         found = rows(letta, reference_dataset, profile)
         assert [sample.id for sample in found] == [str(n) for n in range(len(raw))]
         assert [sample.input for sample in found] == [record["input"] for record in raw]
-        assert [sample.expected.text for sample in found] == [record["ground_truth"] for record in raw]
+        assert [sample.expected.text for sample in found] == [
+            record["ground_truth"] for record in raw
+        ]
 
 
 @pytest.mark.parametrize(("name", "line", "sure"), data(__file__, "cases.yaml")["sniffing"])
@@ -54,7 +58,10 @@ def test_sniffing(tmp_path, name, line, sure):
 
 @pytest.mark.parametrize("case", data(__file__, "datasets.yaml"))
 def test_rows(letta, tmp_path, case):
-    path, profile = written(tmp_path / case["name"], case["text"]), case.get("profile", "documented")
+    path, profile = (
+        written(tmp_path / case["name"], case["text"]),
+        case.get("profile", "documented"),
+    )
     for each in ("documented", "upstream") if profile == "both" else (profile,):
         for row, wanted in zip(rows(letta, path, each), case["rows"], strict=True):
             assert isinstance(row, BadRecord) == ("reason" in wanted)
@@ -88,7 +95,10 @@ def test_long_cells_are_read_and_bytes_of_another_encoding_are_not(letta, tmp_pa
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
 def test_ids_may_stand_elsewhere(letta, tmp_path, name):
-    """Rows of one id are then runs of one task; equal inputs may make them, too; a row without keeps its number."""
+    """Rows of one id are then runs of one task; equal inputs may make them, too.
+
+    A row without keeps its number.
+    """
     records = [{"input": "a", "task": "x"}, {"input": "a", "task": "x"}, {"input": "b"}]
     if name.endswith(".csv"):
         path = written(tmp_path / name, "input,task\na,x\na,x\nb,\n")
@@ -107,5 +117,8 @@ def test_a_dataset_without_runs_is_refused_with_what_is_missing(tmp_path):
     path.write_text("input\nWhat is the capital?\n", encoding="utf-8")
     with pytest.raises(gradestack.ConfigError) as caught:
         gradestack.grade_files(path)
-    said = f"{path}: no column for the agent's answer (read as letta_dataset): map one (--map text=COLUMN), or grade"
+    said = (
+        f"{path}: no column for the agent's answer (read as letta_dataset): map one (--map "
+        "text=COLUMN), or grade"
+    )
     assert f"{said} the file of its runs with this one as --dataset" in str(caught.value)

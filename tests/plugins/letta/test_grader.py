@@ -22,14 +22,26 @@ def sample(**recorded):
 
 
 def taken(grade, *, metric=None, profile="documented"):
-    return Recorded(metric=metric, profile=profile).grade(sample(grade=grade, grades={"a": grade, "b": grade}))
+    return Recorded(metric=metric, profile=profile).grade(
+        sample(grade=grade, grades={"a": grade, "b": grade})
+    )
 
 
 @PROFILES
 def test_grader_keeps_the_contract(letta, profile):
     odd = [
         sample(grade=value, grades={"a": value})
-        for value in (None, 1, "x", [], {}, {"score": "1"}, {"score": None}, {"score": float("nan")}, {"state": "?"})
+        for value in (
+            None,
+            1,
+            "x",
+            [],
+            {},
+            {"score": "1"},
+            {"score": None},
+            {"score": float("nan")},
+            {"state": "?"},
+        )
     ]
     odd += [
         sample(grade={"state": "graded", "score": 1.0, "metadata": 3}),
@@ -47,7 +59,9 @@ def test_grader_keeps_the_contract(letta, profile):
 def test_a_grade_is_taken(case):
     given, profile = Sample(id="t", recorded=case["recorded"]), case.get("profile", "documented")
     if "status" in case:
-        given = replace(given, status=Status(case["status"]), error=case.get("error") and Fault(**case["error"]))
+        given = replace(
+            given, status=Status(case["status"]), error=case.get("error") and Fault(**case["error"])
+        )
     for each in ("documented", "upstream") if profile == "both" else (profile,):
         grade = Recorded(metric=case.get("metric"), profile=each).grade(given)
         assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
@@ -57,7 +71,11 @@ def test_a_grade_is_taken(case):
 @PROFILES
 def test_scores_that_are_no_number(score, profile):
     grade = taken({"score": score, "rationale": "", "metadata": {}}, profile=profile)
-    assert (grade.outcome, grade.fault.category, grade.fault.code) == ("failed", "data", "bad_recorded_grade")
+    assert (grade.outcome, grade.fault.category, grade.fault.code) == (
+        "failed",
+        "data",
+        "bad_recorded_grade",
+    )
 
 
 def test_grades_per_turn_become_items(letta):
@@ -79,23 +97,34 @@ def test_grades_of_gradestack_come_back_whole(grade):
 
 
 @pytest.mark.parametrize(
-    ("rationale", "metadata", "category", "message", "kind"), data(__file__, "cases.yaml")["no_judgements"]
+    ("rationale", "metadata", "category", "message", "kind"),
+    data(__file__, "cases.yaml")["no_judgements"],
 )
-def test_what_a_grade_says_in_place_of_a_judgement(letta, rationale, metadata, category, message, kind):
+def test_what_a_grade_says_in_place_of_a_judgement(
+    letta, rationale, metadata, category, message, kind
+):
     """Its rationale behind the prefix, what its metadata adds, and the type."""
     fault = grade_fault({"score": 0.0, "rationale": rationale, "metadata": metadata})
     assert (fault.category, fault.message, fault.type) == (category, message, kind)
 
 
-@pytest.mark.parametrize("grade", [None, 3, {}, {"rationale": 3, "metadata": 3}, {"rationale": "An Error: none"}])
+@pytest.mark.parametrize(
+    "grade", [None, 3, {}, {"rationale": 3, "metadata": 3}, {"rationale": "An Error: none"}]
+)
 def test_a_judgement_is_no_fault(grade):
     assert grade_fault(grade) is None
 
 
 def test_recordings_are_looked_at_one_by_one(letta, tmp_path):
-    letta.write(tmp_path / "one/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1)])
+    letta.write(
+        tmp_path / "one/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1)]
+    )
     letta.write(tmp_path / "two/results.jsonl", [letta.result(0)])
-    assert [sample.model for sample in letta.read(tmp_path / "one", tmp_path / "two")] == ["gpt", "gpt", None]
+    assert [sample.model for sample in letta.read(tmp_path / "one", tmp_path / "two")] == [
+        "gpt",
+        "gpt",
+        None,
+    ]
 
 
 def test_rows_of_gradestack_keep_what_they_say(letta, tmp_path):
@@ -116,12 +145,17 @@ PAGE = (ROOT / "docs" / "letta.md").read_text(encoding="utf-8")
 def by_metric(report):
     """Return grader key -> (average over attempted, average over total, passed, failed)."""
     names = ("avg_score_attempted", "avg_score_total", "passed_attempts", "failed_attempts")
-    return {key: tuple(each[name] for name in names) for key, each in report.metrics["by_metric"].items()}
+    return {
+        key: tuple(each[name] for name in names)
+        for key, each in report.metrics["by_metric"].items()
+    }
 
 
 def test_example_scores(tmp_path):
     """The example's graders give what its answers deserve, worked out by hand."""
-    report = gradestack.run(EXAMPLE / "suite.yaml", output=tmp_path / "out", overrides=["reports=[]"])
+    report = gradestack.run(
+        EXAMPLE / "suite.yaml", output=tmp_path / "out", overrides=["reports=[]"]
+    )
     scores = [
         {key: grade["score"] for key, grade in row["grades"].items() if grade["state"] == "graded"}
         for row in report.rows()
@@ -135,21 +169,30 @@ def test_recorded_grades_reproduce_the_recordings_own_summary(tmp_path):
     suite = {
         "target": {"paths": [str(EXAMPLE / "recorded")]},
         "graders": {key: {"kind": "recorded", "metric": key} for key in ("exact", "quality")},
-        "gate": json.loads((EXAMPLE / "recorded" / "header.json").read_text(encoding="utf-8"))["config"]["gate"],
+        "gate": json.loads((EXAMPLE / "recorded" / "header.json").read_text(encoding="utf-8"))[
+            "config"
+        ]["gate"],
         "reports": [],
     }
     summary = json.loads((EXAMPLE / "recorded" / "summary.json").read_text(encoding="utf-8"))
     report = gradestack.run(suite, output=tmp_path / "out")
     for key, figures in summary["metrics"]["by_metric"].items():
         for name, value in figures.items():
-            assert report.metrics["by_metric"][key][name] == pytest.approx(value, abs=1e-12), (key, name)
+            assert report.metrics["by_metric"][key][name] == pytest.approx(value, abs=1e-12), (
+                key,
+                name,
+            )
     assert report.passed is summary["gates_passed"]
 
 
 def test_kinds_of_messages_are_on_the_page():
-    kinds = [line.split("|")[1] for line in PAGE.splitlines() if "_message`" in line.split("|")[:2][-1]]
+    kinds = [
+        line.split("|")[1] for line in PAGE.splitlines() if "_message`" in line.split("|")[:2][-1]
+    ]
     named = [name.strip(" `") for cell in kinds for name in cell.split(",")]
     assert len(named) == 8
     for name in named:
-        (turn,) = read_trajectory([[{"message_type": name, "content": "x", "tool_call": {"name": "f"}}]]).turns
+        (turn,) = read_trajectory(
+            [[{"message_type": name, "content": "x", "tool_call": {"name": "f"}}]]
+        ).turns
         assert turn[0].role in PAGE

@@ -46,9 +46,15 @@ def test_samples_come_back(letta, tmp_path):
 
 def test_recorded_grades_of_a_run_come_back(tmp_path):
     out = written(SAMPLES, tmp_path / "out")
-    suite = {"graders": {"calls": {"kind": "recorded", "metric": "calls"}}, "target": {"paths": [str(out)]}}
+    suite = {
+        "graders": {"calls": {"kind": "recorded", "metric": "calls"}},
+        "target": {"paths": [str(out)]},
+    }
     report = gradestack.run({**suite, "reports": []}, output=tmp_path / "again")
-    before = [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    before = [
+        json.loads(line)
+        for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     for old, new in zip(before, report.rows(), strict=True):
         assert new["grade"] == old["grades"]["calls"], old["sample"]["id"]
 
@@ -72,7 +78,10 @@ def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
 
 
 def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
-    """A first row longer than the usual head is read whole; one longer than that is recognised by how rows begin."""
+    """A first row longer than the usual head is read whole.
+
+    One longer than that is recognised by how rows begin.
+    """
     plan = {"text": "x" * 200_000}
     out = written([Sample(id="a", text="x", expected=Expectation(plan=plan))], tmp_path / "out")
     head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
@@ -84,12 +93,18 @@ def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_a_submission_is_no_answer(tmp_path, profile):
-    """What an extractor took for the first grader is not handed to the others when rows are graded again."""
+    """What an extractor took for the first grader is not handed to the others when rows are graded
+    again.
+    """
     suite = {
         "name": "s",
         "profile": profile,
         "graders": {
-            "asked": {"kind": "contains", "extractor": "tool_arguments", "extractor_config": {"tool_name": "f"}},
+            "asked": {
+                "kind": "contains",
+                "extractor": "tool_arguments",
+                "extractor_config": {"tool_name": "f"},
+            },
             "ascii": {"kind": "ascii_printable_only"},
         },
         "reports": [],
@@ -108,23 +123,41 @@ def test_a_submission_is_no_answer(tmp_path, profile):
 
 @pytest.mark.parametrize("change", ["lost", "repeated"])
 def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
-    """Before anything is; its rows alone, or without the summary that counts them, are taken as they are."""
+    """Before anything is.
+
+    Its rows alone, or without the summary that counts them, are taken as they are.
+    """
     lines = "".join(f'{{"id": "{n}", "expected": "x", "predicted": "x"}}\n' for n in range(3))
     (tmp_path / "runs.jsonl").write_text(lines, encoding="utf-8")
     run, seen = tmp_path / "run", []
     gradestack.grade_files(tmp_path / "runs.jsonl", output=run, overrides=["reports=[]"])
     rows = (run / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (run / "results.jsonl").write_text("".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8")
-    suite = {"name": "again", "target": {"kind": "agent"}, "graders": {"q": "exact_match"}, "reports": []}
+    (run / "results.jsonl").write_text(
+        "".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8"
+    )
+    suite = {
+        "name": "again",
+        "target": {"kind": "agent"},
+        "graders": {"q": "exact_match"},
+        "reports": [],
+    }
     said = (
-        f"{2 if change == 'lost' else 4} rows, but summary.json is of 3 samples: it was changed; grade the files again"
+        f"{2 if change == 'lost' else 4} rows, but summary.json is of 3 samples: it was "
+        "changed; grade the files again"
     )
     with pytest.raises(DataError, match=said):
         gradestack.run(suite, cached=run, output=tmp_path / "out", progress=seen.append)
     with pytest.raises(DataError, match=said):
-        gradestack.grade_files(run, graders=["exact_match"], output=tmp_path / "out", progress=seen.append)
+        gradestack.grade_files(
+            run, graders=["exact_match"], output=tmp_path / "out", progress=seen.append
+        )
     assert not seen
     (run / "summary.json").unlink()
     left = 2 if change == "lost" else 3  # of repeated ones the last counts
     for place in (run, run / "results.jsonl"):
-        assert gradestack.grade_files(place, graders=["exact_match"], output=tmp_path / "out").metrics["total"] == left
+        assert (
+            gradestack.grade_files(place, graders=["exact_match"], output=tmp_path / "out").metrics[
+                "total"
+            ]
+            == left
+        )

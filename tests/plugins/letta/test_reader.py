@@ -17,19 +17,25 @@ REGISTRY = discover(limit="")
 @pytest.mark.parametrize("line", ["bare", "wrapped"])
 def test_reader_keeps_the_contract(letta, tmp_path, line):
     records = [letta.result(n) for n in range(3)]
-    file = letta.write(tmp_path / "results.jsonl", map(letta.wrapped, records) if line == "wrapped" else records)
+    file = letta.write(
+        tmp_path / "results.jsonl", map(letta.wrapped, records) if line == "wrapped" else records
+    )
     testing.check_reader(Letta(), file, scratch=tmp_path)
 
 
 @pytest.mark.parametrize("form", ["documented", "program"])
 @pytest.mark.parametrize("given", ["directory", "file"])
 def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given):
-    """The document's bare lines and the program's wrapped ones, with or without header and summary, as dir or file."""
+    """The document's bare lines and the program's wrapped ones, with or without header and summary,
+    as dir or file.
+    """
     records = [letta.result("a", "Oslo", model_name="m"), letta.failure(7)]
     out = tmp_path / "out"
     if form == "program":
         letta.write(out / "results.jsonl", map(letta.wrapped, records))
-        (out / "header.json").write_text('{"type": "header", "suite": "s", "config": {}}', encoding="utf-8")
+        (out / "header.json").write_text(
+            '{"type": "header", "suite": "s", "config": {}}', encoding="utf-8"
+        )
         (out / "summary.json").write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
     else:
         letta.write(out / "results.jsonl", records)
@@ -39,15 +45,26 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given
     first, second = letta.read(path)
     assert (first.id, first.model, first.run, first.input) == ("a", "m", 1, "Capital?")
     assert (first.status, first.agent_id, first.text) == ("ok", "agent-1", "Oslo")
-    assert (first.expected.text, first.expected.label, first.expected.calls) == ("Oslo", "Oslo", None)
+    assert (first.expected.text, first.expected.label, first.expected.calls) == (
+        "Oslo",
+        "Oslo",
+        None,
+    )
     assert (second.id, second.status) == ("7", "failed")
     shown = "out/results.jsonl" if given == "directory" else "results.jsonl"
     assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
 
 
 def test_lines_of_other_types_are_passed_over(letta, tmp_path):
-    """A header or summary among the lines is no record and no error; a result that is none is a bad record."""
-    lines = [{"type": "header", "suite": "s"}, letta.wrapped(letta.result(1)), {"type": "summary", "metrics": {}}]
+    """A header or summary among the lines is no record and no error.
+
+    A result that is none is a bad record.
+    """
+    lines = [
+        {"type": "header", "suite": "s"},
+        letta.wrapped(letta.result(1)),
+        {"type": "summary", "metrics": {}},
+    ]
     file = letta.write(tmp_path / "results.jsonl", [*lines, letta.wrapped(None)])
     assert Letta.sniff(file, file.read_bytes()) > 0.9
     sample, bad = letta.read(file)
@@ -94,10 +111,18 @@ def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
 
 @pytest.mark.parametrize(("far", "sure"), [(16 * 1024 * 1024, 0.95), (100_000, 0.7)])
 def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
-    """A first line longer than the usual head is read whole; one longer than that is recognised by its keys."""
+    """A first line longer than the usual head is read whole.
+
+    One longer than that is recognised by its keys.
+    """
     monkeypatch.setattr("gradestack.jsonio.records._FAR", far)
-    for record in (letta.result(1, "x" * 200_000), letta.wrapped(letta.result(1, sample={"input": "x" * 50_000}))):
-        file = letta.write(tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}])
+    for record in (
+        letta.result(1, "x" * 200_000),
+        letta.wrapped(letta.result(1, sample={"input": "x" * 50_000})),
+    ):
+        file = letta.write(
+            tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}]
+        )
         assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == sure
     other = letta.write(tmp_path / "other.jsonl", [{"text": "x" * 200_000}])
     assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
@@ -110,7 +135,11 @@ def test_runs_come_from_folders_in_numeric_order(letta, tmp_path):
     letta.write(tmp_path / "results.jsonl", [letta.result(0, "no")])
     (tmp_path / "aggregate_stats.json").write_text("{}", encoding="utf-8")
     assert Letta.sniff(tmp_path, b"") > 0.9
-    assert [(sample.run, sample.text) for sample in letta.read(tmp_path)] == [(1, "1"), (2, "2"), (10, "10")]
+    assert [(sample.run, sample.text) for sample in letta.read(tmp_path)] == [
+        (1, "1"),
+        (2, "2"),
+        (10, "10"),
+    ]
 
 
 def test_runs_given_one_by_one(letta, tmp_path):
@@ -121,10 +150,20 @@ def test_runs_given_one_by_one(letta, tmp_path):
 
 
 def test_several_recordings_of_the_same_run_are_told_apart(letta, tmp_path):
-    """Inputs that repeat each other's results get the input's name as run; nothing is dropped as a duplicate."""
+    """Inputs that repeat each other's results get the input's name as run.
+
+    Nothing is dropped as a duplicate.
+    """
     for name in ("monday", "tuesday"):
-        letta.write(tmp_path / name / "results.jsonl", [letta.result(0), "{", {"sample": {}}, letta.result(1)])
-    found = [each for each in letta.read(tmp_path / "monday", tmp_path / "tuesday") if isinstance(each, Sample)]
+        letta.write(
+            tmp_path / name / "results.jsonl",
+            [letta.result(0), "{", {"sample": {}}, letta.result(1)],
+        )
+    found = [
+        each
+        for each in letta.read(tmp_path / "monday", tmp_path / "tuesday")
+        if isinstance(each, Sample)
+    ]
     assert [sample.run for sample in found] == ["monday", "monday", "tuesday", "tuesday"]
     for name in ("a", "b"):
         letta.write(tmp_path / name / "run_2" / "results.jsonl", [letta.result(0)])
@@ -132,9 +171,14 @@ def test_several_recordings_of_the_same_run_are_told_apart(letta, tmp_path):
 
 
 def test_recordings_of_different_models_share_their_run(letta, tmp_path):
-    """Two inputs with different models (or samples) do not repeat each other and keep plain run numbers."""
+    """Two inputs with different models (or samples) do not repeat each other and keep plain run
+    numbers.
+    """
     letta.write(tmp_path / "a" / "results.jsonl", [letta.result(0, model_name="a")])
-    letta.write(tmp_path / "b" / "results.jsonl", [letta.result(0, model_name="b"), letta.result(1, model_name="a")])
+    letta.write(
+        tmp_path / "b" / "results.jsonl",
+        [letta.result(0, model_name="b"), letta.result(1, model_name="a")],
+    )
     found = letta.read(tmp_path / "a", tmp_path / "b")
     assert [(sample.model, sample.run) for sample in found] == [("a", 1), ("b", 1), ("a", 1)]
 
@@ -152,7 +196,9 @@ def test_a_sample_without_an_id_of_its_own(letta, tmp_path):
 def test_later_layout_single_run(letta, tmp_path):
     """suite.json and one file per model: samples are looked up by id, null fields may be absent."""
     samples = [{"id": 0, "input": "Capital?", "ground_truth": "Oslo"}, {"id": 1, "input": "Sum?"}]
-    (tmp_path / "suite.json").write_text(json.dumps({"suite": "s", "samples": samples}), encoding="utf-8")
+    (tmp_path / "suite.json").write_text(
+        json.dumps({"suite": "s", "samples": samples}), encoding="utf-8"
+    )
     lines = [
         {
             "sample_id": 0,
@@ -161,7 +207,11 @@ def test_later_layout_single_run(letta, tmp_path):
             "grades": {"q": letta.grade(1.0)},
             "reward": {"score": 0.75, "metadata": {}},
         },
-        {"sample_id": 1, "error": {"category": "target", "exception_type": "E", "message": "no"}, "grades": {}},
+        {
+            "sample_id": 1,
+            "error": {"category": "target", "exception_type": "E", "message": "no"},
+            "grades": {},
+        },
     ]
     letta.write(tmp_path / "openai-mini.jsonl", lines)
     letta.write(tmp_path / "default.jsonl", lines[:1])
@@ -169,14 +219,26 @@ def test_later_layout_single_run(letta, tmp_path):
     assert recognise([tmp_path], REGISTRY, None).reader == "letta"
     unnamed, first, second = letta.read(tmp_path)
     assert (unnamed.model, unnamed.run) == (None, 1)
-    assert (first.model, first.input, first.expected.text, first.status) == ("openai-mini", "Capital?", "Oslo", "ok")
+    assert (first.model, first.input, first.expected.text, first.status) == (
+        "openai-mini",
+        "Capital?",
+        "Oslo",
+        "ok",
+    )
     assert (first.recorded["reward"], first.text) == (0.75, "Oslo")
-    assert (second.id, second.input, second.status, second.error.message) == ("1", "Sum?", "failed", "no")
+    assert (second.id, second.input, second.status, second.error.message) == (
+        "1",
+        "Sum?",
+        "failed",
+        "no",
+    )
     assert letta.read(tmp_path / "openai-mini.jsonl")[0].model == "openai-mini"
 
 
 def test_later_layout_several_runs(letta, tmp_path):
-    (tmp_path / "suite.json").write_text('{"samples": {"0": {"input": "Capital?"}}}', encoding="utf-8")
+    (tmp_path / "suite.json").write_text(
+        '{"samples": {"0": {"input": "Capital?"}}}', encoding="utf-8"
+    )
     line = {"sample_id": 0, "trajectory": [[letta.spoken("Oslo")]], "grades": {}}
     for model, number in (("b", 10), ("b", 9), ("a", 1)):
         letta.write(tmp_path / model / f"run_{number}.jsonl", [line])
@@ -198,8 +260,15 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
 
 @pytest.mark.parametrize("case", data(__file__, "results.yaml"))
 def test_a_result(letta, tmp_path, case):
-    record = letta.failure(0) | case["failure"] if "failure" in case else letta.result(0, **case["result"])
-    file, profile = letta.write(tmp_path / "results.jsonl", [record]), case.get("profile", "documented")
+    record = (
+        letta.failure(0) | case["failure"]
+        if "failure" in case
+        else letta.result(0, **case["result"])
+    )
+    file, profile = (
+        letta.write(tmp_path / "results.jsonl", [record]),
+        case.get("profile", "documented"),
+    )
     for each in ("documented", "upstream") if profile == "both" else (profile,):
         (sample,) = letta.read(file, reader=Letta(profile=each))
         assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
@@ -209,7 +278,8 @@ def test_a_result(letta, tmp_path, case):
 def test_a_null_agent_is_a_failed_run(letta, tmp_path, profile):
     """An agent that is null fails the run although there is a conversation.
 
-    So does, in upstream, one left out; not in the later layout, which drops null fields and records errors.
+    So does, in upstream, one left out; not in the later layout, which drops null fields and records
+    errors.
     """
     without, later = letta.result(1), letta.result(2) | {"sample_id": 2}
     del without["agent_id"], later["agent_id"], later["sample"]
@@ -221,7 +291,11 @@ def test_a_null_agent_is_a_failed_run(letta, tmp_path, profile):
 
 
 ERROR = {"category": "target", "exception_type": "TimeoutError", "message": "boom"}
-SUITE = {"suite": "s", "config": {}, "samples": [{"id": 0, "input": "q0"}, {"id": 1, "input": "q1"}]}
+SUITE = {
+    "suite": "s",
+    "config": {},
+    "samples": [{"id": 0, "input": "q0"}, {"id": 1, "input": "q1"}],
+}
 GIVEN = pytest.mark.parametrize("given", [None, "letta"])
 
 
@@ -247,8 +321,18 @@ def test_a_first_sample_that_failed(letta, tmp_path, given, first):
     letta.write(tmp_path / "c" / "run_10.jsonl", [first, later(letta, 1)])
     letta.write(tmp_path / "c" / "run_2.jsonl", [first, later(letta, 1)])
     assert taken_whole(tmp_path, given)
-    found = [(each.model, each.run, each.id) for each in letta.read(tmp_path) if isinstance(each, Sample)]
-    whole = [("a", 1, "0"), ("a", 1, "1"), ("b", 1, "0"), ("c", 2, "0"), ("c", 2, "1"), ("c", 10, "0"), ("c", 10, "1")]
+    found = [
+        (each.model, each.run, each.id) for each in letta.read(tmp_path) if isinstance(each, Sample)
+    ]
+    whole = [
+        ("a", 1, "0"),
+        ("a", 1, "1"),
+        ("b", 1, "0"),
+        ("c", 2, "0"),
+        ("c", 2, "1"),
+        ("c", 10, "0"),
+        ("c", 10, "1"),
+    ]
     damaged = [] if isinstance(first, dict) else [("a", 1, "0"), ("c", 2, "0"), ("c", 10, "0")]
     assert found == [each for each in whole if each not in damaged]
     assert taken_whole(tmp_path / "a.jsonl", given)
@@ -275,7 +359,9 @@ def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
     assert taken_whole(path, given)
     *bad, sample = letta.read(path)
     assert sample.id == "1"
-    assert [each.source.line for each in bad if isinstance(each, BadRecord)] == ([1] if line else [])
+    assert [each.source.line for each in bad if isinstance(each, BadRecord)] == (
+        [1] if line else []
+    )
 
 
 @GIVEN
@@ -290,7 +376,9 @@ def test_a_first_run_without_a_sound_line(letta, tmp_path, given, first):
 
 @GIVEN
 def test_nothing_but_damage(letta, tmp_path, given):
-    """Result lines of which none is whole are known by the name of their samples, so that they are reported."""
+    """Result lines of which none is whole are known by the name of their samples, so that they are
+    reported.
+    """
     letta.write(tmp_path / "results.jsonl", ['{"sample": {"id":'])
     assert taken_whole(tmp_path, given)
     (bad,) = letta.read(tmp_path)
@@ -312,9 +400,13 @@ def test_results_among_other_objects(letta, tmp_path):
 def test_a_trajectory(case):
     found = read_trajectory(case["trajectory"])
     if "messages" in case:
-        assert [[message.role, message.content] for turn in found.turns for message in turn] == case["messages"]
+        assert [
+            [message.role, message.content] for turn in found.turns for message in turn
+        ] == case["messages"]
     if "calls" in case:
         for call, wanted in zip(found.calls, case["calls"], strict=True):
             assert {name: getattr(call, name) for name in wanted} == wanted
-    assert [len(turn) for turn in found.turns] == case.get("turns", [len(turn) for turn in found.turns])
+    assert [len(turn) for turn in found.turns] == case.get(
+        "turns", [len(turn) for turn in found.turns]
+    )
     assert found.said is case.get("said", found.said)

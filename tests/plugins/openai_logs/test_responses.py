@@ -8,7 +8,11 @@ from tests.plugins.chat_files import read, written
 DATA = data(__file__, "responses.yaml")
 
 USER = {"role": "user", "content": "Book it."}
-SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+SAID = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Done."}],
+}
 
 
 def function_call(identifier, name="f", arguments="{}"):
@@ -37,7 +41,15 @@ def items(tmp_path):
 def test_items_of_one_answer_are_one_message(items):
     """Reasoning, text and calls up to the next result belong to one step."""
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
-    found = items(USER, thought, function_call("a"), function_call("b"), output("b", "2"), output("a", "1"), SAID)
+    found = items(
+        USER,
+        thought,
+        function_call("a"),
+        function_call("b"),
+        output("b", "2"),
+        output("a", "1"),
+        SAID,
+    )
     assert [(m.role, len(m.tool_calls), m.reasoning) for m in found.turns[0]] == [
         ("user", 0, None),
         ("assistant", 2, "hm"),
@@ -55,7 +67,9 @@ def test_items_of_one_answer_are_one_message(items):
 def test_an_output_without_call_id_answers_by_name(items):
     """The oldest unanswered call of that name; one that names none has no call."""
     bare = {"type": "function_call_output", "output": "x"}
-    found = items(USER, function_call("a", "f"), function_call("b", "g"), output(None, "of g", name="g"), bare)
+    found = items(
+        USER, function_call("a", "f"), function_call("b", "g"), output(None, "of g", name="g"), bare
+    )
     assert [c.result for c in found.calls] == [None, "of g"]
     assert found.remarks["result_without_call"] == 1
 
@@ -64,7 +78,9 @@ def test_an_output_without_call_id_answers_by_name(items):
 def test_an_mcp_call_is_call_and_result_in_one(items, error):
     """The error is text in older releases and an object in newer ones."""
     common = {"type": "mcp_call", "server_label": "rail", "name": "find", "arguments": '{"a": 1}'}
-    found = items(USER, {**common, "id": "1", "output": "ok"}, {**common, "id": "2", "error": error})
+    found = items(
+        USER, {**common, "id": "1", "output": "ok"}, {**common, "id": "2", "error": error}
+    )
     assert [(c.server, c.kind, c.status, c.result) for c in found.calls] == [
         ("rail", "mcp", "ok", "ok"),
         ("rail", "mcp", "error", None),
@@ -74,8 +90,16 @@ def test_an_mcp_call_is_call_and_result_in_one(items, error):
 
 
 def test_approvals_tell_what_was_run(items):
-    """Approved: the call that follows is the same one. Refused: denied. Without an answer: not run."""
-    ask = {"type": "mcp_approval_request", "server_label": "rail", "name": "book", "arguments": '{"seat": 1}'}
+    """Approved: the call that follows is the same one.
+
+    Refused: denied. Without an answer: not run.
+    """
+    ask = {
+        "type": "mcp_approval_request",
+        "server_label": "rail",
+        "name": "book",
+        "arguments": '{"seat": 1}',
+    }
     done = DATA["approvals_tell_what_was_run"]
     found = items(
         USER,
@@ -83,7 +107,12 @@ def test_approvals_tell_what_was_run(items):
         {"type": "mcp_approval_response", "approval_request_id": "1", "approve": True},
         done,
         {**ask, "id": "2"},
-        {"type": "mcp_approval_response", "approval_request_id": "2", "approve": False, "reason": "too dear"},
+        {
+            "type": "mcp_approval_response",
+            "approval_request_id": "2",
+            "approve": False,
+            "reason": "too dear",
+        },
         {**ask, "id": "3"},
     )
     assert [(c.status, c.result, c.error) for c in found.calls] == [

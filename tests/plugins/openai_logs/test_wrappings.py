@@ -18,13 +18,17 @@ FILES = {
     "lines of lists": "\n".join(json.dumps(TALK) for _ in range(2)),
     "list of lists": json.dumps([TALK, TALK]),
     "page": json.dumps({"object": "list", "data": [{"messages": TALK}, {"messages": TALK}]}),
-    "indented page": json.dumps({"object": "list", "data": [{"messages": TALK}, {"messages": TALK}]}, indent=2),
+    "indented page": json.dumps(
+        {"object": "list", "data": [{"messages": TALK}, {"messages": TALK}]}, indent=2
+    ),
     "byte order mark": "\ufeff" + "\n".join(json.dumps({"messages": TALK}) for _ in range(2)),
 }
 ALONE = {
     "one list": json.dumps(TALK),
     "indented": json.dumps({"messages": TALK}, indent=2),
-    "indented, messages in a line": '{"messages": [\n  ' + ",\n  ".join(map(json.dumps, TALK)) + "\n]}",
+    "indented, messages in a line": '{"messages": [\n  '
+    + ",\n  ".join(map(json.dumps, TALK))
+    + "\n]}",
     "one line": json.dumps({"messages": TALK}),
     "a message a line": "\n".join(map(json.dumps, TALK)),
 }

@@ -1,4 +1,7 @@
-"""What the OrchestrationBench tests share: builders of scenario files, and a way to grade them without the kernel."""
+"""What the OrchestrationBench tests share.
+
+Builders of scenario files, and a way to grade them without the kernel.
+"""
 
 import importlib.util
 import json
@@ -49,7 +52,9 @@ class Bench:
     def write(self, name, content):
         path = self.directory / f"{name}_out.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_text(
+            content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+        )
         return path
 
     def read(self, path=None, **options):
@@ -59,9 +64,13 @@ class Bench:
         given = Input(path=path or self.directory, name="out", shown="out")
         inputs = Inputs(data=(given,))
         index = reader.index(inputs)
-        return [sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)]
+        return [
+            sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
+        ]
 
-    def grades(self, kind="orchestrationbench", profile="documented", samples=None, reader=None, **options):
+    def grades(
+        self, kind="orchestrationbench", profile="documented", samples=None, reader=None, **options
+    ):
         from gradestack_plugins.orchestrationbench import graders
 
         grader = {
@@ -83,7 +92,10 @@ class Bench:
             "plan": aggregators.OrchestrationPlans,
         }[kind](profile=profile)
         pairs = self.grades(kind, profile, **options) if graded is None else graded
-        keyed = [(Key(id=sample.id, run=sample.run, facets=sample.facets), grade) for sample, grade in pairs]
+        keyed = [
+            (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
+            for sample, grade in pairs
+        ]
         return figures_of(aggregator, _grades(aggregator, [keyed]))
 
     def native(self, profile="documented", **options):
@@ -97,7 +109,10 @@ class Bench:
             profile=profile,
             graders={
                 "orchestrationbench": GraderSummary(
-                    key="x", grader=OrchestrationBench(profile=profile), states={}, aggregates=aggregates
+                    key="x",
+                    grader=OrchestrationBench(profile=profile),
+                    states={},
+                    aggregates=aggregates,
                 )
             },
         )
@@ -112,11 +127,23 @@ def bench(tmp_path):
 
 @pytest.fixture
 def scenario():
-    """Build scenario output files: ``scenario(label, main, sub)`` or ``scenario(runs={name: run})``."""
+    """Build scenario output files.
+
+    ``scenario(label, main, sub)`` or ``scenario(runs={name: run})``.
+    """
 
     def build(label=None, main=(), sub=(), runs=None):
-        run = {"label": label or {}, "main_agent_history": list(main), "sub_agent_history": list(sub)}
-        return {"scenario_id": "s", "generated_at": "0", "usage": {}, "history": runs or {"run #1": run}}
+        run = {
+            "label": label or {},
+            "main_agent_history": list(main),
+            "sub_agent_history": list(sub),
+        }
+        return {
+            "scenario_id": "s",
+            "generated_at": "0",
+            "usage": {},
+            "history": runs or {"run #1": run},
+        }
 
     return build
 
@@ -132,7 +159,10 @@ def turns():
             return {"type": "function", "id": "c", "function": {"name": name, "arguments": text}}
 
         def label(self, **steps):
-            """Steps by number (``_4``): a list is gold calls, a text a gold rejection, a dict the entry itself."""
+            """Steps by number (``_4``).
+
+            A list is gold calls, a text a gold rejection, a dict the entry itself.
+            """
             built = {"1": {"role": "system", "content": "Today is Monday"}}
             for name, entry in steps.items():
                 number = name.lstrip("_")
@@ -140,9 +170,18 @@ def turns():
                     built[number] = entry
                     continue
                 calls = isinstance(entry, list)
-                built[number] = {"role": "assistant", "agent_id": "a", "content": "tool" if calls else entry}
+                built[number] = {
+                    "role": "assistant",
+                    "agent_id": "a",
+                    "content": "tool" if calls else entry,
+                }
                 if calls:
-                    built[f"{number}-1"] = {"role": "assistant", "agent_id": "a", "content": "", "tool_calls": entry}
+                    built[f"{number}-1"] = {
+                        "role": "assistant",
+                        "agent_id": "a",
+                        "content": "",
+                        "tool_calls": entry,
+                    }
                     built[f"{number}-2"] = {"role": "tool", "agent_id": "a", "content": "ok"}
             return built
 

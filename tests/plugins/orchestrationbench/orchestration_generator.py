@@ -1,4 +1,7 @@
-"""Synthetic scenario outputs: a few hand-written scenarios, perturbed in every way the grading rules know of."""
+"""Synthetic scenario outputs.
+
+A few hand-written scenarios, perturbed in every way the grading rules know of.
+"""
 
 # ruff: noqa: S311 - test data
 
@@ -20,16 +23,28 @@ def workflow(*steps, **fields):
         "status": "pending",
         "type": "independent",
         **fields,
-        "steps": [{"status": status, "name": agent, "refined_query": f"ask {agent}"} for agent, status in steps],
+        "steps": [
+            {"status": status, "name": agent, "refined_query": f"ask {agent}"}
+            for agent, status in steps
+        ],
     }
 
 
 def call(name, **arguments):
-    return {"type": "function", "id": "c", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {
+        "type": "function",
+        "id": "c",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
 
 
 def turn(content, agent=None, **more):
-    return {"role": "assistant", **({"agent_id": agent} if agent else {}), "content": content, **more}
+    return {
+        "role": "assistant",
+        **({"agent_id": agent} if agent else {}),
+        "content": content,
+        **more,
+    }
 
 
 SCENARIOS = DATA["scenarios"]
@@ -90,17 +105,29 @@ class Perturber:
 
     def plans(self, main, sub, gold):
         if not main:
-            main.append({"step_id": 77, "role": "assistant", "content": self.rng.choice(["no plan", "workflow_1: {}"])})
+            main.append(
+                {
+                    "step_id": 77,
+                    "role": "assistant",
+                    "content": self.rng.choice(["no plan", "workflow_1: {}"]),
+                }
+            )
             return
         entry = self.rng.choice(main)
-        workflows = yaml.safe_load(gold[str(entry["step_id"])]["content"]) if str(entry["step_id"]) in gold else {}
+        workflows = (
+            yaml.safe_load(gold[str(entry["step_id"])]["content"])
+            if str(entry["step_id"]) in gold
+            else {}
+        )
         names = list(workflows) if isinstance(workflows, dict) else []
         what = self.rng.randrange(9)
         if what == 0:
             main.remove(entry)
             return
         if what == 1:
-            entry["content"] = self.rng.choice([None, "", "I cannot plan this.", "workflow_1 is\nnot: [closed"])
+            entry["content"] = self.rng.choice(
+                [None, "", "I cannot plan this.", "workflow_1 is\nnot: [closed"]
+            )
             return
         if what == 2:
             entry["step_id"] = self.rng.choice([str(entry["step_id"]), 99, None])
@@ -135,12 +162,19 @@ class Perturber:
         elif what in (2, 3):
             entry["tool_calls"] = []
             entry["content"] = self.rng.choice(
-                ["please wait", "<status>AWAITING_USER_INPUT</status>", "TOOL_CONSTRAINT_VIOLATION: no", ""]
+                [
+                    "please wait",
+                    "<status>AWAITING_USER_INPUT</status>",
+                    "TOOL_CONSTRAINT_VIOLATION: no",
+                    "",
+                ]
             )
         elif what == 4:
             entry["tool_calls"] = [call("findCrossing", origin="Aker", destination="Coll")]
         else:
-            entry["tool_calls"] = [call("findCrossing", **{self.rng.choice(["AWAITING_USER_INPUT", "why"]): "phone"})]
+            entry["tool_calls"] = [
+                call("findCrossing", **{self.rng.choice(["AWAITING_USER_INPUT", "why"]): "phone"})
+            ]
 
     def calls(self, main, sub, gold):
         calling = [entry for entry in sub if entry["tool_calls"]]
@@ -149,7 +183,11 @@ class Perturber:
         entry = self.rng.choice(calling)
         one = self.rng.choice(entry["tool_calls"])["function"]
         try:
-            arguments = json.loads(one["arguments"]) if isinstance(one["arguments"], str) else one["arguments"]
+            arguments = (
+                json.loads(one["arguments"])
+                if isinstance(one["arguments"], str)
+                else one["arguments"]
+            )
         except ValueError:
             return
         key = self.rng.choice(sorted(arguments)) if arguments else "none"
@@ -181,14 +219,18 @@ class Perturber:
         elif what == 2 and sub:
             self.rng.choice(sub).update(tool_calls=[], content=None)
         elif what == 3 and sub:
-            self.rng.choice(sub)["tool_calls"] = [{"function": {"name": "fire", "arguments": "[1, 2]"}}]
+            self.rng.choice(sub)["tool_calls"] = [
+                {"function": {"name": "fire", "arguments": "[1, 2]"}}
+            ]
         elif what == 4 and sub:
             entry = self.rng.choice(sub)
             entry["step_id"] = int(entry["step_id"])
         elif what == 5:
             run["main_agent_history"].append({"step_id": 3, "content": "workflow_1: null"})
         elif what == 6:
-            run["main_agent_history"].append({"step_id": 3, "content": "5: x\nworkflow_1:\n  steps: []"})
+            run["main_agent_history"].append(
+                {"step_id": 3, "content": "5: x\nworkflow_1:\n  steps: []"}
+            )
         elif what == 7:
             run["label"]["note"] = turn("a key that is no number")
         elif what == 8:
@@ -211,7 +253,12 @@ def scenario_file(name, number, seed, trouble=0.0):
     history = {trial: perturber.run(name, trouble) for trial in names}
     if perturber.rng.random() < trouble / 8:
         history = {}
-    return {"scenario_id": f"{name}-{number}", "generated_at": "0.0", "usage": {}, "history": history}
+    return {
+        "scenario_id": f"{name}-{number}",
+        "generated_at": "0.0",
+        "usage": {},
+        "history": history,
+    }
 
 
 def write_suite(directory, files, *, seed, trouble=0.0):
@@ -221,7 +268,9 @@ def write_suite(directory, files, *, seed, trouble=0.0):
         name = names[number % len(names)]
         folder = directory / "out" / ("first" if number % 3 else "second/deeper")
         folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(scenario_file(name, number, rng.randrange(1 << 30), trouble), ensure_ascii=False)
+        text = json.dumps(
+            scenario_file(name, number, rng.randrange(1 << 30), trouble), ensure_ascii=False
+        )
         if rng.random() < trouble / 10:
             text = rng.choice([text[: len(text) // 2], "{}", "", "[1]"])
         (folder / f"{number:03}_out.json").write_text(text, encoding="utf-8")

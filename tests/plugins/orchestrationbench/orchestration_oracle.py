@@ -1,4 +1,7 @@
-"""OrchestrationBench grading once more: slow, plain, one function per rule, sharing no code with the package."""
+"""OrchestrationBench grading once more.
+
+Slow, plain, one function per rule, sharing no code with the package.
+"""
 
 import itertools
 import json
@@ -11,7 +14,7 @@ MARKS = ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")
 MATRIX = [f"{kind}_{side}" for side in ("reject", "fc") for kind in ("TP", "TN", "FP", "FN")]
 
 
-# --- plans ----------------------------------------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 def read_plan(text, documented):  # noqa: PLR0912 - one branch per form
@@ -27,7 +30,9 @@ def read_plan(text, documented):  # noqa: PLR0912 - one branch per form
     if re.search(r'"workflow_\d+":\s*\{[^}]*\}', text):
         begin = text.rfind("{", 0, text.index('"workflow_'))
         ends = [
-            end for end in range(begin + 1, len(text) + 1) if text[begin:end].count("{") == text[begin:end].count("}")
+            end
+            for end in range(begin + 1, len(text) + 1)
+            if text[begin:end].count("{") == text[begin:end].count("}")
         ]
         if begin >= 0 and ends:
             attempts.append((json.loads, text[begin : ends[0]]))
@@ -74,7 +79,9 @@ def structural_graph(workflows, documented):
         for dep in deps:
             nodes.append(dep)
             edges.add((dep, name))
-    return [(node, None) for node in dict.fromkeys(nodes)], {((a, None), (b, None)) for a, b in edges}
+    return [(node, None) for node in dict.fromkeys(nodes)], {
+        ((a, None), (b, None)) for a, b in edges
+    }
 
 
 def component_graph(workflows):
@@ -105,7 +112,9 @@ def brute_distance(left, right, price):
     best = None
     for images in set(itertools.permutations(padded, len(nodes1))):
         image = dict(zip(nodes1, images, strict=True))
-        cost = sum(Fraction(1) if there is None else price(here, there) for here, there in image.items())
+        cost = sum(
+            Fraction(1) if there is None else price(here, there) for here, there in image.items()
+        )
         cost += len(nodes2) - sum(there is not None for there in images)
         kept = sum((image[a], image[b]) in edges2 for a, b in edges1)
         cost += len(edges1) + len(edges2) - 2 * kept
@@ -117,13 +126,22 @@ def component_price(agent, status):
     def price(a, b):
         if a == b:
             return Fraction(0)
-        return Fraction(str(agent)) if a[1] == b[1] else Fraction(str(status)) if a[0] == b[0] else Fraction(1)
+        return (
+            Fraction(str(agent))
+            if a[1] == b[1]
+            else Fraction(str(status))
+            if a[0] == b[0]
+            else Fraction(1)
+        )
 
     return price
 
 
 class Oracle:
-    """Figures of a set of scenario files. ``tools``: tool name -> parameters. Distances can be replaced."""
+    """Figures of a set of scenario files.
+
+    ``tools``: tool name -> parameters. Distances can be replaced.
+    """
 
     def __init__(self, profile, tools, agent=0.8, status=0.5, distance=brute_distance):
         self.documented = profile == "documented"
@@ -140,13 +158,22 @@ class Oracle:
         return self.cache[key]
 
     def plan_scores(self, predicted, gold):
-        keep = [{k: v for k, v in plan.items() if isinstance(k, str) and "workflow" in k} for plan in (predicted, gold)]
-        if not self.documented and any(not isinstance(key, str) for plan in (predicted, gold) for key in plan):
+        keep = [
+            {k: v for k, v in plan.items() if isinstance(k, str) and "workflow" in k}
+            for plan in (predicted, gold)
+        ]
+        if not self.documented and any(
+            not isinstance(key, str) for plan in (predicted, gold) for key in plan
+        ):
             raise TypeError
         if self.documented:
             keep = [{k: v if isinstance(v, dict) else {} for k, v in plan.items()} for plan in keep]
-        structural = self.similarity(*(structural_graph(plan, self.documented) for plan in keep), lambda a, b: 0, "s")
-        component = self.similarity(*map(component_graph, keep), component_price(self.agent, self.status), "c")
+        structural = self.similarity(
+            *(structural_graph(plan, self.documented) for plan in keep), lambda a, b: 0, "s"
+        )
+        component = self.similarity(
+            *map(component_graph, keep), component_price(self.agent, self.status), "c"
+        )
         return 0.5 * structural + 0.5 * component, structural, component
 
     def run_plans(self, run):
@@ -199,7 +226,11 @@ class Oracle:
         zero = None if self.documented else 0.0
 
         def share(position, divisor):
-            return float(sum(Fraction(each[position]) for each in scores)) / divisor if divisor else zero
+            return (
+                float(sum(Fraction(each[position]) for each in scores)) / divisor
+                if divisor
+                else zero
+            )
 
         return {
             "with": share(0, n if self.documented else n + failed),
@@ -210,7 +241,7 @@ class Oracle:
             "steps": n,
         }
 
-    # --- arguments ------------------------------------------------------------------------------------------
+    # --- arguments --------------------------------------------------------------------------------
 
     def bag(self, calls):
         names, values = [], {}
@@ -230,7 +261,9 @@ class Oracle:
             if not isinstance(raw, dict):
                 if not self.documented:
                     raise TypeError
-                values.setdefault("error", []).append(f"Invalid JSON in arguments: {each['function']['arguments']}")
+                values.setdefault("error", []).append(
+                    f"Invalid JSON in arguments: {each['function']['arguments']}"
+                )
                 continue
             for key, value in raw.items():
                 values.setdefault(key, []).append(value)
@@ -300,14 +333,16 @@ class Oracle:
         keys = [self.set_f1(ours[1], theirs[1]) for theirs, ours in pairs]
         values = [self.value_f1(ours, theirs) for theirs, ours in pairs]
         counts["perfect"] = sum(
-            k == 1 and (v == 1 or (v is None and self.documented)) for k, v in zip(keys, values, strict=True)
+            k == 1 and (v == 1 or (v is None and self.documented))
+            for k, v in zip(keys, values, strict=True)
         )
         if self.documented:
             values = [value for value in values if value is not None]
         else:
             values = [value for value in values if value]
         means = [
-            sum(part) / len(part) if part else (None if self.documented else 0.0) for part in (names, keys, values)
+            sum(part) / len(part) if part else (None if self.documented else 0.0)
+            for part in (names, keys, values)
         ]
         means[:2] = [None if mean is None else round(mean, 4) for mean in means[:2]]
         return counts, means
@@ -376,7 +411,9 @@ class Oracle:
                 return True
         elif kind != "string":
             return True
-        if len(extra) == len(lacking) and any("enum" in f or "enum" in f.get("items", {}) for f in fields):
+        if len(extra) == len(lacking) and any(
+            "enum" in f or "enum" in f.get("items", {}) for f in fields
+        ):
             return True
         patterns = [field["pattern"] for field in fields if "pattern" in field]
         return bool(patterns) and any(not re.match(patterns[0], value) for value in extra)
@@ -405,7 +442,7 @@ class Oracle:
             figures.append(round(total / len(defined), 4) if defined else None)
         return totals, figures, False
 
-    # --- everything -----------------------------------------------------------------------------------------
+    # --- everything -------------------------------------------------------------------------------
 
     def file(self, path):
         """Figures of one file, or None when it cannot be read (documented: or holds no run)."""
@@ -421,7 +458,14 @@ class Oracle:
             data = {"history": {}}
         plans = self.file_plans(data)
         counts, (name, key, value), broken = self.file_arguments(data)
-        return {"plans": plans, "counts": counts, "name": name, "key": key, "value": value, "broken": broken}
+        return {
+            "plans": plans,
+            "counts": counts,
+            "name": name,
+            "key": key,
+            "value": value,
+            "broken": broken,
+        }
 
     def overall(self, paths):
         files = [self.file(path) for path in paths]
@@ -430,14 +474,20 @@ class Oracle:
 
         def mean(values):
             values = [value for value in values if value is not None]
-            return float(sum(map(Fraction, values)) / len(values)) if values else (None if self.documented else 0.0)
+            return (
+                float(sum(map(Fraction, values)) / len(values))
+                if values
+                else (None if self.documented else 0.0)
+            )
 
         def f1(side):
             tp, fp, fn = (total[f"{kind}_{side}"] for kind in ("TP", "FP", "FN"))
             p, r = tp / (tp + fp) if tp + fp else 0, tp / (tp + fn) if tp + fn else 0
             return 2 * (p * r) / (p + r) if p + r else 0
 
-        name, key, value = (mean([each[part] for each in sound]) for part in ("name", "key", "value"))
+        name, key, value = (
+            mean([each[part] for each in sound]) for part in ("name", "key", "value")
+        )
         plans = {
             part: mean([each["plans"][part] for each in sound])
             for part in ("with", "without", "structural", "component")

@@ -14,10 +14,15 @@ PROFILES = ["documented", "upstream"]
 
 @pytest.fixture
 def judge(bench, scenario, turns):
-    """Grade (gold calls, predicted calls) pairs as the steps of one trial; a text is an answer without calls."""
+    """Grade (gold calls, predicted calls) pairs as the steps of one trial.
+
+    A text is an answer without calls.
+    """
 
     def run(pairs, profile, **reader):
-        label = turns.label(**{f"_{number}": gold for number, (gold, _) in enumerate(pairs, start=2)})
+        label = turns.label(
+            **{f"_{number}": gold for number, (gold, _) in enumerate(pairs, start=2)}
+        )
         answers = [
             turns.answer(str(number), *(((), said) if isinstance(said, str) else (said,)))
             for number, (_, said) in enumerate(pairs, start=2)
@@ -57,6 +62,8 @@ def test_an_empty_verdict_decides_nothing(judge, turns, verdicts, profile):
     """The argument stays undecided; with any count, the counts left out are 0."""
     pair = ([turns.call("f", {"q": "b"})], [turns.call("f", {"q": "beta"})])
     for counts, reason in (({}, "undecided"), ({"tp_count": 1}, "judged")):
-        (item,) = judge([pair], profile, verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})).items
+        (item,) = judge(
+            [pair], profile, verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})
+        ).items
         assert [key["reason"] for key in item.metadata["keys"]] == [reason]
         assert item.parts["value"] == (1.0 if counts else 0.0)

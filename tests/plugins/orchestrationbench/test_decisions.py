@@ -17,7 +17,10 @@ MATRIX = DATA["matrix"]
 def judge(bench, scenario, turns):
     def run(gold, answer, profile, **changes):
         label = turns.label(_2=gold)
-        bench.write("one", scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]))
+        bench.write(
+            "one",
+            scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]),
+        )
         ((_, grade),) = bench.grades("decision", profile)
         return grade
 
@@ -25,7 +28,11 @@ def judge(bench, scenario, turns):
 
 
 def counted(grade):
-    return {name for name in (*MATRIX, "rejection_type_mismatch", "failed_generation") if grade.counts.get(name)}
+    return {
+        name
+        for name in (*MATRIX, "rejection_type_mismatch", "failed_generation")
+        if grade.counts.get(name)
+    }
 
 
 CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]
@@ -37,7 +44,10 @@ CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "
 )
 @pytest.mark.parametrize("profile", PROFILES)
 def test_counting_table(judge, turns, profile, gold, calls, content, documented, upstream):
-    """Each row of the counting table; an answer without call and marker is FAILED, in upstream a call of nothing."""
+    """Each row of the counting table.
+
+    An answer without call and marker is FAILED, in upstream a call of nothing.
+    """
     grade = judge(gold, turns.answer("2", calls, content), profile)
     expected = {
         "fc_fc": {"true_negative_reject", "true_positive_fc"},
@@ -45,19 +55,30 @@ def test_counting_table(judge, turns, profile, gold, calls, content, documented,
         "fc_failed": {"failed_generation", "false_negative_fc"},
         "reject_fc": {"false_negative_reject", "false_positive_fc"},
         "reject_reject": {"true_positive_reject", "true_negative_fc"},
-        "reject_reject mismatch": {"true_positive_reject", "true_negative_fc", "rejection_type_mismatch"},
+        "reject_reject mismatch": {
+            "true_positive_reject",
+            "true_negative_fc",
+            "rejection_type_mismatch",
+        },
         "reject_failed": {"failed_generation", "true_negative_fc"},
     }[documented if profile == "documented" else upstream]
     assert counted(grade) == expected
-    assert sum(grade.counts[name] for name in ("fc_fc", "fc_reject", "fc_failed")) == (1 if gold == CALL else 0)
+    assert sum(grade.counts[name] for name in ("fc_fc", "fc_reject", "fc_failed")) == (
+        1 if gold == CALL else 0
+    )
     right = {"true_negative_reject", "true_positive_reject"} & expected
     assert grade.score == (1.0 if right else 0.0)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_denominators_come_from_the_label(judge, turns, profile):
-    """Steps not predicted count as cases and enter no cell; a repeated prediction is counted twice in the matrix."""
-    missing = judge(CALL, [], profile, **{"3": {"role": "assistant", "agent_id": "a", "content": AWAIT}})
+    """Steps not predicted count as cases and enter no cell.
+
+    A repeated prediction is counted twice in the matrix.
+    """
+    missing = judge(
+        CALL, [], profile, **{"3": {"role": "assistant", "agent_id": "a", "content": AWAIT}}
+    )
     assert (missing.counts["function_call_cases"], missing.counts["rejection_cases"]) == (1, 1)
     assert counted(missing) == set()
     assert missing.score == 0.0
@@ -74,7 +95,10 @@ def test_denominators_come_from_the_label(judge, turns, profile):
 
 def test_reasons_name_the_mistake(judge, turns):
     def codes(gold, answer):
-        return [(r.code, r.expected, r.actual) for r in judge(gold, answer, "documented").items[0].reasons]
+        return [
+            (r.code, r.expected, r.actual)
+            for r in judge(gold, answer, "documented").items[0].reasons
+        ]
 
     assert codes(AWAIT, turns.answer("2", CALL)) == [("overaction", AWAIT, "FC")]
     assert codes(CALL, turns.answer("2", [], AWAIT)) == [("underaction", "FC", AWAIT)]

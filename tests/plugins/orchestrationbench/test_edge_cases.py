@@ -1,4 +1,7 @@
-"""Broken records: what zeroes a file in upstream and what stays of it in documented; results that cannot be read."""
+"""Broken records: what zeroes a file in upstream and what stays of it in documented.
+
+Results that cannot be read.
+"""
 
 import copy
 
@@ -60,11 +63,17 @@ def broken(bench, sound, request):
 
 @pytest.mark.usefixtures("broken")
 def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench):
-    """Whatever the original raises on zeroes the argument part of the whole file, which still counts as successful."""
+    """Whatever the original raises on zeroes the argument part of the whole file, which still
+    counts as successful.
+    """
     found = row(bench, "upstream")
     assert found["error"] is None
     assert found["arguments_error"]
-    assert (found["function_name_accuracy"], found["fc_fc"], found["function_call_cases"]) == (0.0, 0, 0)
+    assert (found["function_name_accuracy"], found["fc_fc"], found["function_call_cases"]) == (
+        0.0,
+        0,
+        0,
+    )
     assert found["judge_failed_trials"] == []
     grades = [grade for _, grade in bench.grades("decision", "upstream")]
     assert [grade.outcome for grade in grades] == [Outcome.FAILED, Outcome.GRADED]
@@ -72,14 +81,20 @@ def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench):
 
 
 def test_one_broken_record_costs_documented_no_more_than_its_step(bench, broken):
-    """Documented keeps everything else of the file: the second trial is untouched, the rest of the first one too."""
+    """Documented keeps everything else of the file.
+
+    The second trial is untouched, the rest of the first one too.
+    """
     path, expected = broken
     found = row(bench, "documented")
     assert found["error"] is None
     assert found["fc_fc"] >= 1
     assert found["reject_reject"] >= 1
     assert found["function_name_accuracy"] == 1.0
-    assert tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing")) == expected
+    assert (
+        tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing"))
+        == expected
+    )
     assert len(found["faults"]) == (path in ("label", ""))
 
 
@@ -99,7 +114,10 @@ def test_a_file_without_runs(bench, sound, history):
     (upstream,) = bench.figures(profile="upstream")["scenarios"]
     assert upstream["error"] is None
     assert upstream["arguments_error"]
-    assert (upstream["workflow_evaluation_with_failure"], upstream["function_name_accuracy"]) == (0.0, 0.0)
+    assert (upstream["workflow_evaluation_with_failure"], upstream["function_name_accuracy"]) == (
+        0.0,
+        0.0,
+    )
     ((sample, grade),) = bench.grades()
     assert str(sample.status) == "failed"
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "no_runs")
@@ -119,7 +137,11 @@ def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
     assert graded[2][1].fault.code == "unreadable_file"
     assert graded[2][0].id == "two"
     statistics = bench.figures(profile=profile)["overall_statistics"]
-    assert (statistics["total_files"], statistics["successful_evaluations"], statistics["failed_evaluations"]) == (
+    assert (
+        statistics["total_files"],
+        statistics["successful_evaluations"],
+        statistics["failed_evaluations"],
+    ) == (
         2,
         1,
         1,
@@ -128,20 +150,35 @@ def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
 
 
 def test_a_gold_call_that_was_not_read_and_not_answered(bench, sound):
-    """It is set aside likewise: no missing step, which would lower the score of what can be judged."""
+    """It is set aside likewise.
+
+    No missing step, which would lower the score of what can be judged.
+    """
     for run in sound["history"].values():
         del run["label"]["4-1"]["tool_calls"]
-        run["sub_agent_history"] = [entry for entry in run["sub_agent_history"] if entry["step_id"] != "4"]
+        run["sub_agent_history"] = [
+            entry for entry in run["sub_agent_history"] if entry["step_id"] != "4"
+        ]
     bench.write("one", sound)
     found = row(bench, "documented")
-    assert (found["function_call_cases"], found["steps_missing"], found["steps_faulty"]) == (0, 0, 2)
+    assert (found["function_call_cases"], found["steps_missing"], found["steps_faulty"]) == (
+        0,
+        0,
+        2,
+    )
     ((_, grade), *_) = bench.grades("decision")
-    assert [(item.id, item.outcome) for item in grade.items] == [("5", Outcome.GRADED), ("4", Outcome.FAILED)]
+    assert [(item.id, item.outcome) for item in grade.items] == [
+        ("5", Outcome.GRADED),
+        ("4", Outcome.FAILED),
+    ]
     assert grade.score == 1.0
 
 
 def test_a_gap_in_run_names(bench, sound):
-    """Both profiles grade the calls of all runs; upstream reads only the plans of runs named without a gap."""
+    """Both profiles grade the calls of all runs.
+
+    Upstream reads only the plans of runs named without a gap.
+    """
     sound["history"] = {"run #1": sound["history"]["run #1"], "run #3": sound["history"]["run #2"]}
     bench.write("one", sound)
     documented, upstream = row(bench, "documented"), row(bench, "upstream")
@@ -152,17 +189,26 @@ def test_a_gap_in_run_names(bench, sound):
 
 
 def test_arguments_of_other_types(bench, sound):
-    """Gold arguments that are no text and no object fail the step in documented and the file in upstream."""
+    """Gold arguments that are no text and no object fail the step in documented and the file in
+    upstream.
+    """
     first(sound)["label"]["4-1"]["tool_calls"][0]["function"]["arguments"] = 5
     bench.write("one", sound)
     assert row(bench, "upstream")["arguments_error"].startswith("TypeError")
     documented = row(bench, "documented")
-    assert (documented["steps_faulty"], documented["fc_fc"], documented["function_call_cases"]) == (1, 1, 1)
+    assert (documented["steps_faulty"], documented["fc_fc"], documented["function_call_cases"]) == (
+        1,
+        1,
+        1,
+    )
 
 
 @pytest.mark.parametrize("calls", [{}, "text", [None], [{"function": None}], [{"name": "f"}], 5])
 def test_odd_call_lists(bench, sound, calls):
-    """Documented reads what is a call and else says FAILED; upstream fails the file or calls nothing."""
+    """Documented reads what is a call and else says FAILED.
+
+    Upstream fails the file or calls nothing.
+    """
     first(sound)["sub_agent_history"][0].update(tool_calls=calls, content="hm")
     bench.write("one", sound)
     documented, upstream = row(bench, "documented"), row(bench, "upstream")
@@ -174,7 +220,9 @@ def test_odd_call_lists(bench, sound, calls):
 
 
 def test_gold_turns_of_other_types(bench, sound):
-    """A gold turn, or gold calls, that are of no use fail the step in documented and the file in upstream."""
+    """A gold turn, or gold calls, that are of no use fail the step in documented and the file in
+    upstream.
+    """
     first(sound)["label"]["4-1"] = None
     first(sound)["label"]["5"] = 7
     bench.write("one", sound)
@@ -184,7 +232,10 @@ def test_gold_turns_of_other_types(bench, sound):
 
 
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
-    """Such a file is a failed run, as the original counts it; strict takes it for the bad record it is: exit code 3."""
+    """Such a file is a failed run, as the original counts it.
+
+    Strict takes it for the bad record it is: exit code 3.
+    """
     results = tmp_path / "results"
     results.mkdir()
     (results / "a_out.json").write_text("{broken")

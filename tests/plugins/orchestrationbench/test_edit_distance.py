@@ -1,4 +1,7 @@
-"""Graph edit distance: exact against brute force, bounded in work, and what networkx makes of it."""
+"""Graph edit distance.
+
+Exact against brute force, bounded in work, and what networkx makes of it.
+"""
 
 # ruff: noqa: S311 - test data
 
@@ -71,7 +74,10 @@ def graph_pairs(draw, *, loops, most=4):
 @settings(max_examples=examples(250), deadline=None)
 @given(graph_pairs(loops=False) | graph_pairs(loops=True), st.sampled_from(PRICES))
 def test_distance_equals_brute_force(pair, weights):
-    """On small digraphs it is the least cost over all mappings; a self-loop is an edge like any other."""
+    """On small digraphs it is the least cost over all mappings.
+
+    A self-loop is an edge like any other.
+    """
     found = edit_distance(*pair, Weights(*weights))
     assert found.exact
     assert found.lower == found.upper == brute(*pair, Weights(*weights))
@@ -112,7 +118,12 @@ def test_distances_known_by_hand(left, right, distance):
 def test_node_substitution_prices():
     """Status differs: status weight; agent differs: agent weight; both differ: 1."""
     base = numbered(1, [], (("a", "x"),))
-    for label, price in ((("a", "x"), 0.0), (("a", "y"), 0.5), (("b", "x"), 0.8), (("b", "y"), 1.0)):
+    for label, price in (
+        (("a", "x"), 0.0),
+        (("a", "y"), 0.5),
+        (("b", "x"), 0.8),
+        (("b", "y"), 1.0),
+    ):
         assert edit_distance(base, numbered(1, [], (label,)), WEIGHTS).upper == price
 
 
@@ -126,30 +137,43 @@ def test_eight_nodes_a_side_are_always_exact(edges):
     """Pairs of eight nodes are solved at any density, whatever the budget."""
     rng = random.Random(edges)
     for _ in range(4):
-        assert edit_distance(_random(8, edges, rng), _random(8, edges - 3, rng), WEIGHTS, budget=1).exact
+        assert edit_distance(
+            _random(8, edges, rng), _random(8, edges - 3, rng), WEIGHTS, budget=1
+        ).exact
 
 
 def test_plan_like_pairs_of_twelve_nodes_are_exact():
     """Twelve nodes a side with no more edges than nodes are solved within the default budget."""
     rng = random.Random(12)
     for number in range(24):
-        left, right = (_random(12, rng.choice([7, 10, 12]), rng, acyclic=number % 2 == 0) for _ in range(2))
+        left, right = (
+            _random(12, rng.choice([7, 10, 12]), rng, acyclic=number % 2 == 0) for _ in range(2)
+        )
         assert edit_distance(left, right, WEIGHTS).exact
 
 
 def test_symmetric_pairs_of_twelve_nodes_are_exact():
-    """Families that defeat plain branch and bound are solved: cycles, alternating rings, bipartite graphs, trees."""
+    """Families that defeat plain branch and bound are solved.
+
+    Cycles, alternating rings, bipartite graphs, trees.
+    """
     ring = numbered(12, [(i, (i + 1) % 12) if i % 2 else ((i + 1) % 12, i) for i in range(12)])
-    bipartite = numbered(12, [(i, 6 + i) for i in range(6)] + [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)])
+    bipartite = numbered(
+        12, [(i, 6 + i) for i in range(6)] + [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)]
+    )
     matching = numbered(12, [(2 * i, 2 * i + 1) for i in range(6)])
     tree = numbered(12, [((i - 1) // 2, i) for i in range(1, 12)])
-    for left, right in itertools.combinations([cycles(12), cycles(5, 7), ring, bipartite, matching, tree], 2):
+    for left, right in itertools.combinations(
+        [cycles(12), cycles(5, 7), ring, bipartite, matching, tree], 2
+    ):
         assert edit_distance(left, right, WEIGHTS).exact
 
 
 @pytest.mark.parametrize(("n", "edges"), [(14, 60), (20, 30), (30, 200), (48, 70)])
 def test_beyond_the_budget_there_are_bounds(n, edges):
-    """A pair too hard for the budget comes back with a lower and an upper bound, the same every time."""
+    """A pair too hard for the budget comes back with a lower and an upper bound, the same every
+    time.
+    """
     rng = random.Random(n)
     left, right = _random(n, edges, rng), _random(n, edges, rng)
     found = edit_distance(left, right, WEIGHTS, 500)
@@ -183,7 +207,9 @@ def test_very_large_graphs_are_bounded_at_once():
 
 
 def test_coarse_bounds_use_equal_labels():
-    """Nodes of large graphs with equal labels are mapped on each other, the rest is bounded by the least price."""
+    """Nodes of large graphs with equal labels are mapped on each other, the rest is bounded by the
+    least price.
+    """
     labels = tuple((f"a{i}", "x") for i in range(70))
     other = (*labels[1:], ("new", "x"))
     found = edit_distance(numbered(70, [(1, 2)], labels), numbered(70, [(0, 1)], other), WEIGHTS)
@@ -215,8 +241,14 @@ def test_networkx_misses_self_loops():
     rng = random.Random(9)
     lower = 0
     for _ in range(120):
-        left, right = (numbered(3, rng.sample(list(itertools.product(range(3), repeat=2)), 5)) for _ in range(2))
-        found, true = networkx_distance(left, right, WEIGHTS), edit_distance(left, right, WEIGHTS).upper
+        left, right = (
+            numbered(3, rng.sample(list(itertools.product(range(3), repeat=2)), 5))
+            for _ in range(2)
+        )
+        found, true = (
+            networkx_distance(left, right, WEIGHTS),
+            edit_distance(left, right, WEIGHTS).upper,
+        )
         assert found.upper <= true
         lower += found.upper < true
     assert lower > 5

@@ -34,7 +34,11 @@ def test_worked_example_documented(page_example, tmp_path):
     third = 2 * (1 / 3 * 1 / 3) / (1 / 3 + 1 / 3)
     call = round((1 + round(2 / 3, 4) + round(third, 4)) / 3, 4)
     plan = 0.5 * (1 - 1 / 5) + 0.5 * (1 - 1.5 / 5)
-    assert (found["call_rejection_accuracy"], found["fc"], found["plan"]) == (0.25, call, round(plan, 4))
+    assert (found["call_rejection_accuracy"], found["fc"], found["plan"]) == (
+        0.25,
+        call,
+        round(plan, 4),
+    )
     assert found["average"] == round((0.25 + call + round(plan, 4)) / 3, 4) == 0.5556
     assert found["fc_upper_bound"] == 0.7778
     assert found["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
@@ -42,7 +46,9 @@ def test_worked_example_documented(page_example, tmp_path):
 
 def test_worked_example_upstream(page_example, tmp_path):
     """The same file under the original's rules."""
-    found = figures(gradestack.grade_files([page_example], output=tmp_path / "run", profile="upstream"))
+    found = figures(
+        gradestack.grade_files([page_example], output=tmp_path / "run", profile="upstream")
+    )
     assert (found["call_rejection_accuracy"], found["fc"], found["plan"], found["average"]) == (
         0.4,
         0.3889,
@@ -54,7 +60,10 @@ def test_worked_example_upstream(page_example, tmp_path):
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path, profile):
     places = []
-    for name, text in (("strong", page_example.read_text()), ("weak", page_example.read_text().replace("Brekke", "X"))):
+    for name, text in (
+        ("strong", page_example.read_text()),
+        ("weak", page_example.read_text().replace("Brekke", "X")),
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / "ferry_out.json").write_text(text)
         places.append(tmp_path / name)
@@ -68,7 +77,8 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
     assert "under `models`" in found["undefined"]["average"]
     assert found["models"]["strong"]["average"] == figures(one)["average"] is not None
     assert [entry["models"]["weak"]["value"] for entry in two.summary["headline"]["figures"]] == [
-        found["models"]["weak"][name] for name in ("average", "call_rejection_accuracy", "fc", "plan")
+        found["models"]["weak"][name]
+        for name in ("average", "call_rejection_accuracy", "fc", "plan")
     ]
     for grader, name in (("call", "fc"), ("decision", "call_rejection_accuracy"), ("plan", "plan")):
         (aggregate,) = (each for key, each in two.aggregates[grader].items() if key != "mean")
@@ -76,7 +86,10 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
     alone, beside = (run / "native" for run in (tmp_path / "one", tmp_path / "two"))
     key_metrics = [
         json.loads(path.read_text())["overall_statistics"]["key_metrics"]
-        for path in (alone / "orchestrationbench.json", beside / "strong" / "orchestrationbench.json")
+        for path in (
+            alone / "orchestrationbench.json",
+            beside / "strong" / "orchestrationbench.json",
+        )
     ]
     assert key_metrics[0] == key_metrics[1]
 
@@ -85,7 +98,9 @@ def test_recorded_verdicts_raise_the_value_score(tmp_path):
     """The example's verdict turns an undecided argument into a match."""
     scores = []
     for number, more in enumerate(([], [f"reader.verdicts={EXAMPLE / 'verdicts.json'}"])):
-        report = gradestack.run(EXAMPLE / "suite.yaml", output=tmp_path / str(number), overrides=more)
+        report = gradestack.run(
+            EXAMPLE / "suite.yaml", output=tmp_path / str(number), overrides=more
+        )
         scores.append(figures(report, "call", "orchestration_calls")["fc"])
     assert scores[1] > scores[0]
 
@@ -114,13 +129,19 @@ def test_scenarios_as_a_dataset(tmp_path):
     (folder / "one.yaml").write_text(
         "steps:\n"
         "- {workflow_id: system, step_id: 1, agent: main, agent_type: main, data: {content: hi}}\n"
-        '- {workflow_id: w, step_id: 2, agent: a, agent_type: agent, data: {content: "tool: f\\narguments: {x: 1}"}}\n',
+        '- {workflow_id: w, step_id: 2, agent: a, agent_type: agent, data: {content: "tool: '
+        'f\\narguments: {x: 1}"}}\n',
         encoding="utf-8",
     )
     answers = tmp_path / "answers.jsonl"
-    answers.write_text('{"id": "one", "predicted": [{"name": "f", "arguments": {"x": 1}}]}\n', encoding="utf-8")
+    answers.write_text(
+        '{"id": "one", "predicted": [{"name": "f", "arguments": {"x": 1}}]}\n', encoding="utf-8"
+    )
     report = gradestack.grade_files(
-        [answers], output=tmp_path / "run", dataset=folder, overrides=["graders={call: {kind: orchestration_call}}"]
+        [answers],
+        output=tmp_path / "run",
+        dataset=folder,
+        overrides=["graders={call: {kind: orchestration_call}}"],
     )
     assert report.summary["metrics"]["by_metric"]["call"]["avg_score_attempted"] == 1.0
 
@@ -137,7 +158,9 @@ def _tools(cards):
 
 
 def _close(found, expected):
-    return (found is None) == (expected is None) and (found is None or abs(found - expected) < 1e-12)
+    return (found is None) == (expected is None) and (
+        found is None or abs(found - expected) < 1e-12
+    )
 
 
 def _agree(figures, expected):
@@ -148,7 +171,12 @@ def _agree(figures, expected):
     assert statistics["total_failed_workflow_generation"] == expected["plan_failures"]
     assert statistics["total_comparison_steps_evaluated"] == expected["plan_steps"]
     raw = statistics["score_details"]["raw_confusion_matrix"]
-    names = {"TP": "true_positive", "TN": "true_negative", "FP": "false_positive", "FN": "false_negative"}
+    names = {
+        "TP": "true_positive",
+        "TN": "true_negative",
+        "FP": "false_positive",
+        "FN": "false_negative",
+    }
     for short, long in names.items():
         for side in ("reject", "fc"):
             assert raw[f"total_{long}_{side}"] == expected["counts"][f"{short}_{side}"]
@@ -157,8 +185,12 @@ def _agree(figures, expected):
 @pytest.mark.parametrize("count", [35, pytest.param(210, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("trouble", [0.0, 0.4])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_scenarios_agree_with_the_slow_calculation(tmp_path, bench, generator, oracle, profile, trouble, count):
-    """Key metrics, counts and every file's figures equal those of an independent calculation, sound files or not."""
+def test_scenarios_agree_with_the_slow_calculation(
+    tmp_path, bench, generator, oracle, profile, trouble, count
+):
+    """Key metrics, counts and every file's figures equal those of an independent calculation, sound
+    files or not.
+    """
     directory, cards = generator.write_suite(tmp_path / "suite", count, seed=17, trouble=trouble)
     bench.directory = directory
     slow = oracle.Oracle(profile, _tools(cards))
@@ -189,13 +221,17 @@ def test_scenarios_agree_with_the_slow_calculation(tmp_path, bench, generator, o
 
 @pytest.mark.proof
 def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
-    """The synthetic suite fills every cell of the matrix and every reason, so agreement means something."""
+    """The synthetic suite fills every cell of the matrix and every reason, so agreement means
+    something.
+    """
     directory, cards = generator.write_suite(tmp_path / "suite", 210, seed=17, trouble=0.4)
     bench.directory = directory
     matrix = bench.figures("decision", reader={"agent_cards": cards})["decision_matrix"]
     assert all(count > 3 for row in matrix.values() for count in row.values())
     calls = bench.grades("call", reader={"agent_cards": cards})
-    reasons = {key["reason"] for _, grade in calls for item in grade.items for key in item.metadata["keys"]}
+    reasons = {
+        key["reason"] for _, grade in calls for item in grade.items for key in item.metadata["keys"]
+    }
     assert reasons == {
         "exact_comparison",
         "key_missing_in_predicted",
@@ -205,7 +241,12 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
         "pattern_mismatch",
         "undecided",
     }
-    codes = {reason.code for _, grade in bench.grades("plan") for item in grade.items for reason in item.reasons}
+    codes = {
+        reason.code
+        for _, grade in bench.grades("plan")
+        for item in grade.items
+        for reason in item.reasons
+    }
     assert {"plan_absent", "plan_unparsable", "structural_distance", "component_distance"} <= codes
     outcomes = {str(grade.outcome) for _, grade in bench.grades("decision", profile="upstream")}
     assert outcomes == {"graded", "failed", "skipped"}
@@ -213,8 +254,12 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
 
 @pytest.mark.proof
 @pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
-def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(tmp_path, bench, generator, oracle):
-    """With networkx installed the upstream plan figures are those of networkx itself, self-loops included."""
+def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(
+    tmp_path, bench, generator, oracle
+):
+    """With networkx installed the upstream plan figures are those of networkx itself, self-loops
+    included.
+    """
     import networkx as nx
 
     def distance(left, right, price):
@@ -241,7 +286,10 @@ def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(tmp
 
 
 UNREADABLE = {"85": ["8"], "174": ["4", "5", "9"], "195": ["6"], "217": ["4", "5", "6"]}
-"""Scenario -> steps whose gold does not parse: a plan in 85, YAML lists in place of calls in the others."""
+"""Scenario -> steps whose gold does not parse.
+
+A plan in 85, YAML lists in place of calls in the others.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +312,9 @@ def repeated(label):
                 continue
             calls = copy.deepcopy(gold.get("tool_calls", []))
             text = None if calls else turn["content"]
-            if not calls and not any(mark in text for mark in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")):
+            if not calls and not any(
+                mark in text for mark in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")
+            ):
                 text = f"{text} TOOL_CONSTRAINT_VIOLATION"
             sub.append(
                 {
@@ -292,7 +342,9 @@ def suite(labels, tmp_path_factory):
 
 @pytest.mark.proof
 def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
-    """219 scenarios, 317 gold plans of which one does not parse, and seven gold calls that do not, by number."""
+    """219 scenarios, 317 gold plans of which one does not parse, and seven gold calls that do not,
+    by number.
+    """
     reader = ScenarioReader()
     inputs = Inputs(data=(Input(path=reference / "scenario_data", name="EN", shown="EN"),))
     samples = [sample for shard in reader.plan(inputs, None) for sample in reader.read(shard, None)]
@@ -307,7 +359,8 @@ def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     assert (calls.count(1), calls.count(2), sum(count > 2 for count in calls)) == (669, 19, 17)
     labels = [sample.expected.label for sample in read]
     rejections = [
-        labels.count(name) for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")
+        labels.count(name)
+        for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")
     ]
     assert rejections == [191, 13, 4]
 
@@ -326,25 +379,37 @@ def test_gold_against_itself_is_perfect(bench, reference, suite, profile):
     """Every plan that parses and every call with arguments scores 1, and no decision is wrong."""
     bench.directory = suite
     cards = {"agent_cards": reference / "multiagent_cards"}
-    plans = [item for _, grade in bench.grades("plan", profile, solver="exact") for item in grade.items]
+    plans = [
+        item for _, grade in bench.grades("plan", profile, solver="exact") for item in grade.items
+    ]
     graded = [item for item in plans if item.score is not None]
     assert len(graded) == 316
     assert all(item.score == 1.0 for item in graded)
     failed = [item.id for item in plans if item.score is None]
     assert failed == (["8"] if profile == "documented" else [])
-    calls = [item for _, grade in bench.grades("call", profile, reader=cards) for item in grade.items]
+    calls = [
+        item for _, grade in bench.grades("call", profile, reader=cards) for item in grade.items
+    ]
     assert len(calls) == 705
-    with_arguments = [item for item in calls if item.counts["tp"] or item.counts["fp"] or item.counts["fn"]]
+    with_arguments = [
+        item for item in calls if item.counts["tp"] or item.counts["fp"] or item.counts["fn"]
+    ]
     assert len(with_arguments) > 690
     assert all(
-        item.parts == {"name": 1.0, "key": 1.0, "value": 1.0, "value_upper_bound": 1.0} for item in with_arguments
+        item.parts == {"name": 1.0, "key": 1.0, "value": 1.0, "value_upper_bound": 1.0}
+        for item in with_arguments
     )
     figures = bench.figures(profile=profile, reader=cards, solver="exact")
     matrix = figures["decision_matrix"]
     assert [row["file"] for row in figures["scenarios"] if row["arguments_error"]] == []
-    assert matrix == {"FC": {"FC": 705, "Reject": 0, "FAILED": 0}, "Reject": {"FC": 0, "Reject": 208, "FAILED": 0}}
+    assert matrix == {
+        "FC": {"FC": 705, "Reject": 0, "FAILED": 0},
+        "Reject": {"FC": 0, "Reject": 208, "FAILED": 0},
+    }
     if profile == "documented":
-        key_metrics = [figures[name] for name in ("average", "call_rejection_accuracy", "fc", "plan")]
+        key_metrics = [
+            figures[name] for name in ("average", "call_rejection_accuracy", "fc", "plan")
+        ]
         assert key_metrics == [1.0, 1.0, 1.0, 1.0]
     else:
         # The original counts 0.0 for files without calls, and the unread gold calls as cases.

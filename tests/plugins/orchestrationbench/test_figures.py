@@ -21,29 +21,44 @@ def write(bench, scenario, turns):
         return [turns.call("f", {"a": 1})] if said == "f" else said
 
     def run(name, *pairs, main=(), gold_plan=None, runs=None):
-        label = turns.label(**{f"_{number}": calls(gold) for number, (gold, _) in enumerate(pairs, start=2)})
+        label = turns.label(
+            **{f"_{number}": calls(gold) for number, (gold, _) in enumerate(pairs, start=2)}
+        )
         if gold_plan:
             label["90"] = {"role": "assistant", "content": gold_plan}
         answers = []
         for number, (_, said) in enumerate(pairs, start=2):
             if said is not None:
-                answers.append(turns.answer(str(number), *((calls(said),) if said == "f" else ((), said))))
+                answers.append(
+                    turns.answer(str(number), *((calls(said),) if said == "f" else ((), said)))
+                )
         bench.write(name, scenario(label, main, answers, runs))
 
     return run
 
 
 def test_without_gold_plans_there_is_no_plan_score_and_no_average(bench, scenario, turns):
-    """Calls and rejections have their figures; Plan and Average are null and say why, in upstream they are numbers."""
+    """Calls and rejections have their figures.
+
+    Plan and Average are null and say why, in upstream they are numbers.
+    """
     call, ask = turns.call("f", {"x": 1}), "AWAITING_USER_INPUT"
     label = turns.label(_2=[call], _3=ask)
-    bench.write("one", scenario(label, sub=[turns.answer("2", [call]), turns.answer("3", content=ask)]))
+    bench.write(
+        "one", scenario(label, sub=[turns.answer("2", [call]), turns.answer("3", content=ask)])
+    )
     found, original = (bench.figures(profile=profile) for profile in PROFILES)
     assert (found["call_rejection_accuracy"], found["fc"]) == (1.0, 1.0)
     assert (found["plan"], found["plan_upper_bound"], found["average"]) == (None, None, None)
-    assert (found["undefined"]["plan"], found["undefined"]["average"]) == ("no gold plan", "plan not defined")
+    assert (found["undefined"]["plan"], found["undefined"]["average"]) == (
+        "no gold plan",
+        "plan not defined",
+    )
     assert (original["plan"], original["average"]) == (0.0, 0.6667)
-    assert bench.native()["overall_statistics"]["key_metrics"] == DATA["key_metrics_without_gold_plans"]
+    assert (
+        bench.native()["overall_statistics"]["key_metrics"]
+        == DATA["key_metrics_without_gold_plans"]
+    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -55,7 +70,10 @@ def test_average_is_of_rounded_figures(bench, generator, tmp_path, profile):
     three = figures["call_rejection_accuracy"], figures["fc"], figures["plan"]
     assert all(value == round(value, 4) for value in three)
     assert figures["average"] == round((three[0] + three[1] + three[2]) / 3, 4)
-    single = {kind: bench.figures(kind, profile, reader={"agent_cards": cards}) for kind in ("decision", "call")}
+    single = {
+        kind: bench.figures(kind, profile, reader={"agent_cards": cards})
+        for kind in ("decision", "call")
+    }
     assert (single["decision"]["call_rejection_accuracy"], single["call"]["fc"]) == three[:2]
     plans = bench.figures("plan", profile, solver="exact")
     assert plans["plan"] == three[2]
@@ -72,7 +90,9 @@ ARGUMENTS = MATRIX | FIELDS["arguments"]
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_result_file_has_every_field(bench, write, turns, profile):
     plan = "workflow_1: {steps: [{name: a}]}"
-    write("b", ("f", "f"), (AWAIT, VIOLATE), ("f", "hm"), gold_plan=plan, main=[turns.plan(90, plan)])
+    write(
+        "b", ("f", "f"), (AWAIT, VIOLATE), ("f", "hm"), gold_plan=plan, main=[turns.plan(90, plan)]
+    )
     write("a", (AWAIT, AWAIT))
     extra = profile == "documented"
     tree = bench.native(profile)
@@ -80,19 +100,40 @@ def test_the_result_file_has_every_field(bench, write, turns, profile):
     assert tree["directory"] == "out"
     overall = tree["overall_statistics"]
     assert set(overall) == FIELDS["overall"]
-    assert list(overall["key_metrics"]) == ["Average", "Call Rejection Classification Accuracy", "FC", "Plan"]
+    assert list(overall["key_metrics"]) == [
+        "Average",
+        "Call Rejection Classification Accuracy",
+        "FC",
+        "Plan",
+    ]
     details = overall["score_details"]
-    assert list(details) == ["workflow_scores", "function_call_scores", "call_rejection_scores", "raw_confusion_matrix"]
+    assert list(details) == [
+        "workflow_scores",
+        "function_call_scores",
+        "call_rejection_scores",
+        "raw_confusion_matrix",
+    ]
     assert set(details["workflow_scores"]) == WORKFLOW
     assert set(details["function_call_scores"]) == FIELDS["calls"] | (
         {"arguments_value_score_upper_bound"} if extra else set()
     )
     rejections = details["call_rejection_scores"]
     assert set(rejections) == REJECTIONS
-    assert set(rejections["reject_decision_performance"]) == set(rejections["fc_decision_performance"]) == PERFORMANCE
-    assert set(rejections["error_patterns"]) == {"overaction_rate", "underaction_rate", "type_mismatch_rate"}
+    assert (
+        set(rejections["reject_decision_performance"])
+        == set(rejections["fc_decision_performance"])
+        == PERFORMANCE
+    )
+    assert set(rejections["error_patterns"]) == {
+        "overaction_rate",
+        "underaction_rate",
+        "type_mismatch_rate",
+    }
     assert set(details["raw_confusion_matrix"]) == MATRIX
-    assert [entry["file_path"] for entry in tree["detailed_results"]] == ["out/a_out.json", "out/b_out.json"]
+    assert [entry["file_path"] for entry in tree["detailed_results"]] == [
+        "out/a_out.json",
+        "out/b_out.json",
+    ]
     entry = tree["detailed_results"][1]
     assert set(entry) == WORKFLOW | MATRIX | FIELDS["detailed"]
     assert set(entry["detail"]["workflow_detail"]) == FIELDS["workflow_detail"]
@@ -101,12 +142,19 @@ def test_the_result_file_has_every_field(bench, write, turns, profile):
     assert arguments["total_rejection_type_mismatch"] == 1
     assert arguments["total_failed_generation"] == (1 if extra else 0)
     assert rejections["total_rejection_type_mismatch"] == (1 if extra else 0)
-    assert entry["function_name_accuracy"] == arguments["function_name_score"]["f1-score"] == (1.0 if extra else 0.5)
+    assert (
+        entry["function_name_accuracy"]
+        == arguments["function_name_score"]["f1-score"]
+        == (1.0 if extra else 0.5)
+    )
     assert tree["detailed_results"][0]["function_name_accuracy"] == (None if extra else 0.0)
 
 
 def test_the_result_file_of_a_broken_argument_part(bench, write):
-    """Upstream writes zeros, an empty trial list and the error; the entry has the original's shorter set of fields."""
+    """Upstream writes zeros, an empty trial list and the error.
+
+    The entry has the original's shorter set of fields.
+    """
     write("one", ("f", "f"), runs={"run #1": {"label": {}, "sub_agent_history": []}})
     arguments = bench.native("upstream")["detailed_results"][0]["detail"]["arguments_detail"]
     assert set(arguments) == (ARGUMENTS - FIELDS["only_of_whole_arguments"]) | {"error"}
@@ -129,11 +177,17 @@ def test_failed_trials_are_named_in_documented(bench, scenario, turns):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_result_file_without_readable_files(bench, profile):
-    """Only errors: upstream's tree lacks the fields the original lacks then, documented keeps them as null."""
+    """Only errors: upstream's tree lacks the fields the original lacks then, documented keeps them
+    as null.
+    """
     bench.write("one", "{")
     tree = bench.native(profile)
     overall = tree["overall_statistics"]
-    assert (overall["total_files"], overall["successful_evaluations"], overall["failed_evaluations"]) == (1, 0, 1)
+    assert (
+        overall["total_files"],
+        overall["successful_evaluations"],
+        overall["failed_evaluations"],
+    ) == (1, 0, 1)
     assert overall["key_metrics"]["Average"] == (0.0 if profile == "upstream" else None)
     rejections = overall["score_details"]["call_rejection_scores"]
     if profile == "upstream":
@@ -148,7 +202,10 @@ def test_the_result_file_without_readable_files(bench, profile):
 
 
 def test_counters_have_the_types_of_the_original(bench, write):
-    """Upstream writes some counters as floats, as the original does; documented writes whole numbers."""
+    """Upstream writes some counters as floats, as the original does.
+
+    Documented writes whole numbers.
+    """
     write("one", ("f", "f"))
     for profile, kind in (("documented", int), ("upstream", float)):
         raw = bench.native(profile)["overall_statistics"]["score_details"]["raw_confusion_matrix"]
@@ -172,7 +229,9 @@ def test_without_its_own_aggregator_nothing_is_exported():
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})
     given = Input(path=Path("x"), name="x", shown="x")
-    summary = ExportSummary(input=given, reader=None, profile="documented", graders={"orchestrationbench": grader})
+    summary = ExportSummary(
+        input=given, reader=None, profile="documented", graders={"orchestrationbench": grader}
+    )
     assert OrchestrationBenchExporter().finish(summary) == {}
 
 

@@ -30,7 +30,9 @@ ONE = plan_of(([("a", "x")], {}))
 @pytest.fixture
 def grade(bench, scenario, turns):
     def run(golds, entries, profile="documented", **options):
-        label = turns.label(**{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()})
+        label = turns.label(
+            **{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()}
+        )
         bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))
         ((_, found),) = bench.grades("plan", profile, **options)
         return found
@@ -58,8 +60,13 @@ def test_a_gold_plan_that_does_not_parse(grade, profile):
 
 @pytest.mark.parametrize("text", DATA["a_malformed_plan_drops_the_run_in_upstream_only"])
 def test_a_malformed_plan_drops_the_run_in_upstream_only(grade, text):
-    """What makes the original raise drops all plans of the run, without a failure; documented grades what is there."""
-    documented, upstream = (grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)], profile) for profile in PROFILES)
+    """What makes the original raise drops all plans of the run, without a failure.
+
+    Documented grades what is there.
+    """
+    documented, upstream = (
+        grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)], profile) for profile in PROFILES
+    )
     assert (upstream.counts["plans"], upstream.counts["plans_failed"]) == (0, 0)
     assert [reason.code for reason in upstream.reasons] == ["run_dropped"]
     assert documented.counts["plans"] == 2
@@ -73,7 +80,10 @@ def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tm
     label = turns.label(_3={"role": "assistant", "content": ONE})
     bench.write("one", scenario(label, main=[turns.plan(3, plan_of(([("a", "y")], {})))]))
     config = tmp_path / "eval.yaml"
-    config.write_text("evaluation_params: {agent_change_weight: 0.8, status_change_weight: 0.2}\n", encoding="utf-8")
+    config.write_text(
+        "evaluation_params: {agent_change_weight: 0.8, status_change_weight: 0.2}\n",
+        encoding="utf-8",
+    )
 
     def component(reader=None, **options):
         ((_, found),) = bench.grades("plan", profile, reader=reader, solver="exact", **options)
@@ -99,9 +109,18 @@ def test_bad_options_are_refused(options):
 
 
 def test_a_plan_too_large_for_the_budget_has_bounds(grade):
-    """The score uses the upper bound of the distance, ``upper_bound`` the lower; the reason says the search stopped."""
-    wide = [([(f"agent_{n}", "x") for n in range(k, k + 4)], {"depends_on": [f"workflow_{k % 7}"]}) for k in range(14)]
-    other = [([(f"agent_{n}", "y") for n in range(k, k + 3)], {"depends_on": [f"workflow_{k % 5}"]}) for k in range(15)]
+    """The score uses the upper bound of the distance, ``upper_bound`` the lower.
+
+    The reason says the search stopped.
+    """
+    wide = [
+        ([(f"agent_{n}", "x") for n in range(k, k + 4)], {"depends_on": [f"workflow_{k % 7}"]})
+        for k in range(14)
+    ]
+    other = [
+        ([(f"agent_{n}", "y") for n in range(k, k + 3)], {"depends_on": [f"workflow_{k % 5}"]})
+        for k in range(15)
+    ]
     item = grade({3: plan_of(*wide)}, [(3, plan_of(*other))], search_budget=30).items[0]
     assert item.metadata["component"]["exact"] is False
     assert item.parts["upper_bound"] > item.score

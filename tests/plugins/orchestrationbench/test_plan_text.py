@@ -11,7 +11,9 @@ PROFILES = ["documented", "upstream"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("case", data(__file__, "plan_texts.yaml"), ids=lambda case: repr(case["text"][:40]))
+@pytest.mark.parametrize(
+    "case", data(__file__, "plan_texts.yaml"), ids=lambda case: repr(case["text"][:40])
+)
 def test_the_first_form_that_yields_a_plan_wins(profile, case):
     plan = parse_plan(case["text"], profile)
     assert plan.workflows == (case["plan"] or {})

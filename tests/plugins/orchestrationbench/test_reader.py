@@ -6,7 +6,11 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, Input, Inputs, testing
-from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader, read_cards, read_config
+from gradestack_plugins.orchestrationbench.reader import (
+    OrchestrationBenchReader,
+    read_cards,
+    read_config,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "reader.yaml")
@@ -23,12 +27,18 @@ def content(scenario, turns):
         _7="TOOL_CONSTRAINT_VIOLATION",
     )
     main = [turns.plan(3, '{"workflow_1": {}}')]
-    sub = [turns.answer("4", [turns.call("f", {"a": 2})]), turns.answer("5", [], "wait AWAITING_USER_INPUT")]
+    sub = [
+        turns.answer("4", [turns.call("f", {"a": 2})]),
+        turns.answer("5", [], "wait AWAITING_USER_INPUT"),
+    ]
     return scenario(label, main, sub)
 
 
 def test_a_reader_that_was_named_searches_directories_itself(bench, content, tmp_path):
-    """By its own pattern, which recognising a directory does not know; and so no other file of it is read."""
+    """By its own pattern, which recognising a directory does not know.
+
+    And so no other file of it is read.
+    """
     for name in ("1", "deep/2"):
         bench.write(name, content).rename(bench.directory / f"{name}.json")
     (bench.directory / "other.txt").write_text("no scenario", encoding="utf-8")
@@ -42,7 +52,9 @@ def test_a_reader_that_was_named_searches_directories_itself(bench, content, tmp
     assert {row["facets"]["file"] for row in report.rows()} == {"out/1.json", "out/deep/2.json"}
     assert [path.name for path in (report.path / "native").iterdir()] == ["orchestrationbench.json"]
     with pytest.raises(DataError, match=r"no file named \*_out\.json in this directory or below"):
-        gradestack.grade_files([bench.directory], output=tmp_path / "two", reader="orchestrationbench")
+        gradestack.grade_files(
+            [bench.directory], output=tmp_path / "two", reader="orchestrationbench"
+        )
 
 
 def test_a_directory_of_many_folders_is_recognised(tmp_path):
@@ -55,11 +67,15 @@ def test_a_directory_of_many_folders_is_recognised(tmp_path):
 
 
 def test_files_are_found_below_and_sorted(bench, content):
-    """The pattern is looked for at any depth, hidden places aside, and files come sorted by path."""
+    """The pattern is looked for at any depth, hidden places aside, and files come
+    sorted by path.
+    """
     for name in ("b/2", "a", "b/10", ".hidden/x"):
         bench.write(name, content)
     (bench.directory / "notes.json").write_text("{}", encoding="utf-8")
-    assert [sample.facets["file"] for sample in bench.read()] == DATA["files_are_found_below_and_sorted"]
+    assert [sample.facets["file"] for sample in bench.read()] == DATA[
+        "files_are_found_below_and_sorted"
+    ]
     assert len(bench.read(pattern="*.json")) == 4
     with pytest.raises(DataError, match=r"out: no file named x\.json"):
         bench.read(pattern="x.json")
@@ -73,7 +89,9 @@ def test_one_file_may_be_given(bench, content):
 
 
 def test_steps_as_samples(bench, content):
-    """With ``unit: step`` every sub-agent turn and plan is a sample that other families can grade."""
+    """With ``unit: step`` every sub-agent turn and plan is a sample that other families
+    can grade.
+    """
     bench.write("one", content)
     samples = bench.read(unit="step")
     assert [(sample.id, str(sample.status)) for sample in samples] == [
@@ -113,7 +131,9 @@ def test_cards_are_flattened_to_tools(tmp_path):
         "a": [{"name": "f", "parameters": {}}, {"name": "g"}],
         "b": [{"name": "f", "description": "2"}],
     }.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps({"tools": [*tools, {"no": "name"}, 3]}), encoding="utf-8")
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"tools": [*tools, {"no": "name"}, 3]}), encoding="utf-8"
+        )
     assert [(tool.name, tool.description, tool.parameters) for tool in read_cards(tmp_path)] == [
         ("f", "2", None),
         ("g", "", None),
@@ -138,12 +158,21 @@ def test_config(tmp_path, text, agent, status, section):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
     setting = read_config(path)
-    assert (setting.agent_weight, setting.status_weight, setting.judge_section) == (agent, status, section)
+    assert (setting.agent_weight, setting.status_weight, setting.judge_section) == (
+        agent,
+        status,
+        section,
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}", "- 1"],
+    [
+        "evaluation_params: {agent_change_weight: 3}",
+        "a: [",
+        "evaluation_params: {status_change_weight: true}",
+        "- 1",
+    ],
 )
 def test_unusable_config(tmp_path, text):
     """A config that is no YAML, or whose weights are no numbers from 0 to 2, is refused."""
@@ -215,18 +244,27 @@ def test_the_reader_keeps_the_contract(bench, content, tmp_path, unit):
 
 
 def test_ids_may_stand_elsewhere(bench, content):
-    """A file is one record: trials have the id found in it, steps their own behind it; the input may make one, too."""
+    """A file is one record: trials have the id found in it, steps their own behind it.
+
+    The input may make one, too.
+    """
     path = bench.write("1", {**content, "ticket": 7})
 
     def read(**options):
         reader = OrchestrationBenchReader(**options)
         inputs = Inputs(data=(Input(path=path, name="one", shown="one"),))
-        return [sample for shard in reader.plan(inputs, None) for sample in reader.read(shard, reader.index(inputs))]
+        return [
+            sample
+            for shard in reader.plan(inputs, None)
+            for sample in reader.read(shard, reader.index(inputs))
+        ]
 
     assert {sample.id for sample in read(ids="ticket")} == {"7"}
     own, steps = read(unit="step"), read(ids="$.ticket", unit="step")
     assert len(steps) > 1
-    assert [(sample.id, sample.cluster) for sample in steps] == [(f"7/{sample.facets['step']}", "7") for sample in own]
+    assert [(sample.id, sample.cluster) for sample in steps] == [
+        (f"7/{sample.facets['step']}", "7") for sample in own
+    ]
     assert {sample.cluster for sample in own} == {own[0].id.partition("/")[0]}
     assert all(sample.id.startswith("input-") for sample in read(ids="input"))
     (lost,) = read(ids="nowhere")

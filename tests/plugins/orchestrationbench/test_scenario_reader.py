@@ -12,7 +12,13 @@ STEPS = data(__file__, "scenario_steps.yaml")
 
 def steps():
     return [
-        {"workflow_id": flow, "step_id": number, "agent": agent, "agent_type": kind, "data": {"content": content}}
+        {
+            "workflow_id": flow,
+            "step_id": number,
+            "agent": agent,
+            "agent_type": kind,
+            "data": {"content": content},
+        }
         for flow, number, agent, kind, content in STEPS
     ]
 
@@ -36,13 +42,18 @@ def read(path, **options):
 
 
 def test_label_of_scenario_steps():
-    """System, user, plan, main and sub-agent turns become label entries, calls and results get their own."""
+    """System, user, plan, main and sub-agent turns become label entries, calls and results get
+    their own.
+    """
     label = label_of(steps())
     assert label["1"] == {"role": "system", "content": "Today is Monday"}
     assert label["2"]["role"] == "user"
     assert "agent_id" not in label["3"]
     assert label["4"]["agent_id"] == "ferry_agent"
-    assert label["4-1"]["tool_calls"][0]["function"] == {"name": "find", "arguments": '{"from": "A", "n": 2}'}
+    assert label["4-1"]["tool_calls"][0]["function"] == {
+        "name": "find",
+        "arguments": '{"from": "A", "n": 2}',
+    }
     assert label["4-2"]["content"] == {"ok": True}
     assert label["5-1"]["tool_calls"][0]["function"]["arguments"] == '{"id": 7}'
     assert [call["function"]["name"] for call in label["6-1"]["tool_calls"]] == ["a", "b"]
@@ -74,8 +85,13 @@ def test_a_scenario_as_a_sample(directory):
 
 
 def test_steps_as_samples(directory):
-    """With ``unit: step`` ids meet those of the output reader; unreadable steps carry no expectation."""
-    samples = [sample for sample in read(directory, unit="step") if not isinstance(sample, BadRecord)]
+    """With ``unit: step`` ids meet those of the output reader.
+
+    Unreadable steps carry no expectation.
+    """
+    samples = [
+        sample for sample in read(directory, unit="step") if not isinstance(sample, BadRecord)
+    ]
     ten = {sample.id: sample.expected for sample in samples[: len(samples) // 2]}
     assert list(ten) == ["10/3", "10/4", "10/5", "10/6", "10/7", "10/11"]
     assert ten["10/7"].label == "AWAITING_USER_INPUT"
@@ -85,7 +101,16 @@ def test_steps_as_samples(directory):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "steps:", "steps: {}", "steps: [7]", "a: [", "steps: [{step_id: true, data: {content: x}}]"]
+    "text",
+    [
+        "",
+        "[]",
+        "steps:",
+        "steps: {}",
+        "steps: [7]",
+        "a: [",
+        "steps: [{step_id: true, data: {content: x}}]",
+    ],
 )
 def test_files_that_are_no_scenario(tmp_path, text):
     """A file of another form is a bad record with its reason."""

@@ -12,7 +12,9 @@ PROFILES = ["documented", "upstream"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("case", data(__file__, "workflow_graphs.yaml"), ids=lambda case: str(case["plan"])[:60])
+@pytest.mark.parametrize(
+    "case", data(__file__, "workflow_graphs.yaml"), ids=lambda case: str(case["plan"])[:60]
+)
 def test_graphs_of_a_plan(profile, case):
     structural, component = graphs(case["plan"], profile)
     found = {
@@ -23,7 +25,8 @@ def test_graphs_of_a_plan(profile, case):
     }
     expected = case.get(profile, case["documented"])
     assert found == {
-        name: sorted(value) if name in ("structural", "component") else value for name, value in expected.items()
+        name: sorted(value) if name in ("structural", "component") else value
+        for name, value in expected.items()
     }
 
 
@@ -32,7 +35,9 @@ def test_graphs_of_a_plan(profile, case):
     DATA["malformed_plans_raise_in_upstream_and_count_as_empty_in_documented"],
 )
 def test_malformed_plans_raise_in_upstream_and_count_as_empty_in_documented(plan):
-    """What the original stumbles over gives a smaller graph in documented, and an outline for people."""
+    """What the original stumbles over gives a smaller graph in documented, and an outline for
+    people.
+    """
     with pytest.raises(Exception, match=r"."):
         graphs(plan, "upstream")
     structural, component = graphs(plan, "documented")

@@ -15,7 +15,10 @@ def attributes(of):
 
 
 def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
-    """Graders by key, also two of one component; no event of what was not graded, which the first line counts."""
+    """Graders by key, also two of one component.
+
+    No event of what was not graded, which the first line counts.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in DATA["runs"]))
     (tmp_path / "suite.yaml").write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
@@ -30,18 +33,28 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
         for scope in logs["scopeLogs"]
         for record in scope["logRecords"]
     ]
-    found = [{**{key: each[key] for key in each if key != "attributes"}, **attributes(each)} for each in records]
+    found = [
+        {**{key: each[key] for key in each if key != "attributes"}, **attributes(each)}
+        for each in records
+    ]
     assert found == DATA["events"]
 
 
 def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, monkeypatch):
-    """What is written of traces, unasked, gives the same scores again: by name, in the trace it is of."""
+    """What is written of traces, unasked, gives the same scores again.
+
+    By name, in the trace it is of.
+    """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(each) + "\n" for each in DATA["traces"]))
+    (tmp_path / "traces.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in DATA["traces"])
+    )
     written = gradestack.grade_files("traces.jsonl", output="first")
     events = "first/native/otel_evaluation.jsonl"
     again = gradestack.grade_files(["traces.jsonl", events], output="again")
     for report in (written, again):
-        scores = {row["sample"]["id"]: row["grades"]["tool_success"]["score"] for row in report.rows()}
+        scores = {
+            row["sample"]["id"]: row["grades"]["tool_success"]["score"] for row in report.rows()
+        }
         assert scores == DATA["scores"]
     assert [row["recorded"]["tool_success"] for row in again.rows()] == [*DATA["scores"].values()]

@@ -15,7 +15,9 @@ _VOID = {"meta", "link", "input", "br", "rect", "line", "circle", "wbr"}
 
 
 class Page(HTMLParser):
-    """A parsed page: its tags in order, the text outside script and style, and whether every tag was closed."""
+    """A parsed page: its tags in order, the text outside script and style, and whether every tag
+    was closed.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -57,20 +59,31 @@ class Page(HTMLParser):
 
     def values(self, attribute: str) -> list[str]:
         """Every value of an attribute."""
-        return [value for _, attributes in self.tags if (value := attributes.get(attribute)) is not None]
+        return [
+            value for _, attributes in self.tags if (value := attributes.get(attribute)) is not None
+        ]
 
     def check(self) -> None:
-        """Assert what holds for every page: closed tags, unique ids, links that lead somewhere, nothing active."""
+        """Assert what holds for every page.
+
+        Closed tags, unique ids, links that lead somewhere, nothing active.
+        """
         assert self.open == []
         repeated = [name for name, number in Counter(self.values("id")).items() if number > 1]
         assert repeated == []
         ids = set(self.values("id"))
-        links = [link for link in self.values("href") if not re.match(r"#q=|#sample=|data:,|#s\d+$", link)]
+        links = [
+            link
+            for link in self.values("href")
+            if not re.match(r"#q=|#sample=|data:,|#s\d+$", link)
+        ]
         assert [link for link in links if link[1:] not in ids] == []
         labels = [name for value in self.values("aria-labelledby") for name in value.split()]
         assert set(labels) <= ids
         names = {name for _, attributes in self.tags for name in attributes}
-        assert not {name for name in names if name.startswith("on")} | (names & {"style", "src", "srcset", "action"})
+        assert not {name for name in names if name.startswith("on")} | (
+            names & {"style", "src", "srcset", "action"}
+        )
         scripts = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
         assert scripts.count(None) == 2
         assert set(scripts) <= {None, "application/json"}

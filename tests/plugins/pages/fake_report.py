@@ -27,10 +27,20 @@ def _call(name: str, **arguments: Any) -> Row:
 def _wanted(rng: random.Random, task: int) -> list[Row]:
     start, end = rng.sample(STATIONS, 2)
     journey = f"J{task:03d}"
-    seats = [{"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"} for _ in range(2)]
+    seats = [
+        {"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"}
+        for _ in range(2)
+    ]
     possible = [
         _call("get_journey", journey_id=journey),
-        _call("change_journey", journey_id=journey, legs=seats, start=start, end=end, flexible=bool(task % 2)),
+        _call(
+            "change_journey",
+            journey_id=journey,
+            legs=seats,
+            start=start,
+            end=end,
+            flexible=bool(task % 2),
+        ),
         _call(
             "reserve_seat_in_the_carriage_asked_for",
             journey_id=journey,
@@ -42,15 +52,26 @@ def _wanted(rng: random.Random, task: int) -> list[Row]:
     return possible[: (0, 1, 2, 4)[task % 4]]
 
 
-def _item(number: int, wanted: Row, made: list[Row], rng: random.Random, skill: float) -> tuple[Row, Row | None]:
+def _item(
+    number: int, wanted: Row, made: list[Row], rng: random.Random, skill: float
+) -> tuple[Row, Row | None]:
     item: Row = {"id": f"call {number + 1}", "outcome": "graded", "score": 1.0, "reasons": []}
     item["metadata"] = {"call": len(made), "tool": wanted["name"]}
     luck = rng.random()
     if luck < skill:
         return item, json.loads(json.dumps(wanted))
     if luck > 0.8 + skill / 5:
-        reason = {"code": "missing_call", "subject": wanted["name"], "expected": wanted["arguments"]}
-        return {**item, "score": 0.0, "reasons": [reason], "metadata": {"call": None, "tool": wanted["name"]}}, None
+        reason = {
+            "code": "missing_call",
+            "subject": wanted["name"],
+            "expected": wanted["arguments"],
+        }
+        return {
+            **item,
+            "score": 0.0,
+            "reasons": [reason],
+            "metadata": {"call": None, "tool": wanted["name"]},
+        }, None
     call = json.loads(json.dumps(wanted))
     arguments = call["arguments"]
     if "legs" in arguments:
@@ -62,15 +83,36 @@ def _item(number: int, wanted: Row, made: list[Row], rng: random.Random, skill: 
         old, new = arguments[key], "something else"
         arguments[key] = new
         pointer, lost = f"/{key}", 0.6 / len(arguments)
-    reason = {"code": "wrong_argument", "pointer": pointer, "subject": wanted["name"], "expected": old, "actual": new}
+    reason = {
+        "code": "wrong_argument",
+        "pointer": pointer,
+        "subject": wanted["name"],
+        "expected": old,
+        "actual": new,
+    }
     return {**item, "score": round(1 - lost, 6), "reasons": [reason]}, call
 
 
 def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
     said: list[Row] = [{"role": "system", "content": POLICY}]
-    said.append({"role": "user", "content": "Hello, my plans have changed. Can you help me with my journey?"})
-    said.append({"role": "assistant", "content": "Gladly. What is your traveller number, and which journey is it?"})
-    said.append({"role": "user", "content": f"Traveller {rng.randint(1000, 9999)}, the one to {rng.choice(STATIONS)}."})
+    said.append(
+        {
+            "role": "user",
+            "content": "Hello, my plans have changed. Can you help me with my journey?",
+        }
+    )
+    said.append(
+        {
+            "role": "assistant",
+            "content": "Gladly. What is your traveller number, and which journey is it?",
+        }
+    )
+    said.append(
+        {
+            "role": "user",
+            "content": f"Traveller {rng.randint(1000, 9999)}, the one to {rng.choice(STATIONS)}.",
+        }
+    )
     for number, call in enumerate(made):
         arguments = json.dumps(call["arguments"], ensure_ascii=False)
         function = {"name": call["name"], "arguments": arguments}
@@ -81,18 +123,39 @@ def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
                 "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
             }
         )
-        answer: Row = {"ok": True, "journey": call["arguments"].get("journey_id"), "price": round(rng.random() * 90, 2)}
-        answer["stops"] = [{"station": name, "minute": rng.randint(0, 600)} for name in rng.sample(STATIONS, 5)]
+        answer: Row = {
+            "ok": True,
+            "journey": call["arguments"].get("journey_id"),
+            "price": round(rng.random() * 90, 2),
+        }
+        answer["stops"] = [
+            {"station": name, "minute": rng.randint(0, 600)} for name in rng.sample(STATIONS, 5)
+        ]
         answer["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
-        said.append({"role": "tool", "name": call["name"], "tool_call_id": f"c{number}", "content": json.dumps(answer)})
-        said.append({"role": "assistant", "content": f"Done: {call['name'].replace('_', ' ')}. Anything else?"})
+        said.append(
+            {
+                "role": "tool",
+                "name": call["name"],
+                "tool_call_id": f"c{number}",
+                "content": json.dumps(answer),
+            }
+        )
+        said.append(
+            {
+                "role": "assistant",
+                "content": f"Done: {call['name'].replace('_', ' ')}. Anything else?",
+            }
+        )
     said.append({"role": "user", "content": "No, thank you. Goodbye!"})
     return said
 
 
 def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float, list[Row]]:
     if not wanted:
-        reasons = [{"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]} for call in made]
+        reasons = [
+            {"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]}
+            for call in made
+        ]
         return float(not made), reasons
     total = 0.0
     for item in items:
@@ -103,7 +166,11 @@ def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float
 def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float = 0.6) -> Row:
     wanted = _wanted(random.Random(f"{seed} {task}"), task)
     rng = random.Random(f"{seed} {task} {run} {model}")
-    made: list[Row] = [_call("find_traveller", number=rng.randint(1000, 9999))] if wanted or rng.random() < 0.4 else []
+    made: list[Row] = (
+        [_call("find_traveller", number=rng.randint(1000, 9999))]
+        if wanted or rng.random() < 0.4
+        else []
+    )
     items = []
     for number, call in enumerate(wanted):
         item, answer = _item(number, call, made, rng, 0.75 if model == "north-2" else 0.5)
@@ -129,7 +196,11 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "metadata": {"hash": "5f2c"},
     }
     return {
-        "sample": {"id": f"journey-{task}", "input": f"You want to change journey {task}.", "ground_truth": None},
+        "sample": {
+            "id": f"journey-{task}",
+            "input": f"You want to change journey {task}.",
+            "ground_truth": None,
+        },
         "submission": "No, thank you.",
         "trajectory": [_talk(wanted, made, rng)],
         "agent_id": None,
@@ -153,10 +224,24 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
 
 def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
     row = graded_row(task, run, model)
-    grade: Row = {"score": 0.0, "state": state, "rationale": f"this sample is {state}", "metadata": {}}
+    grade: Row = {
+        "score": 0.0,
+        "state": state,
+        "rationale": f"this sample is {state}",
+        "metadata": {},
+    }
     if state == "failed":
-        fault = {"category": "target", "code": "recorded_error", "type": "TimeoutError", "message": "no answer in 60 s"}
-        grade = {**grade, "fault": fault, "metadata": {"error": "no answer in 60 s", "error_type": "TimeoutError"}}
+        fault = {
+            "category": "target",
+            "code": "recorded_error",
+            "type": "TimeoutError",
+            "message": "no answer in 60 s",
+        }
+        grade = {
+            **grade,
+            "fault": fault,
+            "metadata": {"error": "no answer in 60 s", "error_type": "TimeoutError"},
+        }
         row["error"] = fault
         row["trajectory"] = []
     if state == "skipped":
@@ -165,11 +250,19 @@ def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
     if state == "missing":
         row["predicted"] = {"calls": None, "label": None, "plan": None}
         row["trajectory"] = []
-    return {**row, "grade": grade, "grades": {"partial": grade, "reward": grade}, "state": state, "passed": None}
+    return {
+        **row,
+        "grade": grade,
+        "grades": {"partial": grade, "reward": grade},
+        "state": state,
+        "passed": None,
+    }
 
 
 def _figures(rows: list[Row], key: str, threshold: float) -> Row:
-    scores = [row["grades"][key]["score"] for row in rows if row["grades"][key]["state"] == "graded"]
+    scores = [
+        row["grades"][key]["score"] for row in rows if row["grades"][key]["state"] == "graded"
+    ]
     passed, total = sum(score >= threshold for score in scores), math.fsum(scores)
     return {
         "avg_score_attempted": total / len(scores) if scores else None,
@@ -207,7 +300,10 @@ def _outcome(rows: list[Row], models: list[str]) -> Row:
         verdicts = [row["passed"] for row in own]
         return {"passed": verdicts.count(True), "failed": verdicts.count(False)}
 
-    found = [{"model_name": name, **counts([row for row in rows if row["model_name"] == name])} for name in models]
+    found = [
+        {"model_name": name, **counts([row for row in rows if row["model_name"] == name])}
+        for name in models
+    ]
     return {
         "grader": "partial",
         "rule": "passed by grader partial",
@@ -243,8 +339,13 @@ def _aggregates(rows: list[Row]) -> Row:
     }
 
 
-def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, many_models: bool = True) -> Row:
-    figures = {key: _figures(rows, key, threshold if key == "partial" else 1.0) for key in ("partial", "reward")}
+def summary_of(
+    rows: list[Row], *, threshold: float = 0.6, gate: bool = True, many_models: bool = True
+) -> Row:
+    figures = {
+        key: _figures(rows, key, threshold if key == "partial" else 1.0)
+        for key in ("partial", "reward")
+    }
     actual = figures["partial"]["avg_score_attempted"]
     good = actual is not None and actual >= threshold
     gates = [
@@ -263,14 +364,31 @@ def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, ma
     head = figures["partial"]
     return {
         "suite": "rail",
-        "config": {"name": "rail", "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}}},
+        "config": {
+            "name": "rail",
+            "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}},
+        },
         "outcome": _outcome(rows, names if many_models and len(names) > 1 else []),
         "headline": {
             "letta": False,
             "figures": [
-                {"label": "Partial credit", "figure": "partial.mean.mean", "value": actual, "reason": "nothing graded"},
-                {"label": "pass^k", "figure": "reward.pass_hat_k.pass_hat_k", "value": {"1": 0.42, "2": 0.2733}},
-                {"label": "Reward", "figure": "reward.mean.mean", "value": None, "reason": "no <b>reward</b> | at all"},
+                {
+                    "label": "Partial credit",
+                    "figure": "partial.mean.mean",
+                    "value": actual,
+                    "reason": "nothing graded",
+                },
+                {
+                    "label": "pass^k",
+                    "figure": "reward.pass_hat_k.pass_hat_k",
+                    "value": {"1": 0.42, "2": 0.2733},
+                },
+                {
+                    "label": "Reward",
+                    "figure": "reward.mean.mean",
+                    "value": None,
+                    "reason": "no <b>reward</b> | at all",
+                },
             ],
         },
         "gates_passed": good if gate else None,
@@ -279,7 +397,9 @@ def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, ma
             "total": len(rows),
             "total_attempted": _states(rows, "partial")["graded"],
             **{key: value for key, value in head.items() if key != "pass_rate"},
-            "per_model": [_model(rows, name, threshold) for name in names] if many_models and len(names) > 1 else None,
+            "per_model": [_model(rows, name, threshold) for name in names]
+            if many_models and len(names) > 1
+            else None,
             "by_metric": figures,
             "metrics": {key: value["pass_rate"] for key, value in figures.items()},
             "states": {key: _states(rows, key) for key in figures},
@@ -298,11 +418,17 @@ def make_report(rows: list[Row], **options: Any) -> Report:
     return Report(path=None, header=HEADER, summary=summary, held=io.BytesIO(lines.encode()))
 
 
-def realistic_rows(tasks: int = 14, trials: int = 4, models: tuple[str, ...] = ("north-1", "north-2")) -> list[Row]:
+def realistic_rows(
+    tasks: int = 14, trials: int = 4, models: tuple[str, ...] = ("north-1", "north-2")
+) -> list[Row]:
     rows = []
     for model in models:
         for run in range(trials):
             for task in range(tasks):
                 special = {(2, 1): "failed", (5, 2): "skipped", (8, 3): "missing"}.get((task, run))
-                rows.append(ungraded_row(task, run, model, special) if special else graded_row(task, run, model))
+                rows.append(
+                    ungraded_row(task, run, model, special)
+                    if special
+                    else graded_row(task, run, model)
+                )
     return rows

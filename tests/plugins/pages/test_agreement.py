@@ -7,12 +7,23 @@ from gradestack_plugins.pages.overview import page_of
 def graded(tmp_path, number=24, **options):
     """Grade two runs of each task by three graders, two of which always agree."""
     samples = [
-        {"id": f"t{task}", "run": run, "expected": "x", "predicted": "x" if task % 3 else "xx" if task % 2 else "y"}
+        {
+            "id": f"t{task}",
+            "run": run,
+            "expected": "x",
+            "predicted": "x" if task % 3 else "xx" if task % 2 else "y",
+        }
         for task in range(number)
         for run in range(2)
     ]
-    graders = {"rules": {"kind": "exact_match"}, "same": {"kind": "exact_match"}, "judge": {"kind": "contains"}}
-    return gradestack.grade(samples, graders=graders, output=tmp_path / "out", reports=["html", "markdown"], **options)
+    graders = {
+        "rules": {"kind": "exact_match"},
+        "same": {"kind": "exact_match"},
+        "judge": {"kind": "contains"},
+    }
+    return gradestack.grade(
+        samples, graders=graders, output=tmp_path / "out", reports=["html", "markdown"], **options
+    )
 
 
 def test_pairs_of_graders_say_whether_they_agree(tmp_path):
@@ -23,10 +34,14 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
     known = report.aggregates["rules"]["agreement"]["pairs"]["rules, judge"]
     pair, sure = pairs["rules", "judge"], known["percent_agreement_interval"]
     assert (pair.both, pair.only_a, pair.only_b) == (48, 0, 8)
-    assert (pair.kappa, pair.ac1, pair.alpha) == tuple(f"{known[name]:.3f}" for name in ("kappa", "ac1", "alpha"))
+    assert (pair.kappa, pair.ac1, pair.alpha) == tuple(
+        f"{known[name]:.3f}" for name in ("kappa", "ac1", "alpha")
+    )
     assert pair.interval == f"{100 * sure['low']:.1f} – {100 * sure['high']:.1f}%"
     assert (pair.agree, pairs["rules", "same"].same) == ("too few samples to tell", "100.0%")
-    pages = [(tmp_path / "out" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
+    pages = [
+        (tmp_path / "out" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")
+    ]
     assert all("Do the graders agree?" in page and pair.interval in page for page in pages)
 
 
@@ -37,8 +52,13 @@ def test_graders_agree_or_not_only_where_the_interval_says_so(tmp_path):
 
 
 def test_one_grader_figures_that_are_no_verdicts_and_no_outcome_have_no_section(tmp_path):
-    samples = [{"id": "a", "expected": "x", "predicted": "x"}, {"id": "b", "expected": "x", "predicted": "y"}]
+    samples = [
+        {"id": "a", "expected": "x", "predicted": "x"},
+        {"id": "b", "expected": "x", "predicted": "y"},
+    ]
     for graders in (["exact_match"], ["exact_match", "usage"]):
-        report = gradestack.grade(samples, graders=graders, output=tmp_path / "-".join(graders), reports=["html"])
+        report = gradestack.grade(
+            samples, graders=graders, output=tmp_path / "-".join(graders), reports=["html"]
+        )
         assert page_of(report).agreement == []
         assert "Do the graders agree" not in report.pages[0].read_text(encoding="utf-8")

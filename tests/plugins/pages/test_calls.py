@@ -23,7 +23,13 @@ def call(name, **arguments):
 
 
 def item(number, score, *reasons):
-    return {"id": "x", "outcome": "graded", "score": score, "metadata": {"call": number}, "reasons": list(reasons)}
+    return {
+        "id": "x",
+        "outcome": "graded",
+        "score": score,
+        "metadata": {"call": number},
+        "reasons": list(reasons),
+    }
 
 
 def statuses(pair):
@@ -31,7 +37,13 @@ def statuses(pair):
 
 
 def test_the_grader_decides_pairs_and_marks():
-    reason = {"code": "wrong_argument", "pointer": "/legs/1/day", "expected": "b", "actual": "c", "subject": "book"}
+    reason = {
+        "code": "wrong_argument",
+        "pointer": "/legs/1/day",
+        "expected": "b",
+        "actual": "c",
+        "subject": "book",
+    }
     expected = [call("book", id=1, legs=[{"day": "a"}, {"day": "b"}])]
     actual = [call("look"), call("book", id=1, legs=[{"day": "a"}, {"day": "c"}], more=True)]
     found = calls_of(row(expected, actual, [item(1, 0.8, reason)]))
@@ -53,7 +65,12 @@ def test_a_call_nobody_made_is_absent():
     reason = {"code": "missing_call", "subject": "book", "expected": {"id": 1}}
     found = calls_of(row([call("book", id=1)], [], [item(None, 0.0, reason)]))
     (pair,) = found.pairs
-    assert (pair.status, pair.actual, pair.reasons, statuses(pair)) == ("absent", None, [], {"id": "missing"})
+    assert (pair.status, pair.actual, pair.reasons, statuses(pair)) == (
+        "absent",
+        None,
+        [],
+        {"id": "missing"},
+    )
 
 
 def test_without_a_grader_calls_are_paired_by_name_and_arguments():
@@ -100,7 +117,9 @@ def test_arguments_that_are_no_object_match_nothing():
 
 def test_odd_items_and_calls_never_raise():
     odd = row(
-        [call("a"), None, 3], ["x", call(None), {}], [item(99, 2.0), item(True, None), {"metadata": {"call": -1}}]
+        [call("a"), None, 3],
+        ["x", call(None), {}],
+        [item(99, 2.0), item(True, None), {"metadata": {"call": -1}}],
     )
     assert [pair.status for pair in calls_of(odd).pairs] == ["absent", "absent", "absent"]
     assert calls_of({}).pairs == []
@@ -108,7 +127,14 @@ def test_odd_items_and_calls_never_raise():
 
 
 def test_reasons_read_on_one_line():
-    reason = {"code": "c", "subject": "s", "pointer": "/a", "expected": None, "actual": "x", "message": "why"}
+    reason = {
+        "code": "c",
+        "subject": "s",
+        "pointer": "/a",
+        "expected": None,
+        "actual": "x",
+        "message": "why",
+    }
     assert reason_text(reason) == 'c s /a: expected null, got "x" – why'
     assert reason_text({"code": "c", "message": "why"}, known="why") == "c"
     assert reason_text({"message": "why"}) == "why"

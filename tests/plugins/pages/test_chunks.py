@@ -19,24 +19,33 @@ FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
 
 
 def written(report, out, **options):
-    """Write a page; return its text, the list of samples in it, and the text of every file beside it."""
+    """Write a page; return its text, the list of samples in it, and the text of every file beside
+    it.
+    """
     out.mkdir(exist_ok=True)
     (path,) = HtmlReporter(**options).write(report, out)
     page = path.read_text(encoding="utf-8")
-    files = {each.name: each.read_text(encoding="ascii") for each in sorted((out / "report_data").glob("*"))}
+    files = {
+        each.name: each.read_text(encoding="ascii")
+        for each in sorted((out / "report_data").glob("*"))
+    }
     assert all(FILE.fullmatch(text) for text in files.values())
     return page, json.loads(carried(page, "rows")), files
 
 
 def texts(files, listed):
-    found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files))]
+    found = [
+        unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files))
+    ]
     return [text.split("\n") for text in found[: len(listed["first"])]]
 
 
 def test_a_small_run_is_one_file(fake, tmp_path):
     report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
     page, listed, files = written(report, tmp_path / "a", max_samples=2)
-    text = hashlib.sha256(base64.b64decode(re.search('id="chunktext">([^<]*)<', page)[1])).hexdigest()
+    text = hashlib.sha256(
+        base64.b64decode(re.search('id="chunktext">([^<]*)<', page)[1])
+    ).hexdigest()
     wanted = {"first": [0], "picked": [], "sums": [], "panels": [], "without": [], "text": text}
     assert (files, listed["chunks"]) == ({}, wanted)
     assert not (tmp_path / "a" / "report_data").exists()
@@ -76,7 +85,10 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
 
 
 def rewritten(report, out, **options):
-    """Write a page as ``gradestack report`` does, over one that is there; return the names of what is beside it."""
+    """Write a page as ``gradestack report`` does, over one that is there.
+
+    Return the names of what is beside it.
+    """
     with filling(out, HtmlReporter.beside) as new:
         HtmlReporter(**options).write(report, new)
     return sorted(path.name for path in (out / "report_data").glob("*"))
@@ -85,7 +97,10 @@ def rewritten(report, out, **options):
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
     beside = tmp_path / "report_data"
-    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js", "chunk-text.js"]
+    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == [
+        "chunk-1.js",
+        "chunk-text.js",
+    ]
     before = (beside / "chunk-1.js").read_bytes()
     (beside / "chunk-99.js").write_bytes(before)
     (beside / "index.js").write_bytes(before)
@@ -136,5 +151,9 @@ def test_blank_lines_between_rows_are_none_of_them(fake):
     odd = attrs.evolve(report, held=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))
     assert b"".join(pieces_of(report, 0, 9)) == b"".join(lines).rstrip(b"\n")
     assert b"".join(pieces_of(odd, 0, 9)) == b"".join(pieces_of(report, 0, 9))
-    assert b"".join(pieces_of(odd, 1, 3)) == b"".join(pieces_of(report, 1, 3)) == b"".join(lines[1:3]).rstrip(b"\n")
+    assert (
+        b"".join(pieces_of(odd, 1, 3))
+        == b"".join(pieces_of(report, 1, 3))
+        == b"".join(lines[1:3]).rstrip(b"\n")
+    )
     assert b"".join(pieces_of(report, 2, 2)) == b"".join(pieces_of(report, 99, 100)) == b""

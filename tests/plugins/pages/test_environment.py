@@ -12,11 +12,15 @@ PAGE = module.environment().get_template("_begin.html").render(policy="none")
 
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
-    """Return a function that returns an environment as in another process, and where compiled templates are kept."""
+    """Return a function that returns an environment as in another process, and where compiled
+    templates are kept.
+    """
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
     def new(*given, **options):
-        monkeypatch.setattr(module, "_COMPILED", module._Compiled(str(tmp_path / "kept"), "%s.jinja"))
+        monkeypatch.setattr(
+            module, "_COMPILED", module._Compiled(str(tmp_path / "kept"), "%s.jinja")
+        )
         return module.environment(*given, **options)
 
     return new, tmp_path / "kept"
@@ -26,11 +30,15 @@ def test_a_template_is_compiled_once_for_all_processes(fresh, monkeypatch):
     new, folder = fresh
     assert new().get_template("_begin.html").render(policy="none") == PAGE
     assert len(list(folder.iterdir())) == 1
-    monkeypatch.setattr(jinja2.Environment, "compile", lambda *_, **__: pytest.fail("it was compiled again"))
+    monkeypatch.setattr(
+        jinja2.Environment, "compile", lambda *_, **__: pytest.fail("it was compiled again")
+    )
     assert new().get_template("_begin.html").render(policy="none") == PAGE
 
 
-@pytest.mark.parametrize("damage", [lambda _: b"", lambda data: data[:-20], lambda data: b"0" + data])
+@pytest.mark.parametrize(
+    "damage", [lambda _: b"", lambda data: data[:-20], lambda data: b"0" + data]
+)
 def test_code_that_is_not_of_this_text_is_made_anew(fresh, damage):
     new, folder = fresh
     new().get_template("_begin.html")

@@ -20,7 +20,13 @@ def counted(report):
 
 
 def test_samples_are_counted_by_value(fake):
-    facets = [{"kind": "ä", "level": 1}, {"kind": "b", "level": 2}, {"kind": "ä", "level": 1}, {"kind": "ä"}, {}]
+    facets = [
+        {"kind": "ä", "level": 1},
+        {"kind": "b", "level": 2},
+        {"kind": "ä", "level": 1},
+        {"kind": "ä"},
+        {},
+    ]
     made = [
         *rows(fake, facets),
         {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"kind": ["b"], "level": [1, None]}},
@@ -47,10 +53,15 @@ def test_facets_of_one_or_many_values_group_nothing(fake):
 def test_the_page_has_a_table_for_every_facet(fake, html):
     facets = [{"<b>kind": "v10"}, {"<b>kind": "v9<script>"}, {"<b>kind": "v10"}]
     report = fake.make_report(
-        [*rows(fake, facets), {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"<b>kind": "v10"}}]
+        [
+            *rows(fake, facets),
+            {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"<b>kind": "v10"}},
+        ]
     )
     (facet,) = facets_of(index_of(report))
-    assert [(line.value, line.passed, line.of, line.others, line.width) for line in facet.lines] == [
+    assert [
+        (line.value, line.passed, line.of, line.others, line.width) for line in facet.lines
+    ] == [
         ("v9<script>", 0, 1, 0, 0.0),
         ("v10", 2, 2, 1, 100.0),
     ]

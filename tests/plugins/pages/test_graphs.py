@@ -16,7 +16,9 @@ def nodes(graph):
 
 def sides_of(gold, made=None):
     (found,) = drawn(blocks.Graph(nodes(gold), made=nodes(made)))
-    return [[[each.name for each in layer] for layer in side.layers] for side in found.sides], found.sides
+    return [
+        [[each.name for each in layer] for layer in side.layers] for side in found.sides
+    ], found.sides
 
 
 def test_both_sides_say_what_differs():

@@ -13,17 +13,25 @@ from gradestack_plugins.pages.html import HtmlReporter
 from tests.placed import carried, panel_of, with_panels
 
 HOSTILE = (
-    '<script>alert("x")</script></script><img src=x onerror=alert(1)>" onclick="alert(1)" \'</textarea><!-- ]]> '
+    '<script>alert("x")</script></script><img src=x onerror=alert(1)>" onclick="alert(1)" '
+    "'</textarea><!-- ]]> "
     "{{ 7*7 }}{% raw %}\x00\x1b[31m\u202edesrever\u2066\u200b\ud83d\ufffe &lt; &amp;amp; \r\n\u2028"
 )
 
 
 def hostile(value, depth=0):
     if isinstance(value, dict):
-        return {key if depth < 3 else f"{key}{HOSTILE}": hostile(item, depth + 1) for key, item in value.items()}
+        return {
+            key if depth < 3 else f"{key}{HOSTILE}": hostile(item, depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [hostile(item, depth + 1) for item in value]
-    return HOSTILE if isinstance(value, str) and value not in {"graded", "failed", "skipped", "missing"} else value
+    return (
+        HOSTILE
+        if isinstance(value, str) and value not in {"graded", "failed", "skipped", "missing"}
+        else value
+    )
 
 
 def test_the_page_shows_a_whole_run(fake, html):
@@ -31,7 +39,9 @@ def test_the_page_shows_a_whole_run(fake, html):
     page = html(fake.make_report(rows, threshold=0.9))
     for part in ("overview", "failures", "graders", "tasks", "samples", "problems", "run"):
         assert page.values("id").count(part) == 1
-    assert len([each for each in page.values("id") if re.fullmatch(r"s\d+", each)]) == len(rows) == 112
+    assert (
+        len([each for each in page.values("id") if re.fullmatch(r"s\d+", each)]) == len(rows) == 112
+    )
     assert [json.loads(line) for line in carried(page.html).splitlines()] == rows
     assert "Failed" in page.text
     assert "partial >= 0.9" in page.text
@@ -46,7 +56,9 @@ def test_hostile_texts_stay_texts(fake, html):
     summary, header = hostile(report.summary), hostile(fake.HEADER)
     rows = [hostile(row) for row in report.rows()]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    page = html(attrs.evolve(report, summary=summary, header=header, held=io.BytesIO(lines.encode())))
+    page = html(
+        attrs.evolve(report, summary=summary, header=header, held=io.BytesIO(lines.encode()))
+    )
     assert '<script>alert("x")</script>' in page.text
     assert "{{ 7*7 }}{% raw %}" in page.text
     assert not set(page.html) & set("\x00\x1b\u202e\u2066\u200b\u2028\ufffe\r")
@@ -76,12 +88,17 @@ def test_the_policy_allows_exactly_the_inline_texts(fake, html):
     page = html(fake.make_report(fake.realistic_rows(tasks=2, trials=1)))
     policy = dict(
         part.split(" ", 1)
-        for part in re.search(r'Policy" content="([^"]+)"', page.html)[1].replace("&#39;", "'").split("; ")
+        for part in re.search(r'Policy" content="([^"]+)"', page.html)[1]
+        .replace("&#39;", "'")
+        .split("; ")
     )
 
     def hashes(tag):
         texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page.html, re.DOTALL)
-        return [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts]
+        return [
+            f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+            for text in texts
+        ]
 
     assert policy["default-src"] == "'none'"
     assert policy["script-src"].split() == hashes("script")
@@ -107,7 +124,8 @@ def test_samples_are_listed_failures_first(fake, html):
     page = html(fake.make_report(rows), max_samples=5)
     table = page.html[page.html.index("<noscript>\n<p") :]
     lines = re.findall(
-        r'<tr class="v-(\w+)" id="s\d+">.*?<td class="n">([^<]*)</td><td class="what"><bdi>([^<]*)', table
+        r'<tr class="v-(\w+)" id="s\d+">.*?<td class="n">([^<]*)</td><td class="what"><bdi>([^<]*)',
+        table,
     )
     assert len(lines) == 5
     assert lines[0] == ("error", "–", "target recorded_error (TimeoutError): no answer in 60 s")

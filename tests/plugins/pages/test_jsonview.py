@@ -10,8 +10,14 @@ from tests.core.outcomes import data
 DATA = data(__file__, "jsonview.yaml")
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=40),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5)
+    ),
     max_leaves=25,
 )
 
@@ -25,7 +31,10 @@ def test_values_are_compared(left, right, equal, but_for_order):
 
 
 def test_long_values_are_cut_with_a_note():
-    assert laid_out({"a": "x" * 90, "b": [1, 2]}, 1000) == '{\n  "a": "' + "x" * 90 + '",\n  "b": [1, 2]\n}'
+    assert (
+        laid_out({"a": "x" * 90, "b": [1, 2]}, 1000)
+        == '{\n  "a": "' + "x" * 90 + '",\n  "b": [1, 2]\n}'
+    )
     assert laid_out(["x" * 90, "y" * 90], 100) == '["' + "x" * 90 + '", "yyyy…\n… cut here'
 
 

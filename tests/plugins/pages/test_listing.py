@@ -14,7 +14,9 @@ from gradestack_plugins.pages.losses import losses_of
 
 
 def index_of(fake, rows):
-    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line), "partial")
+    return RowIndex.of(
+        ((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line), "partial"
+    )
 
 
 def read(text):
@@ -25,12 +27,16 @@ def test_the_list_has_every_sample(fake):
     rows = fake.realistic_rows(tasks=5, trials=2)
     index = index_of(fake, rows)
     held = read(listing(index, words_of({}), losses_of(index).main, {"longest": 3}))
-    assert [held["ids"][number] for number in held["i"]] == [str(row["sample"]["id"]) for row in rows]
+    assert [held["ids"][number] for number in held["i"]] == [
+        str(row["sample"]["id"]) for row in rows
+    ]
     assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
     assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]
     scores = [row["grade"]["score"] if row["state"] == "graded" else None for row in rows]
     assert held["s"] == [None if score is None else round(score, 3) for score in scores]
-    assert [VERDICTS[int(place)] == "passed" for place in held["v"]] == [row["passed"] is True for row in rows]
+    assert [VERDICTS[int(place)] == "passed" for place in held["v"]] == [
+        row["passed"] is True for row in rows
+    ]
     assert [tuple(held["sets"][number]) for number in held["k"]] == index.given.given
     assert held["longest"] == 3
 
@@ -49,7 +55,10 @@ def test_clusters_are_no_ids_of_the_list(fake):
     lines = ((0, 0, dumps(each).encode()) for each in rows)
     index = RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"])
     held = read(listing(index, words_of({}), {}, {}))
-    assert (held["ids"], held["i"]) == ([str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])], [0, 1, 0])
+    assert (held["ids"], held["i"]) == (
+        [str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])],
+        [0, 1, 0],
+    )
 
 
 @pytest.mark.parametrize("text", ["plain", 'é "quoted"\n', "\ud800", "\x00\x7f/"])

@@ -16,8 +16,19 @@ def rows_of(fake, samples):
         told = [dict(zip(("code", "subject", "pointer"), each, strict=False)) for each in reasons]
         kept = "graded" if passed is not None else state
         named = dict(zip(("gold", "label"), labels, strict=False))
-        grade = {"state": kept, "score": float(bool(passed)), "passed": passed, "reasons": told, **named}
-        row = {"sample": {"id": f"t{number}"}, "state": kept, "passed": passed, "model_name": "north"}
+        grade = {
+            "state": kept,
+            "score": float(bool(passed)),
+            "passed": passed,
+            "reasons": told,
+            **named,
+        }
+        row = {
+            "sample": {"id": f"t{number}"},
+            "state": kept,
+            "passed": passed,
+            "model_name": "north",
+        }
         rows.append({**row, "grade": grade, "grades": {"partial": grade, "reward": grade}})
     return rows
 
@@ -28,7 +39,9 @@ def said(causes):
 
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])
 def test_lost_samples_by_cause(fake, case):
-    found = losses_of(index_of(fake.make_report(rows_of(fake, case["samples"]))), case.get("aside", ()))
+    found = losses_of(
+        index_of(fake.make_report(rows_of(fake, case["samples"]))), case.get("aside", ())
+    )
     assert said(found.causes) == case["causes"]
     assert (found.lost, found.explained) == (case["lost"], case["explained"])
     assert [list(each) for each in found.others] == case.get("others", [])
@@ -37,7 +50,11 @@ def test_lost_samples_by_cause(fake, case):
 def test_every_level_sums_to_what_it_is_part_of(fake):
     index = index_of(fake.make_report(fake.realistic_rows(tasks=14, trials=4)))
     found = losses_of(index)
-    lost = [kinds for entry, kinds in zip(index.entries, index.given.given, strict=True) if entry.passed is False]
+    lost = [
+        kinds
+        for entry, kinds in zip(index.entries, index.given.given, strict=True)
+        if entry.passed is False
+    ]
     assert sum(each.samples for each in found.causes) == sum(map(bool, lost)) > 9
     for cause in found.causes:
         assert not cause.parts or sum(each.samples for each in cause.parts) == cause.samples
@@ -58,11 +75,19 @@ def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
     (took,) = took_of(index_of(fake.make_report(rows)), {})
-    assert (took.cost, took.success, took.tokens, took.seconds) == ("$0.02", "$0.04", "", "2 / 2.9 s")
+    assert (took.cost, took.success, took.tokens, took.seconds) == (
+        "$0.02",
+        "$0.04",
+        "",
+        "2 / 2.9 s",
+    )
 
 
 def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
-    """No other model is better for the same cost, or as good for less; a model without a verdict is no other."""
+    """No other model is better for the same cost, or as good for less.
+
+    A model without a verdict is no other.
+    """
     worth = {
         "best": (9, 1, 0.09),
         "cheap": (5, 5, 0.01),
@@ -73,6 +98,8 @@ def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
     rows = rows_of(fake, [("passed", [])] * len(worth))
     for row, (name, (_, _, cost)) in zip(rows, worth.items(), strict=True):
         row |= {"model_name": name, "usage": {"cost_usd": cost}}
-    lines = took_of(index_of(fake.make_report(rows)), {name: counts[:2] for name, counts in worth.items()})
+    lines = took_of(
+        index_of(fake.make_report(rows)), {name: counts[:2] for name, counts in worth.items()}
+    )
     assert [line.model for line in lines if line.frontier] == ["best", "cheap", "alike"]
     assert [line.share for line in lines] == ["90.0%", "50.0%", "50.0%", "50.0%", ""]

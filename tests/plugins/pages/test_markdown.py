@@ -11,7 +11,8 @@ from tests.core.outcomes import data
 DATA = data(__file__, "markdown.yaml")
 
 HOSTILE = (
-    "# h\n| a | b |\n<script>alert(1)</script> `code` ``two`` **bold** [link](https://example.org) ![i](x) @team ~~s~~ "
+    "# h\n| a | b |\n<script>alert(1)</script> `code` ``two`` **bold** "
+    "[link](https://example.org) ![i](x) @team ~~s~~ "
     "&lt; \\ <!-- \x1b\u202e\ud83d"
 )
 RENDER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -28,12 +29,21 @@ def test_the_page_shows_a_whole_run(fake, markdown):
     assert "| Task | Model | Trials | Solved | Mean |" in page
     assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
     html = rendered(page)
-    folds = ["Graders", "Tasks", "Samples that lost points", "Warnings", "Unread records", "This run"]
+    folds = [
+        "Graders",
+        "Tasks",
+        "Samples that lost points",
+        "Warnings",
+        "Unread records",
+        "This run",
+    ]
     assert re.findall("<summary>(.*)</summary>", html) == folds
     assert "| ---" not in html  # every table was understood as one
 
 
-@pytest.mark.parametrize(("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")])
+@pytest.mark.parametrize(
+    ("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")]
+)
 def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
     report = fake.make_report([])
     summary = {**report.summary, "gates_passed": passed}
@@ -44,9 +54,15 @@ def test_hostile_texts_stay_texts(fake, markdown):
     rows = fake.realistic_rows(tasks=2, trials=1)
     for row in rows:
         row["sample"]["id"], row["model_name"] = f"id {HOSTILE}", HOSTILE
-        row["grade"]["reasons"] = [{"code": HOSTILE, "subject": HOSTILE, "expected": HOSTILE, "message": HOSTILE}]
+        row["grade"]["reasons"] = [
+            {"code": HOSTILE, "subject": HOSTILE, "expected": HOSTILE, "message": HOSTILE}
+        ]
     report = fake.make_report(rows)
-    summary = {**report.summary, "warnings": [HOSTILE], "bad_records": {"count": 1, "listed": [{"reason": HOSTILE}]}}
+    summary = {
+        **report.summary,
+        "warnings": [HOSTILE],
+        "bad_records": {"count": 1, "listed": [{"reason": HOSTILE}]},
+    }
     aggregates = {"partial": {HOSTILE: {HOSTILE: HOSTILE, "k": {HOSTILE: 1, "b": 2}}}}
     summary["metrics"] = {**summary["metrics"], "aggregates": aggregates}
     page = markdown(attrs.evolve(report, summary={**summary, "suite": HOSTILE}))
@@ -59,7 +75,9 @@ def test_hostile_texts_stay_texts(fake, markdown):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1, block
 
 
-@pytest.mark.parametrize("text", ["a|b", "`", "``` x", "<b>", "*", "\\", "a\nb", " lead", "x`y``z", "\\|", "&amp;"])
+@pytest.mark.parametrize(
+    "text", ["a|b", "`", "``` x", "<b>", "*", "\\", "a\nb", " lead", "x`y``z", "\\|", "&amp;"]
+)
 def test_code_spans_show_the_text_itself(text):
     html = rendered(f"| h |\n| --- |\n| {code(text)} |\n")
     shown = re.search(r"<td><code>(.*?)</code></td>", html)[1]
@@ -80,8 +98,10 @@ def test_prose_shows_the_text_itself(text):
 
 
 LINKED = (
-    "http://x.y https://x.y/z?a=b ftp://x.y www.x.y (www.x.y) WWW.x.y a@b.c mailto:a@b.c @team @a/b #12 a/b#12 GH-12 "
-    "!12 $12 $x$ %2 ~bug &9 a1b2c3d 0123456789abcdef0123456789abcdef01234567 :smile: :+1: x|@team|#1 `@team` `` ``#1``"
+    "http://x.y https://x.y/z?a=b ftp://x.y www.x.y (www.x.y) WWW.x.y a@b.c mailto:a@b.c @team "
+    "@a/b #12 a/b#12 GH-12 "
+    "!12 $12 $x$ %2 ~bug &9 a1b2c3d 0123456789abcdef0123456789abcdef01234567 :smile: :+1: "
+    "x|@team|#1 `@team` `` ``#1``"
 )
 
 
@@ -93,7 +113,9 @@ def test_words_that_would_become_links_stand_as_code():
     assert "".join(token.content for token in tokens) == f"to {LINKED} or"
 
 
-@pytest.mark.parametrize("text", ["pass^4", "Stability@3", "12:30:45", "0.5 – 1", "a, b; c: d!", "C# 100% x=1 R2-D2"])
+@pytest.mark.parametrize(
+    "text", ["pass^4", "Stability@3", "12:30:45", "0.5 – 1", "a, b; c: d!", "C# 100% x=1 R2-D2"]
+)
 def test_words_that_link_nowhere_stay_text(text):
     assert "`" not in prose(text)
 
@@ -109,7 +131,10 @@ def test_samples_are_limited_worst_first(fake, markdown):
 
 
 def test_ungraded_samples_are_not_zeros(fake, markdown):
-    rows = [fake.ungraded_row(5, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
+    rows = [
+        fake.ungraded_row(5, run, "m", state)
+        for run, state in enumerate(("failed", "skipped", "missing"))
+    ]
     page = markdown(fake.make_report(rows))
     assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
     assert "| `journey-5` | 3 | 0 | – |" in page
@@ -131,7 +156,9 @@ def test_the_first_lines_are_the_comment(fake, markdown):
     ):
         assert part in first
     assert rest.count("<details>") + 1 == rest.count("</details>") == 6
-    assert not re.search("^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE)
+    assert not re.search(
+        "^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("most", [60_000, 20_000, 9_000])
@@ -140,12 +167,20 @@ def test_the_page_stays_a_comment(fake, markdown, most):
     for row in rows:
         row["sample"]["id"] += " x" * 150
     report = fake.make_report(rows)
-    summary = {**report.summary, "warnings": [f"warning {number} {'y ' * 400}" for number in range(200)]}
+    summary = {
+        **report.summary,
+        "warnings": [f"warning {number} {'y ' * 400}" for number in range(200)],
+    }
     page = markdown(attrs.evolve(report, summary=summary), max_characters=most, max_samples=500)
     assert most / 3 < len(page) <= most
     html = rendered(page)
     assert html.count("<details>") == html.count("</details>") > 0
-    told = [int(number) for number in re.findall(r"^(\d+) more (?:tasks|samples|warnings) are in ", page, re.MULTILINE)]
+    told = [
+        int(number)
+        for number in re.findall(
+            r"^(\d+) more (?:tasks|samples|warnings) are in ", page, re.MULTILINE
+        )
+    ]
     tasks, lost = page.count("\n| `journey-"), page.count("\n### `journey-")
     assert tasks == 100 or 100 - tasks in told
     assert any(count + lost >= 100 for count in told)

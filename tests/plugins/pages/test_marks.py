@@ -1,6 +1,9 @@
-"""The marks pages are made of, each beside its golden picture in ``marks/``: open one in a browser to see it.
+"""The marks pages are made of, each beside its golden picture in ``marks/``.
 
-A mark that is meant to look otherwise gets a new picture by ``python tests/plugins/pages/test_marks.py``.
+Open one in a browser to see it.
+
+A mark that is meant to look otherwise gets a new picture by
+``python tests/plugins/pages/test_marks.py``.
 """
 
 import re
@@ -24,14 +27,23 @@ def _one(block):
 
 
 def _marks():
-    estimates = _one(blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)])).rows
+    estimates = _one(
+        blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)])
+    ).rows
     scores = ScoreBins(counts=[4, 0, 1, 2, 3, 6], below=1, above=2)
     opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
-    figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {8: blocks.Figure("8", None)}
+    figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {
+        8: blocks.Figure("8", None)
+    }
     node = blocks.Node
-    pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).sides
+    pair = _one(
+        blocks.Graph(
+            [node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])]
+        )
+    ).sides
     models = [
-        Of(code=HOSTILE, value="0.5", unit="", at=at, low=low, high=90.0) for at, low in ((50.0, 10.0), (None, None))
+        Of(code=HOSTILE, value="0.5", unit="", at=at, low=low, high=90.0)
+        for at, low in ((50.0, 10.0), (None, None))
     ]
     differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
     return {
@@ -46,7 +58,12 @@ def _marks():
         "bar": [(40.5,)],
         "graph": [(each,) for each in pair],
         "trend": [
-            (Of(about=HOSTILE, points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)]),)
+            (
+                Of(
+                    about=HOSTILE,
+                    points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)],
+                ),
+            )
         ],
         "difference": [(differing,), (Of(text="0", interval="", at=None, low=None, high=None),)],
     }
@@ -55,7 +72,10 @@ def _marks():
 def _picture(env, name):
     marks = env.get_template("_marks.html").module
     drawings = "\n".join(f"<div>\n{getattr(marks, name)(*each)}\n</div>" for each in _marks()[name])
-    return f'<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" href="{STYLE}">\n{drawings}\n'
+    return (
+        '<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" '
+        f'href="{STYLE}">\n{drawings}\n'
+    )
 
 
 STYLE = "../../../../templates/gradestack_templates/report.css"

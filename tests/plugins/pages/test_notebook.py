@@ -1,4 +1,7 @@
-"""What notebooks show: a report in one line and as a cell, progress, the executed notebook of the documentation."""
+"""What notebooks show.
+
+A report in one line and as a cell, progress, the executed notebook of the documentation.
+"""
 
 import json
 import sys
@@ -44,9 +47,13 @@ def test_the_notebook_shows_what_running_it_shows(tmp_path):
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     notebook = nbformat.read(NOTEBOOK, 4)
     (tmp_path / "results.json").write_bytes(Path("examples/airline/results.json").read_bytes())
-    nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}, kernel_name="python3").execute()
+    nbclient.NotebookClient(
+        notebook, resources={"metadata": {"path": str(tmp_path)}}, kernel_name="python3"
+    ).execute()
     written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    for was, now in zip(written["cells"], json.loads(nbformat.writes(notebook))["cells"], strict=True):
+    for was, now in zip(
+        written["cells"], json.loads(nbformat.writes(notebook))["cells"], strict=True
+    ):
         assert [each.get("data") for each in now.get("outputs", ())] == [
             each.get("data") for each in was.get("outputs", ())
         ]

@@ -26,29 +26,56 @@ def lost(score, *codes):
 MISSING = {"state": "failed", "score": 0.0, "fault": {"code": "no_calls", "type": ""}}
 ROWS = [
     {"own": grade(1.0), "soft": grade(1.0), "same": grade(1.0), "broken": grade(0.5)},
-    {"own": lost(0.5, "extra_call"), "soft": grade(1.0), "same": grade(0.6, passed=True), "broken": grade(0.5)},
-    {"own": lost(0.2, "extra_call", "odd_thing"), "soft": grade(1.0), "same": grade(1.0), "broken": MISSING},
+    {
+        "own": lost(0.5, "extra_call"),
+        "soft": grade(1.0),
+        "same": grade(0.6, passed=True),
+        "broken": grade(0.5),
+    },
+    {
+        "own": lost(0.2, "extra_call", "odd_thing"),
+        "soft": grade(1.0),
+        "same": grade(1.0),
+        "broken": MISSING,
+    },
     {"own": lost(0.0), "soft": grade(0.9), "same": grade(0.9), "broken": grade(1.0)},
 ]
 
 
 def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
-    components = [{"kind": "grader", "key": key, "options": {"preset": name}} for key, name in presets.items()]
+    components = [
+        {"kind": "grader", "key": key, "options": {"preset": name}} for key, name in presets.items()
+    ]
     components.append({"kind": "grader", "key": "plain", "options": {}})
     by_metric = {key: {"avg_score_attempted": 0.5, "avg_score_total": 0.5} for key in PRESETS}
-    interval = {"mean": {"mean": 0.5, "mean_interval": {"low": 0.4, "high": 0.6, "confidence": 0.95}}}
-    metrics = {"total": len(rows), "by_metric": by_metric, "aggregates": {"soft": interval}, "states": {}}
+    interval = {
+        "mean": {"mean": 0.5, "mean_interval": {"low": 0.4, "high": 0.6, "confidence": 0.95}}
+    }
+    metrics = {
+        "total": len(rows),
+        "by_metric": by_metric,
+        "aggregates": {"soft": interval},
+        "states": {},
+    }
     summary = {"metrics": metrics, "outcome": {"grader": outcome} if outcome else None}
     summary |= {"suite": "s", "gates": [], "gates_passed": None, "config": {}, **more}
     lines = []
     for number, grades in enumerate(rows):
         own = grades["own"]
         passed = own["score"] == 1
-        row = {"sample": {"id": f"s{number}"}, "passed": passed, "state": "graded", "grade": own, "grades": grades}
+        row = {
+            "sample": {"id": f"s{number}"},
+            "passed": passed,
+            "state": "graded",
+            "grade": own,
+            "grades": grades,
+        }
         lines.append(json.dumps(row).encode() + b"\n")
     held = io.BytesIO(b"".join(lines))
     panel = Placed("other_tools", "tool_calls", OtherTools())
-    return with_panels(Report(path=None, header={"components": components}, summary=summary, held=held), panel)
+    return with_panels(
+        Report(path=None, header={"components": components}, summary=summary, held=held), panel
+    )
 
 
 def shown(report):
@@ -69,8 +96,18 @@ def tables(report):
 
 
 def test_verdicts_are_counted_against_the_outcome():
-    (table,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "Every rule")
-    assert table.columns == ["average", "same verdict", "of", "passes more", "less", "no grade", "version"]
+    (table,) = (
+        block for block in shown(report_of()) if getattr(block, "title", "") == "Every rule"
+    )
+    assert table.columns == [
+        "average",
+        "same verdict",
+        "of",
+        "passes more",
+        "less",
+        "no grade",
+        "version",
+    ]
     assert tables(report_of())["Every rule"] == {
         "own": [(0.5, None), "", "", "", "", 0, "1"],
         "soft/one": [(0.5, (0.4, 0.6)), 2, 4, 2, 0, 0, "2"],
@@ -90,7 +127,9 @@ def test_differences_have_causes_and_examples():
     assert found["Do not pass where own does"] == more
     silent = {"The original program raises: no calls": [1, "s2", 1, "hard"]}
     assert found["No verdict where own has one"] == silent
-    (named,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "The rules by cause")
+    (named,) = (
+        block for block in shown(report_of()) if getattr(block, "title", "") == "The rules by cause"
+    )
     assert named.folded
     assert named.blocks[0].rows["Odd thing costs nothing"] == ["soft/one, soft/two"]
 
@@ -105,7 +144,11 @@ def test_presets_that_say_the_same_are_one_kind():
     kinds, matrix = section.blocks
     assert section.folded
     assert kinds.rows == {"1": ["own"], "2": ["soft/one, soft/two"], "3": ["hard"]}
-    assert (matrix.rows, matrix.columns, matrix.values) == (["2", "3"], ["1", "2"], [[50, None], [33, 0]])
+    assert (matrix.rows, matrix.columns, matrix.values) == (
+        ["2", "3"],
+        ["1", "2"],
+        [[50, None], [33, 0]],
+    )
 
 
 def test_two_graders_of_one_preset_stand_apart():

@@ -34,7 +34,9 @@ NODE = blocks.Node
 def every_kind(report):
     figure = blocks.Figure(MARKUP, 0.25, (0.125, 0.5), MARKUP)
     return [
-        blocks.Figures([figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP),
+        blocks.Figures(
+            [figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP
+        ),
         blocks.Interval([figure, blocks.Figure("off", 7.0)], MARKUP),
         blocks.Matrix([MARKUP, "b"], ["x", MARKUP], [[3, 1], [None, 4]], MARKUP, MARKUP),
         blocks.Graph([NODE(MARKUP), NODE("after", [MARKUP, "gone"], [MARKUP])], title=MARKUP),
@@ -56,7 +58,11 @@ def cells(report):
         blocks.Link(MARKUP, position=2),
     ]
     table = blocks.Table(["share", "off", "sample"], {"row": [*row]}, "Cells")
-    return [blocks.Words("bare"), table, blocks.Section(MARKUP, [blocks.Words("inside")], folded=True)]
+    return [
+        blocks.Words("bare"),
+        table,
+        blocks.Section(MARKUP, [blocks.Words("inside")], folded=True),
+    ]
 
 
 def of_sample(row):
@@ -121,7 +127,11 @@ def panel(monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
     def make(function, place="overview", **options):
-        options = {"name": function, "title": f"About {function}", "module": module.__name__} | options
+        options = {
+            "name": function,
+            "title": f"About {function}",
+            "module": module.__name__,
+        } | options
         return panel_of(globals()[function], place, **options)
 
     return make
@@ -129,12 +139,18 @@ def panel(monkeypatch):
 
 @pytest.fixture
 def report(fake):
-    return lambda *panels: with_panels(fake.make_report(fake.realistic_rows(tasks=2, trials=2)), *panels)
+    return lambda *panels: with_panels(
+        fake.make_report(fake.realistic_rows(tasks=2, trials=2)), *panels
+    )
 
 
 def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown):
     page = html(report(panel("every_kind")))
-    (section,) = [attributes for tag, attributes in page.tags if attributes.get("id") == "panel-mine-every_kind"]
+    (section,) = [
+        attributes
+        for tag, attributes in page.tags
+        if attributes.get("id") == "panel-mine-every_kind"
+    ]
     assert section["class"] == "card panel"
     kinds = "figures estimates table graphs opposite histogram series words samples section"
     assert all(page.count("div", f"block-{kind}") for kind in kinds.split())
@@ -165,7 +181,10 @@ def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdow
 
 def test_undefined_and_what_lies_outside_is_said(report, panel, html):
     assert html(report(panel("every_kind"))).text.count("n/a") > 3
-    found = {each.label: (each.left, each.right) for each in next(iter(drawn(every_kind(None)[5]))).chart.bars}
+    found = {
+        each.label: (each.left, each.right)
+        for each in next(iter(drawn(every_kind(None)[5]))).chart.bars
+    }
     assert found["< 0"] == (0, 1)
     assert found["> 1"] == (1, 0)
     assert found["1"] == (1, 0)
@@ -190,9 +209,16 @@ def test_parts_that_do_not_fit_are_refused(block):
 
 
 def test_a_panel_that_raises_costs_only_itself(report, panel, html):
-    made = report(panel("broken"), panel("every_kind"), panel("nothing"), panel("no_mapping", template="x.html"))
+    made = report(
+        panel("broken"),
+        panel("every_kind"),
+        panel("nothing"),
+        panel("no_mapping", template="x.html"),
+    )
     page = html(made)
-    assert made.told[0].startswith("panel 'broken' of plugin mine is left out: KeyError: 'no figure' (placed.py:")
+    assert made.told[0].startswith(
+        "panel 'broken' of plugin mine is left out: KeyError: 'no figure' (placed.py:"
+    )
     assert made.told[1].startswith(
         "panel 'no_mapping' of plugin mine is left out: TypeError: Shown must return a mapping"
     )
@@ -203,7 +229,10 @@ def test_a_panel_that_raises_costs_only_itself(report, panel, html):
     offered = (Component(kind="panel", name="x", target="no_such_module:Panel", summary=""),)
     missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
     html(missing)
-    assert "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine" in missing.told[0]
+    assert (
+        "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
+        in missing.told[0]
+    )
     assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
 
 
@@ -229,7 +258,9 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
 
 def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
     data = copy.deepcopy(DATA["comparison"])
-    (path,) = HtmlReporter().write_comparison(data, report(panel("meddling_comparison", "compare")), tmp_path)
+    (path,) = HtmlReporter().write_comparison(
+        data, report(panel("meddling_comparison", "compare")), tmp_path
+    )
     assert data == DATA["comparison"]
     assert ">changed" not in path.read_text(encoding="utf-8")
 
@@ -241,7 +272,10 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
         HtmlReporter().write(made, tmp_path)
         MarkdownReporter().write(made, tmp_path)
         pages.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
-        summary = {**made.summary, "warnings": [*made.summary["warnings"], *dict.fromkeys(made.told)]}
+        summary = {
+            **made.summary,
+            "warnings": [*made.summary["warnings"], *dict.fromkeys(made.told)],
+        }
         made = attrs.evolve(made, summary=summary, told=[])
     assert pages[0] == pages[1]
 
@@ -255,7 +289,8 @@ def test_a_panel_of_samples_stands_in_each(report, panel, html):
     first = sum(row["run"] == 0 for row in rows)
     assert carried(page.html).count("another run") == len(rows) - first > 0
     said = (
-        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not the first run (placed.py:"
+        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not "
+        "the first run (placed.py:"
     )
     assert [each[: len(said)] for each in made.told] == [said]
 
@@ -273,7 +308,9 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
 
 def test_a_panel_of_comparisons_stands_on_their_pages(report, panel, tmp_path):
     data = copy.deepcopy(DATA["comparison"])
-    made = report(panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page"))
+    made = report(
+        panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page")
+    )
     (path,) = HtmlReporter().write_comparison(data, made, tmp_path)
     page = path.read_text(encoding="utf-8")
     assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
@@ -287,7 +324,9 @@ def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeyp
         '{% import "gradestack/_marks.html" as m %}<i>{{ data.text }}</i>{{ m.bar(50) }}'
     )
     chosen = panel("of_template", template="box.html")
-    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    monkeypatch.setattr(
+        sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py")
+    )
     page = html(report(chosen))
     assert "<i>&lt;b onclick=x&gt;bold&lt;/b&gt;</i>" in page.html
     (tmp_path / "box.html").write_text("{{ data.gone }}")
@@ -304,7 +343,9 @@ def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
 
 def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):
     file = tmp_path / "theme.yaml"
-    file.write_text("{accent: '#123456', dark: {accent: 'rgb(1 2 3 / 50%)'}, sans: '\"My Font\", serif'}")
+    file.write_text(
+        "{accent: '#123456', dark: {accent: 'rgb(1 2 3 / 50%)'}, sans: '\"My Font\", serif'}"
+    )
     page = html(report(), theme=file)
     assert ':root { --accent: #123456; --sans: "My Font", serif; }' in page.html
     assert "--accent: rgb(1 2 3 / 50%);" in page.html
@@ -323,7 +364,10 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     base = "{% extends 'gradestack/report.html' %}"
     names = DATA["blocks_of_the_page"]
     (folder / "report.html").write_text(
-        base + "".join(f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names)
+        base
+        + "".join(
+            f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names
+        )
     )
     (folder / "style.css").write_text(".card { border: 0 }")
     (folder / "report.md").write_text("{% macro head() %}# Mine {{ view.name|md }}{% endmacro %}")
@@ -358,12 +402,19 @@ def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, fil
     assert str(caught.value).startswith(f"templates: house/{file}:{said}")
 
 
-def test_a_wrong_template_of_a_panel_is_told_with_its_line(report, panel, html, tmp_path, monkeypatch):
+def test_a_wrong_template_of_a_panel_is_told_with_its_line(
+    report, panel, html, tmp_path, monkeypatch
+):
     (tmp_path / "box.html").write_text("<p>\n{{ gone }}</p>")
-    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    monkeypatch.setattr(
+        sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py")
+    )
     made = report(panel("of_template", template="box.html"))
     html(made)
-    said = "panel 'of_template' of plugin mine is left out: UndefinedError: 'gone' is undefined (box.html:2)"
+    said = (
+        "panel 'of_template' of plugin mine is left out: UndefinedError: 'gone' is undefined "
+        "(box.html:2)"
+    )
     assert made.told == [said]
 
 
@@ -404,7 +455,9 @@ def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html
 def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
-    for number, made in enumerate([panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]):
+    for number, made in enumerate(
+        [panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]
+    ):
         assert "no Chromium" in testing.check_panel(made.panel, report(), tmp_path / str(number))
     made = panel("of_comparison", "compare")
     assert "no Chromium" in testing.check_panel(
@@ -431,12 +484,18 @@ def first_name(report):
     return {"id": next(report.rows())["sample"]["id"]}
 
 
-@pytest.mark.parametrize(("function", "template", "said"), some_of(DATA["the_kit_finds_what_is_wrong"], 3))
-def test_the_kit_finds_what_is_wrong(report, panel, tmp_path, monkeypatch, function, template, said):
+@pytest.mark.parametrize(
+    ("function", "template", "said"), some_of(DATA["the_kit_finds_what_is_wrong"], 3)
+)
+def test_the_kit_finds_what_is_wrong(
+    report, panel, tmp_path, monkeypatch, function, template, said
+):
     monkeypatch.setenv("PATH", "")
     (tmp_path / "box.html").write_text(template)
     chosen = panel(function, template="box.html" if template else "")
-    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    monkeypatch.setattr(
+        sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py")
+    )
     made = report()
     with pytest.raises(AssertionError) as caught:
         testing.check_panel(chosen.panel, made, tmp_path / "scratch")

@@ -30,7 +30,9 @@ def said(content, **more):
 
 @pytest.mark.parametrize(("trajectory", "lines"), DATA["a_conversation"])
 def test_a_conversation(trajectory, lines):
-    """Roles, names, turns where there are several, calls with their arguments, content of any type."""
+    """Roles, names, turns where there are several, calls with their arguments, content
+    of any type.
+    """
     assert [line.strip() for line in talk(*trajectory).splitlines() if line.strip()] == lines
 
 
@@ -40,7 +42,9 @@ def test_long_conversations_are_cut_and_counted():
     assert "… 4,000 more characters" in talk([said("x" * 5000)], max_text=1000)
 
 
-@pytest.mark.parametrize("trajectory", [None, 3, "x", [], [[]], [None, 3], [[{"tool_calls": [1, {}]}]]])
+@pytest.mark.parametrize(
+    "trajectory", [None, 3, "x", [], [[]], [None, 3], [[{"tool_calls": [1, {}]}]]]
+)
 def test_odd_trajectories_never_raise(trajectory):
     assert "row 1 of results.jsonl" in text_of({"trajectory": trajectory})
 
@@ -73,7 +77,10 @@ def test_labels_and_plans_stand_side_by_side():
 
 
 def test_another_grader_may_say_why():
-    head, other = {"score": 0.5, "state": "graded"}, {"score": 0.0, "state": "graded", "reasons": [{"code": "wrong"}]}
+    head, other = (
+        {"score": 0.5, "state": "graded"},
+        {"score": 0.0, "state": "graded", "reasons": [{"code": "wrong"}]},
+    )
     assert gist({"state": "graded", "grade": head, "grades": {"a": head, "b": other}}) == "b: wrong"
 
 
@@ -84,24 +91,47 @@ def test_reasons_of_items_are_not_repeated():
         "state": "graded",
         "rationale": "because",
         "reasons": [inside, {"code": "extra", "message": "because"}],
-        "items": [{"id": "1", "outcome": "graded", "score": 0.5, "reasons": [inside], "parts": {"args": None}}],
+        "items": [
+            {
+                "id": "1",
+                "outcome": "graded",
+                "score": 0.5,
+                "reasons": [inside],
+                "parts": {"args": None},
+            }
+        ],
     }
     assert grade_view("g", grade).reasons == ["extra"]
     (item,) = grade["items"]
-    assert (grade_view("1", item).reasons, grade_view("1", item).parts) == (["wrong /a"], [("args", "n/a")])
+    assert (grade_view("1", item).reasons, grade_view("1", item).parts) == (
+        ["wrong /a"],
+        [("args", "n/a")],
+    )
 
 
 def test_what_a_grader_raised_is_said_once():
-    fault = {"category": "grading", "code": "raised", "type": "ValueError", "message": "boom (m.py:5)"}
+    fault = {
+        "category": "grading",
+        "code": "raised",
+        "type": "ValueError",
+        "message": "boom (m.py:5)",
+    }
     grade = {"state": "failed", "score": 0.0, "rationale": "boom (m.py:5)", "fault": fault}
-    assert text_of({"state": "failed", "grade": grade, "grades": {"g": grade}}).count("boom (m.py:5)") == 1
+    assert (
+        text_of({"state": "failed", "grade": grade, "grades": {"g": grade}}).count("boom (m.py:5)")
+        == 1
+    )
 
 
 def test_items_without_score_show_their_state():
-    items = [{"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}]
+    items = [
+        {"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}
+    ]
     grade = {"score": 1.0, "state": "graded", "items": items}
     row = {"state": "graded", "grade": grade, "grades": {"g": grade}}
-    assert [line.strip() for line in text_of(row).splitlines() if "s  failed" in line or "c: m" in line] == [
+    assert [
+        line.strip() for line in text_of(row).splitlines() if "s  failed" in line or "c: m" in line
+    ] == [
         "s  failed",
         "- c: m",
     ]

@@ -31,9 +31,15 @@ def tables(tmp_path):
         found = []
         for reporter, ending in ((JsonReporter(), "json"), (CsvReporter(), "csv")):
             paths = reporter.write(report, tmp_path)
-            assert all(path.parent == tmp_path / "tables" and path.suffix == f".{ending}" for path in paths)
+            assert all(
+                path.parent == tmp_path / "tables" and path.suffix == f".{ending}" for path in paths
+            )
             texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-            found.append({name: json.loads(text) for name, text in texts.items()} if ending == "json" else texts)
+            found.append(
+                {name: json.loads(text) for name, text in texts.items()}
+                if ending == "json"
+                else texts
+            )
         return found
 
     return write
@@ -63,12 +69,31 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
 
 def test_figures_stand_by_their_paths_with_intervals_and_reasons(fake, tables):
     report = fake.make_report(fake.realistic_rows())
-    interval = {"low": 0.1, "high": 0.3, "confidence": 0.95, "n": 8, "clusters": 4, "method": "logit_t"}
-    metrics = {"rate": 0.2, "rate_interval": interval, "by": {"a": 0.5}, "by_interval": {"a": {"reason": "one task"}}}
-    metrics |= {"none": None, "undefined": {"none": "no call"}, "text": "x", "models": {"=m": {"rate": 0.25}}}
+    interval = {
+        "low": 0.1,
+        "high": 0.3,
+        "confidence": 0.95,
+        "n": 8,
+        "clusters": 4,
+        "method": "logit_t",
+    }
+    metrics = {
+        "rate": 0.2,
+        "rate_interval": interval,
+        "by": {"a": 0.5},
+        "by_interval": {"a": {"reason": "one task"}},
+    }
+    metrics |= {
+        "none": None,
+        "undefined": {"none": "no call"},
+        "text": "x",
+        "models": {"=m": {"rate": 0.25}},
+    }
     report.summary["metrics"]["aggregates"]["partial"]["more"] = metrics
     data, texts = tables(report)
-    found = {(row["figure"], row["model"]): row for row in data["figures"] if row["aggregator"] == "more"}
+    found = {
+        (row["figure"], row["model"]): row for row in data["figures"] if row["aggregator"] == "more"
+    }
     assert set(found) == {("rate", None), ("by.a", None), ("none", None), ("rate", "=m")}
     assert {name: found["rate", None][name] for name in interval} == interval
     assert (found["by.a", None]["value"], found["by.a", None]["reason"]) == (0.5, "one task")
@@ -89,7 +114,9 @@ def test_tasks_and_failures_are_counted(fake, tables):
     assert sum(row["passed"] for row in data["tasks"]) == report.summary["outcome"]["passed"]
     given = dict(zip(index_of(report).given.kinds, index_of(report).given.samples, strict=True))
     keys = ("grader", "code", "subject", "argument")
-    assert {tuple(row[key] or "" for key in keys): row["samples"] for row in data["failures"]} == given
+    assert {
+        tuple(row[key] or "" for key in keys): row["samples"] for row in data["failures"]
+    } == given
 
 
 def test_a_spreadsheet_calculates_nothing(fake, tables):
@@ -126,7 +153,9 @@ def test_parquet_is_the_tables_of_the_report(fake, tmp_path):
         read, held = parquet.read_table(path), report.table(path.stem).to_arrow()
         assert read.equals(held), path.stem
     frame = report.table("grades").to_pandas()
-    means = {grader: each["avg_score_attempted"] for grader, each in report.metrics["by_metric"].items()}
+    means = {
+        grader: each["avg_score_attempted"] for grader, each in report.metrics["by_metric"].items()
+    }
     assert report.table("grades").to_polars().shape == frame.shape
     assert set(frame.score[frame.state != "graded"].isna()) == {True}
     assert frame.groupby("grader").score.mean().to_dict().keys() == means.keys()
@@ -162,9 +191,30 @@ def test_a_row_group_has_65536_rows(tmp_path):
 
 
 CELLS = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.lists(st.integers(), max_size=2)
 ) | st.sampled_from(
-    ["=1", "-x", "a-b", "a,b", 'a"b', "a\nb", "a\rb", "\td", "", "é", "\ud800", 2**70, -0.5, 1e-05, True]
+    [
+        "=1",
+        "-x",
+        "a-b",
+        "a,b",
+        'a"b',
+        "a\nb",
+        "a\rb",
+        "\td",
+        "",
+        "é",
+        "\ud800",
+        2**70,
+        -0.5,
+        1e-05,
+        True,
+    ]
 )
 
 
@@ -179,6 +229,8 @@ def test_files_are_csv_and_json(rows):
         table.add(Table.of(types, rows))
         table.end()
         written.append(file.getvalue())
-    assert written[0] == "".join([csv_line(*columns), *(csv_line(*map(csv_cell, row)) for row in rows)])
+    assert written[0] == "".join(
+        [csv_line(*columns), *(csv_line(*map(csv_cell, row)) for row in rows)]
+    )
     objects = [dumps(dict(zip(columns, row, strict=True))) for row in rows]
     assert written[1] == ("[\n" + ",\n".join(objects) + "\n]\n" if rows else "[]\n")

@@ -20,7 +20,14 @@ DATA = data(__file__, "tasks.yaml")
 def row(task, run, score, *, state="graded", model="m", passed=...):
     passed = (score == 1 if state == "graded" else None) if passed is ... else passed
     grade = {"score": score, "state": state}
-    return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
+    return {
+        "sample": {"id": task},
+        "run": run,
+        "model_name": model,
+        "state": state,
+        "passed": passed,
+        "grade": grade,
+    }
 
 
 def index(*rows):
@@ -49,7 +56,9 @@ def test_verdicts_follow_state_and_pass():
 
 
 def test_failures_come_first():
-    """Broken samples first, then lost points from the lowest score, missing, skipped, and passed ones last."""
+    """Broken samples first, then lost points from the lowest score, missing, skipped, and passed
+    ones last.
+    """
     found = entries(
         row("p", 0, 1.0),
         row("s", 0, 0.0, state="skipped"),
@@ -59,7 +68,15 @@ def test_failures_come_first():
         row("e", 0, 0.0, state="failed"),
         row("l2", 0, 0.1),
     )
-    assert [entry.id for entry in sorted(found, key=severity)] == ["e", "l", "l2", "h", "m", "s", "p"]
+    assert [entry.id for entry in sorted(found, key=severity)] == [
+        "e",
+        "l",
+        "l2",
+        "h",
+        "m",
+        "s",
+        "p",
+    ]
 
 
 @pytest.mark.parametrize(("score", "css"), DATA["shades_go_by_tenths"])
@@ -68,9 +85,22 @@ def test_shades_go_by_tenths(score, css):
 
 
 def test_tasks_of_the_comment():
-    """In natural order, by model; ids that read alike stand together; what is beyond the limit is counted."""
-    rows = [row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0)]
-    rows += [row("a\nb", 1, 1.0), row("a b", 0, 0.0), row("t2", 0, 1.0, model="other"), row("z", 0, 1.0)]
+    """In natural order, by model; ids that read alike stand together.
+
+    What is beyond the limit is counted.
+    """
+    rows = [
+        row("t10", 10, 1.0),
+        row("t2", 2, 0.5),
+        row("t2", 10, 0.0, state="failed"),
+        row("t10", 2, 0.0),
+    ]
+    rows += [
+        row("a\nb", 1, 1.0),
+        row("a b", 0, 0.0),
+        row("t2", 0, 1.0, model="other"),
+        row("z", 0, 1.0),
+    ]
     found, left_out = tasks_of(index(*rows), 3)
     assert found == [
         ("a\nb", "m", 1, 1, 0, 0, 1.0),
@@ -84,18 +114,31 @@ def test_tasks_of_the_comment():
 
 @pytest.mark.parametrize(
     ("passed", "counts"),
-    [([(0, 1), (1, 1)], {1: 1, 2: 1}), ([(1,), (0,)], {0: 1, 1: 1}), ([(1, 1), (0,)], {}), ([], {})],
+    [
+        ([(0, 1), (1, 1)], {1: 1, 2: 1}),
+        ([(1,), (0,)], {0: 1, 1: 1}),
+        ([(1, 1), (0,)], {}),
+        ([], {}),
+    ],
 )
 def test_tasks_are_counted_by_their_successes(passed, counts):
-    rows = [row(f"t{n}", run, float(each)) for n, own in enumerate(passed) for run, each in enumerate(own)]
+    rows = [
+        row(f"t{n}", run, float(each))
+        for n, own in enumerate(passed)
+        for run, each in enumerate(own)
+    ]
     assert reliability_of(index(*rows), outcome=True).passes == counts
     assert reliability_of(index(*rows), outcome=False).passes == {}
 
 
 def test_the_state_of_a_sample_is_that_of_its_outcome():
     skipped = {"score": 0.0, "state": "skipped"}
-    both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
-    (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
+    both = row("a", 0, 1.0, passed=None) | {
+        "grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}
+    }
+    (entry,) = RowIndex.of(
+        [(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by"
+    ).entries
     assert (verdict(entry), entry.score, shown_entry(entry).shown) == ("skipped", 1.0, "1.000")
 
 

@@ -12,7 +12,9 @@ def test_clean_shows_hidden_characters(text, shown):
     assert clean(clean(text)) == shown
 
 
-@pytest.mark.parametrize(("value", "shown"), [*DATA["numbers_have_one_format"], (10**40, "10000000000000000000000…")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [*DATA["numbers_have_one_format"], (10**40, "10000000000000000000000…")]
+)
 def test_numbers_have_one_format(value, shown):
     assert number(value) == shown
 

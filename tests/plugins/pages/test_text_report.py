@@ -10,8 +10,10 @@ from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.show import Style, sample_texts
 
 HOSTILE = (
-    "x ::error::y\n::error::z\n  ::warning::w ##[error]v ##vso[a]b \x1b[31mred\x1b]0;t\x07\u202e\u2066\r\x9b1m"
-    "[bold]b[/bold] [link=x]y[/link] :smile: aa ::error::c bbbb ::error::d ccc ::error::e\t::error::f \ud83d"
+    "x ::error::y\n::error::z\n  ::warning::w ##[error]v ##vso[a]b "
+    "\x1b[31mred\x1b]0;t\x07\u202e\u2066\r\x9b1m"
+    "[bold]b[/bold] [link=x]y[/link] :smile: aa ::error::c bbbb ::error::d ccc "
+    "::error::e\t::error::f \ud83d"
 )
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -33,7 +35,10 @@ def only_sample(fake, row, width=80, colour=False):
 
 @pytest.mark.parametrize("width", [20, 33, 80])
 def test_every_line_does_nothing(fake, width):
-    for row in (hostile(fake.graded_row(3, 1, "m")), hostile(fake.ungraded_row(2, 1, "m", "failed"))):
+    for row in (
+        hostile(fake.graded_row(3, 1, "m")),
+        hostile(fake.ungraded_row(2, 1, "m", "failed")),
+    ):
         text = only_sample(fake, row, width=width)
         lines = text.splitlines()
         assert len(lines) > 40
@@ -49,14 +54,17 @@ def test_what_became_of_a_sample_is_said_in_words(fake):
         text = only_sample(fake, fake.ungraded_row(2, 1, "north-1", state))
         assert text.splitlines()[0] == f"journey-2  trial 1  north-1  {words}"
         assert f"  partial  {state}\n" in text
-    assert "Recorded run failed: target recorded_error (TimeoutError): no answer in 60 s" in only_sample(
-        fake, fake.ungraded_row(2, 1, "north-1", "failed")
+    assert (
+        "Recorded run failed: target recorded_error (TimeoutError): no answer in 60 s"
+        in only_sample(fake, fake.ungraded_row(2, 1, "north-1", "failed"))
     )
 
 
 def test_reasoning_and_how_calls_went_are_shown(fake):
     row = fake.graded_row(3, 1, "m")
-    row["trajectory"] = [[{"role": "assistant", "content": "Done.", "reasoning": "The rules allow it."}]]
+    row["trajectory"] = [
+        [{"role": "assistant", "content": "Done.", "reasoning": "The rules allow it."}]
+    ]
     for call in row["predicted"]["calls"]:
         call |= {"status": "error", "error": "no such seat", "seconds": 2.5}
     text = only_sample(fake, row)

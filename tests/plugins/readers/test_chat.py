@@ -1,4 +1,7 @@
-"""Lenient reading of chat shapes: nothing raises, what cannot be understood is left out or kept raw."""
+"""Lenient reading of chat shapes.
+
+Nothing raises, what cannot be understood is left out or kept raw.
+"""
 
 from types import MappingProxyType
 
@@ -11,10 +14,25 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "chat.yaml")
 
-ODD = [None, True, 5, 1.5, "text", [], {}, [None], {"function": None}, {"function": []}, {"name": []}, float("nan")]
+ODD = [
+    None,
+    True,
+    5,
+    1.5,
+    "text",
+    [],
+    {},
+    [None],
+    {"function": None},
+    {"function": []},
+    {"name": []},
+    float("nan"),
+]
 
 
-@pytest.mark.parametrize(("raw", "expected"), [*DATA["arguments"], ("[" * 10_000, (None, "[" * 10_000))])
+@pytest.mark.parametrize(
+    ("raw", "expected"), [*DATA["arguments"], ("[" * 10_000, (None, "[" * 10_000))]
+)
 def test_arguments(raw, expected):
     """An object, or None beside the raw text; missing ones are no arguments."""
     arguments, text = chat.parse_arguments(raw)
@@ -69,7 +87,10 @@ def test_content_as_text(content, text):
 
 
 def test_tools():
-    """With or without the function wrapper; one without a name is none, and a schema that is no object stays none."""
+    """With or without the function wrapper.
+
+    One without a name is none, and a schema that is no object stays none.
+    """
     schema = {"type": "object"}
     inner = {"name": "f", "description": "d", "parameters": schema}
     assert chat.tool_spec({"type": "function", "function": inner}) == ToolSpec(
@@ -83,8 +104,17 @@ def test_tools():
 
 def test_tools_with_a_list_of_parameters():
     """Such a list becomes JSON Schema, in a wrapper or not; an empty one takes no parameters."""
-    inner = {"name": "f", "description": "d", "parameters": [{"name": "x", "type": "int"}], "returns": "r"}
-    schema = {"type": "object", "properties": {"x": {"type": "integer", "description": ""}}, "required": ["x"]}
+    inner = {
+        "name": "f",
+        "description": "d",
+        "parameters": [{"name": "x", "type": "int"}],
+        "returns": "r",
+    }
+    schema = {
+        "type": "object",
+        "properties": {"x": {"type": "integer", "description": ""}},
+        "required": ["x"],
+    }
     assert chat.tool_spec(inner) == ToolSpec(name="f", description="d", parameters=schema)
     assert chat.tool_spec({"function": inner}) == chat.tool_spec(inner)
     empty = chat.tool_spec({"name": "f", "parameters": []})
@@ -100,7 +130,10 @@ def _kept_from_change(value):
 def test_objects_need_not_be_dicts():
     """Third parties may pass any mapping where JSON has an object."""
     call = {"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}
-    spoken = [{"role": "assistant", "content": [{"text": "a"}], "tool_calls": [call]}, {"role": "user", "content": "b"}]
+    spoken = [
+        {"role": "assistant", "content": [{"text": "a"}], "tool_calls": [call]},
+        {"role": "user", "content": "b"},
+    ]
     (made, _), found = chat.messages(spoken), chat.messages(_kept_from_change(spoken))
     assert [message.tool_calls for message in found] == [made.tool_calls, ()]
     assert (chat.text_of(found[0].content), found[1].content) == ("a", "b")

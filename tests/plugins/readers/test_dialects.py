@@ -1,4 +1,6 @@
-"""One conversation in every dialect gives the same calls, results and errors, with expectations or without."""
+"""One conversation in every dialect gives the same calls, results and errors, with expectations or
+without.
+"""
 
 import json
 
@@ -15,11 +17,16 @@ from tests.plugins.described_samples import read
 
 DIALECTS = data(__file__, "dialects.yaml")
 MISREAD = data(__file__, "misread.yaml")
-EXPECTED = [{"name": "find", "args": {"ref": "A1"}}, {"name": "move", "input": {"to": 2, "ref": "A1"}}]
+EXPECTED = [
+    {"name": "find", "args": {"ref": "A1"}},
+    {"name": "move", "input": {"to": 2, "ref": "A1"}},
+]
 
 
 @pytest.mark.parametrize("name", some_of(DIALECTS, 2))
-@pytest.mark.parametrize("form", ["jsonl", "expected_calls", "list of lists", "one list", "one a line"])
+@pytest.mark.parametrize(
+    "form", ["jsonl", "expected_calls", "list of lists", "one list", "one a line"]
+)
 def test_every_dialect_gives_the_same(tmp_path, name, form):
     talk = DIALECTS[name]
     record = {"id": "a", "messages": talk}
@@ -32,8 +39,19 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
     }[form]
     (tmp_path / "runs.jsonl").write_text(text)
     with pytest.raises(SystemExit):
-        main(["grade", str(tmp_path / "runs.jsonl"), "--output", str(tmp_path / "out"), "--set", "reports=[]"])
-    (row,) = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+        main(
+            [
+                "grade",
+                str(tmp_path / "runs.jsonl"),
+                "--output",
+                str(tmp_path / "out"),
+                "--set",
+                "reports=[]",
+            ]
+        )
+    (row,) = [
+        json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
+    ]
     calls = row["predicted"]["calls"]
     assert [(each["name"], each["arguments"], each["turn"], each["step"]) for each in calls] == [
         ("find", {"ref": "A1"}, 0, 0),
@@ -46,7 +64,10 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
 
 
 USED = {
-    "langchain": lambda tokens: {"usage_metadata": tokens, "response_metadata": {"model_name": "m"}},
+    "langchain": lambda tokens: {
+        "usage_metadata": tokens,
+        "response_metadata": {"model_name": "m"},
+    },
     "anthropic": lambda tokens: {"usage": tokens, "model": "m"},
     "openai": lambda tokens: {"usage": tokens, "model": "m"},
 }
@@ -55,17 +76,31 @@ USED = {
 @pytest.mark.parametrize("name", USED)
 def test_every_reader_gives_the_same(tmp_path, name):
     """Model and usage of the answers, too; ``jsonl`` in both its ways."""
-    said = [each for each in DIALECTS[name] if each.get("role", each.get("type")) in {"assistant", "ai"}]
-    used = {id(each): USED[name]({"input_tokens": 5, "output_tokens": number}) for number, each in enumerate(said)}
+    said = [
+        each for each in DIALECTS[name] if each.get("role", each.get("type")) in {"assistant", "ai"}
+    ]
+    used = {
+        id(each): USED[name]({"input_tokens": 5, "output_tokens": number})
+        for number, each in enumerate(said)
+    }
     record = {"id": "a", "messages": [each | used.get(id(each), {}) for each in DIALECTS[name]]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(record))
     log = AnthropicLogs() if name == "anthropic" else OpenAILogs()
-    samples = [each for reader in (JsonLines(), Records(), log) for each in read(reader, tmp_path / "runs.jsonl")]
+    samples = [
+        each
+        for reader in (JsonLines(), Records(), log)
+        for each in read(reader, tmp_path / "runs.jsonl")
+    ]
     samples.append(JsonLines().record(record, file="runs.jsonl", ordinal=0))
     fields = ("id", "input", "turns", "calls", "text", "model", "usage", "agent_usage")
     seen = [[getattr(sample, field) for field in fields] for sample in samples]
     assert seen == [seen[0]] * 4
-    assert (seen[0][5], seen[0][6].requests, seen[0][6].input_tokens, seen[0][6].output_tokens) == ("m", 3, 15, 3)
+    assert (seen[0][5], seen[0][6].requests, seen[0][6].input_tokens, seen[0][6].output_tokens) == (
+        "m",
+        3,
+        15,
+        3,
+    )
     (row,) = gradestack.grade([record], ["usage"]).rows()
     assert (row["model_name"], row["agent_usage"]) == ("m", seen[0][7])
 

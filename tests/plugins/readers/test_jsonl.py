@@ -39,7 +39,9 @@ def valid(record):
 def test_three_fields_are_enough(parse):
     called = ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="c1")
     expected = Expectation(calls=(ExpectedCall(name="f", arguments={"x": 1}),))
-    sample = Sample(id="a", expected=expected, calls=(called,), source=Source(file="f.jsonl", ordinal=0))
+    sample = Sample(
+        id="a", expected=expected, calls=(called,), source=Source(file="f.jsonl", ordinal=0)
+    )
     assert parse(id="a", expected=[FLAT], predicted=[OPENAI]) == sample
 
 
@@ -47,18 +49,26 @@ def test_the_schema_allows_what_the_reader_takes(read):
     """Every record of the cases in tests/cases/jsonl, in the straight way and the thorough one."""
     for case in data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml"):
         found = [read(**record) for record in case["records"]]
-        assert sum(isinstance(each, BadRecord) for each in found) == len(case.get("bad_records", ()))
+        assert sum(isinstance(each, BadRecord) for each in found) == len(
+            case.get("bad_records", ())
+        )
 
 
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
         *DATA["records_that_do_not_follow_the_form"],
-        ({"id": "a", "input": ["x" * 100, 5]}, 'input: expected text or a list of texts, got ["' + "x" * 55 + "..."),
+        (
+            {"id": "a", "input": ["x" * 100, 5]},
+            'input: expected text or a list of texts, got ["' + "x" * 55 + "...",
+        ),
     ],
 )
 def test_records_that_do_not_follow_the_form(parse, record, reason):
-    """The key, what was expected, what was found; long values are cut. The record itself is kept for exporters."""
+    """The key, what was expected, what was found; long values are cut.
+
+    The record itself is kept for exporters.
+    """
     found = parse(**record)
     assert isinstance(found, BadRecord)
     assert found.reason.startswith(reason)
@@ -92,7 +102,9 @@ def test_a_record_too_deep_to_be_shown_is_a_bad_record(parse):
 def test_lines_have_places(read_all):
     """Blank ones are counted; what is no JSON is a bad record at its line."""
     shards, [records] = read_all(['{"id": "a"}', "", "{", '{"id": "b"}', "[1]"])
-    assert [(isinstance(each, Sample), each.source.line, each.source.ordinal) for each in records] == [
+    assert [
+        (isinstance(each, Sample), each.source.line, each.source.ordinal) for each in records
+    ] == [
         (True, 1, 0),
         (False, 3, 2),
         (True, 4, 3),
@@ -112,7 +124,9 @@ def test_the_form_is_recognised(tmp_path, text, sure):
 def test_a_long_first_line_is_recognised(tmp_path):
     """Conversations are often longer than the head of a file that readers are shown."""
     path = tmp_path / "x.jsonl"
-    path.write_text(json.dumps({"id": "a", "messages": [{"role": "user", "content": "x" * 200_000}]}) + "\n")
+    path.write_text(
+        json.dumps({"id": "a", "messages": [{"role": "user", "content": "x" * 200_000}]}) + "\n"
+    )
     assert JsonLines.sniff(path, path.read_bytes()[: 64 * 1024]) == 0.5
     path.write_text(json.dumps({"other": "x" * 200_000}) + "\n")
     assert JsonLines.sniff(path, path.read_bytes()[: 64 * 1024]) == 0.0
@@ -120,7 +134,10 @@ def test_a_long_first_line_is_recognised(tmp_path):
 
 def test_the_reader_keeps_the_contract(tmp_path):
     path = tmp_path / "x.jsonl"
-    path.write_text('{"id": "a", "expected": [], "predicted": "é"}\n{"id": "b", "predicted": null}\n', encoding="utf-8")
+    path.write_text(
+        '{"id": "a", "expected": [], "predicted": "é"}\n{"id": "b", "predicted": null}\n',
+        encoding="utf-8",
+    )
     testing.check_reader(JsonLines(), path, scratch=tmp_path)
 
 
@@ -128,13 +145,18 @@ def test_the_schema_is_sound_and_names_every_key():
     """It is a JSON Schema, and its keys are those the reader provides."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert set(SCHEMA["required"]) == {"id"}
-    assert {"expected", "predicted", "messages", "turns", "model", "run"} <= set(SCHEMA["properties"])
+    assert {"expected", "predicted", "messages", "turns", "model", "run"} <= set(
+        SCHEMA["properties"]
+    )
 
 
 @pytest.mark.parametrize("expected", [{"text": "Oslo"}, "Oslo"])
 def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
     """The default stack grades them; one record that expects a call, and calls are compared."""
-    lines = [{"id": "a", "expected": expected, "predicted": {"text": "Oslo"}}, {"id": "b", "predicted": "x"}]
+    lines = [
+        {"id": "a", "expected": expected, "predicted": {"text": "Oslo"}},
+        {"id": "b", "predicted": "x"},
+    ]
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     report = gradestack.grade_files([path], output=tmp_path / "out")
@@ -158,7 +180,9 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
     file = gradestack.grade_files([path], output=tmp_path / "out")
-    samples = [JsonLines().record(each, file="memory", ordinal=at) for at, each in enumerate(records)]
+    samples = [
+        JsonLines().record(each, file="memory", ordinal=at) for at, each in enumerate(records)
+    ]
     for given in (records, samples, iter(records)):
         report = gradestack.grade(given)
         assert report.states == file.states
@@ -205,7 +229,9 @@ def read(parse, tmp_path):
 DETAILS = DATA["details"]
 
 
-@pytest.mark.parametrize(("expected", "reason"), DATA["references_that_do_not_follow_the_form_are_refused"])
+@pytest.mark.parametrize(
+    ("expected", "reason"), DATA["references_that_do_not_follow_the_form_are_refused"]
+)
 def test_references_that_do_not_follow_the_form_are_refused(read, expected, reason):
     """In either version, with the place and what was expected there."""
     for version in (1, 2):
@@ -215,9 +241,12 @@ def test_references_that_do_not_follow_the_form_are_refused(read, expected, reas
 
 
 @pytest.mark.parametrize(
-    ("expected", "reason"), DATA["what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version"]
+    ("expected", "reason"),
+    DATA["what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version"],
 )
-def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version(read, expected, reason):
+def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version(
+    read, expected, reason
+):
     """Files of the first may hold it, and are read as before."""
     found = read(version=2, id="a", expected=expected)
     assert isinstance(found, BadRecord)
@@ -237,8 +266,16 @@ def test_ends_and_origins_of_another_kind_are_refused(read, record, reason):
 
 
 def test_the_second_version_is_that_of_the_schema():
-    """Version 2 with all its keys is valid; an unknown key of a rule, or a status of another kind, is not."""
-    line = {"version": 2, "id": "a", "predicted": [{"name": "f", **DETAILS}], "usage": {"requests": 1}}
+    """Version 2 with all its keys is valid.
+
+    An unknown key of a rule, or a status of another kind, is not.
+    """
+    line = {
+        "version": 2,
+        "id": "a",
+        "predicted": [{"name": "f", **DETAILS}],
+        "usage": {"requests": 1},
+    }
     assert VALID(line)
     assert not VALID({**line, "version": 3})
     assert not VALID({**line, "predicted": [{"name": "f", "status": "completed"}]})
@@ -246,7 +283,9 @@ def test_the_second_version_is_that_of_the_schema():
 
 
 def test_the_form_has_every_detail_of_a_call():
-    """What a call of the model can say can be written in the form, in the quick way and in the schema."""
+    """What a call of the model can say can be written in the form, in the quick way and in the
+    schema.
+    """
     details = {field.name: field.type for field in msgspec.structs.fields(ToolCall)}
     for name in ("name", "arguments", "raw_arguments", "id", "requestor"):
         del details[name]
@@ -255,11 +294,37 @@ def test_the_form_has_every_detail_of_a_call():
 
 
 def test_types_and_required_names():
-    """The six words become JSON Schema's, which are understood too; any other leaves the type undeclared."""
-    words = ["str", "int", "float", "bool", "list", "dict", "string", "object", "Any", "list[str]", 3, None]
+    """The six words become JSON Schema's, which are understood too.
+
+    Any other leaves the type undeclared.
+    """
+    words = [
+        "str",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "dict",
+        "string",
+        "object",
+        "Any",
+        "list[str]",
+        3,
+        None,
+    ]
     schema = list_schema([{"name": f"p{n}", "type": word} for n, word in enumerate(words)])
     found = [schema["properties"][f"p{n}"].get("type") for n in range(len(words))]
-    assert found == ["string", "integer", "number", "boolean", "array", "object", "string", "object", *[None] * 4]
+    assert found == [
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "array",
+        "object",
+        "string",
+        "object",
+        *[None] * 4,
+    ]
     assert schema["required"] == [f"p{n}" for n in range(len(words))]
     assert (
         list_schema([{"name": "a", "required": False, "description": "A"}, {"name": 1}, None])

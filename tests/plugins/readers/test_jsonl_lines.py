@@ -1,4 +1,6 @@
-"""The straight way from a line to a sample gives what the thorough way gives, whatever the line holds."""
+"""The straight way from a line to a sample gives what the thorough way gives, whatever the line
+holds.
+"""
 
 import copy
 import json
@@ -52,7 +54,9 @@ def told(record):
 def agrees(place, *lines):
     """Check every line, alone in its file, and again when everything about it is known."""
     found = read(place, lines)
-    assert [told(each) for each in found] == [told(thorough(line, at)) for at, line in enumerate(lines, 1)]
+    assert [told(each) for each in found] == [
+        told(thorough(line, at)) for at, line in enumerate(lines, 1)
+    ]
     again = read(place, lines)
     assert list(map(told, again)) == list(map(told, found))
     return found
@@ -62,10 +66,29 @@ def agrees(place, *lines):
 
 NAMES = st.sampled_from(["search", "book", "", "é", "\ud800"])
 ODD = st.sampled_from(
-    [None, True, False, 0, 1, 1.0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], {}, [1], {"a": 1}]
+    [
+        None,
+        True,
+        False,
+        0,
+        1,
+        1.0,
+        -1,
+        10**30,
+        1.5,
+        float("nan"),
+        "",
+        "x",
+        "\ud800",
+        [],
+        {},
+        [1],
+        {"a": 1},
+    ]
 )
 VALUES = st.recursive(
-    ODD | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner)
+    ODD | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner),
 )
 OBJECTS = st.dictionaries(st.sampled_from(["q", "n", "id", ""]), VALUES, max_size=3)
 TEXTS = DATA["texts"]
@@ -93,11 +116,34 @@ DETAILS = {
 }
 EXTRA = {"junk": VALUES, "type": st.sampled_from(["function", 1, None]), "index": VALUES, **DETAILS}
 FUNCTIONS = some({"name": NAMES}, {"arguments": ARGUMENTS, "kwargs": ARGUMENTS})
-ODD_FUNCTIONS = some({}, {"name": NAMES | ODD, "arguments": ARGUMENTS, "kwargs": ARGUMENTS, "junk": VALUES}) | ODD
-FLAT = some({"name": NAMES}, {"arguments": ARGUMENTS, "kwargs": ARGUMENTS, "id": NAMES | ODD, "requestor": NAMES | ODD})
-TOLD = some({"name": NAMES}, {"arguments": OBJECTS, "id": NAMES, "requestor": NAMES, "function": st.none(), **DETAILS})
-WRAPPED = some({"function": FUNCTIONS}, {"id": NAMES, "type": st.just("function"), "name": ODD, **DETAILS})
-ODD_CALLS = some({}, {"name": NAMES | ODD, "function": ODD_FUNCTIONS, "arguments": ARGUMENTS, "id": ODD, **EXTRA}) | ODD
+ODD_FUNCTIONS = (
+    some({}, {"name": NAMES | ODD, "arguments": ARGUMENTS, "kwargs": ARGUMENTS, "junk": VALUES})
+    | ODD
+)
+FLAT = some(
+    {"name": NAMES},
+    {"arguments": ARGUMENTS, "kwargs": ARGUMENTS, "id": NAMES | ODD, "requestor": NAMES | ODD},
+)
+TOLD = some(
+    {"name": NAMES},
+    {"arguments": OBJECTS, "id": NAMES, "requestor": NAMES, "function": st.none(), **DETAILS},
+)
+WRAPPED = some(
+    {"function": FUNCTIONS}, {"id": NAMES, "type": st.just("function"), "name": ODD, **DETAILS}
+)
+ODD_CALLS = (
+    some(
+        {},
+        {
+            "name": NAMES | ODD,
+            "function": ODD_FUNCTIONS,
+            "arguments": ARGUMENTS,
+            "id": ODD,
+            **EXTRA,
+        },
+    )
+    | ODD
+)
 CALLS = st.one_of(FLAT, FLAT, TOLD, WRAPPED, ODD_CALLS)
 LISTED = st.lists(CALLS, max_size=3)
 FLAGS = st.sampled_from([True, False, None, 0, 1, "yes"])
@@ -107,12 +153,16 @@ RULES = some(
         "any_of": st.lists(VALUES, max_size=2) | ODD,
         "optional": FLAGS,
         "ignore": FLAGS,
-        "compare": st.sampled_from(["exact", "text", "number", "set", "schema", "regex", "fuzzy", None, 1]),
+        "compare": st.sampled_from(
+            ["exact", "text", "number", "set", "schema", "regex", "fuzzy", None, 1]
+        ),
         "tolerance": st.sampled_from([None, 0, 1, 0.5, "1", True, float("inf")]),
     },
 )
 RULE = RULES | some({}, {"any_of": st.lists(VALUES, max_size=2), "junk": VALUES}) | ODD
-RIGHT_RULE = some({}, {"any_of": st.lists(VALUES, max_size=2), "ignore": st.booleans(), "tolerance": st.just(1)})
+RIGHT_RULE = some(
+    {}, {"any_of": st.lists(VALUES, max_size=2), "ignore": st.booleans(), "tolerance": st.just(1)}
+)
 WANTED = some(
     {"name": NAMES},
     {
@@ -138,11 +188,15 @@ ODD_WANTED = some(
         "group": st.integers(-1, 3) | ODD,
         "requestor": NAMES | ODD,
         "function": FUNCTIONS | ODD,
-        **dict.fromkeys(("id", "type", "index", "status", "kwargs", "args", "argument", "optinal", "junk"), ODD),
+        **dict.fromkeys(
+            ("id", "type", "index", "status", "kwargs", "args", "argument", "optinal", "junk"), ODD
+        ),
     },
 )
 ODD_AMONG = st.tuples(
-    WANTED, st.sampled_from(["optional", "turn", "group", "rules", "names", "requestor", "rule"]), ODD
+    WANTED,
+    st.sampled_from(["optional", "turn", "group", "rules", "names", "requestor", "rule"]),
+    ODD,
 )
 ONE_ODD = ODD_AMONG.map(lambda drawn: {**drawn[0], drawn[1]: drawn[2]})
 WANTED_CALLS = st.one_of(WANTED, WANTED, ONE_ODD, ODD_WANTED, CALLS)
@@ -150,8 +204,13 @@ WANTED_LISTED = st.lists(WANTED_CALLS, max_size=3)
 ANSWERS = st.text(max_size=3) | st.sampled_from([None, [], ["a", "b"], ["a", 1], 1, {}])
 SIDES = st.one_of(
     LISTED,
-    some({}, {"calls": LISTED | st.none() | CALLS, "label": ANSWERS, "text": ANSWERS, "plan": VALUES}),
-    some({}, {"calls": LISTED, "label": ANSWERS, "lable": ANSWERS, "name": NAMES, "function": FUNCTIONS}),
+    some(
+        {}, {"calls": LISTED | st.none() | CALLS, "label": ANSWERS, "text": ANSWERS, "plan": VALUES}
+    ),
+    some(
+        {},
+        {"calls": LISTED, "label": ANSWERS, "lable": ANSWERS, "name": NAMES, "function": FUNCTIONS},
+    ),
     CALLS,
     ANSWERS,
     ODD,
@@ -172,15 +231,21 @@ REFERENCES = st.one_of(
             "plan": VALUES,
         },
     ),
-    some({"calls": st.lists(WANTED, max_size=2)}, {"forbidden": st.lists(NAMES, max_size=2), "state": VALUES}),
+    some(
+        {"calls": st.lists(WANTED, max_size=2)},
+        {"forbidden": st.lists(NAMES, max_size=2), "state": VALUES},
+    ),
     some({"name": NAMES}, {"alternatives": VALUES, "forbidden": VALUES, "state": VALUES}),
 )
 COUNTS = st.integers(0, 9) | ODD
-USAGE = some({}, dict.fromkeys(Usage.__struct_fields__, COUNTS)) | some({}, {"requests": COUNTS, "tokens": COUNTS})
+USAGE = some({}, dict.fromkeys(Usage.__struct_fields__, COUNTS)) | some(
+    {}, {"requests": COUNTS, "tokens": COUNTS}
+)
 MESSAGES = some(
     {"role": st.sampled_from(["user", "assistant", "tool", None, 1])},
     {
-        "content": st.text(max_size=3) | st.sampled_from([None, ["a", {"text": "b"}, {"text": 1}], 1, {}]),
+        "content": st.text(max_size=3)
+        | st.sampled_from([None, ["a", {"text": "b"}, {"text": 1}], 1, {}]),
         "tool_calls": LISTED | ODD,
         "name": ODD,
         "tool_call_id": ODD,
@@ -190,9 +255,14 @@ MESSAGES = some(
     },
 )
 TALKS = st.lists(MESSAGES, max_size=3)
-LISTED_PARAMETERS = st.lists(some({}, {"name": NAMES | ODD, "type": ODD | st.just("int"), "default": ODD}) | ODD)
+LISTED_PARAMETERS = st.lists(
+    some({}, {"name": NAMES | ODD, "type": ODD | st.just("int"), "default": ODD}) | ODD
+)
 PARAMETERS = OBJECTS | ODD | LISTED_PARAMETERS
-TOOLS = some({"name": NAMES | ODD}, {"description": ODD, "parameters": PARAMETERS, "function": FUNCTIONS | ODD})
+TOOLS = some(
+    {"name": NAMES | ODD},
+    {"description": ODD, "parameters": PARAMETERS, "function": FUNCTIONS | ODD},
+)
 KEYS = {
     "id": st.sampled_from(["t", "", 1, 0, -1, 10**30, True, 1.0, 1e3, None, [], "\ud800"]),
     "version": st.sampled_from([1, 2, 2, 1.0, 2.0, True, 3, 0, "1", None, [1], 1e0]),
@@ -211,7 +281,8 @@ KEYS = {
     "cluster": NAMES | ODD,
     "state": VALUES,
     "ended": st.sampled_from(["completed", "limit:turns", "", None, 1]),
-    "trace": st.dictionaries(st.sampled_from(["trace_id", "span_id", "x"]), NAMES | ODD, max_size=2) | ODD,
+    "trace": st.dictionaries(st.sampled_from(["trace_id", "span_id", "x"]), NAMES | ODD, max_size=2)
+    | ODD,
     "children": st.lists(NAMES | ODD, max_size=2) | ODD,
     "facets": OBJECTS | ODD,
     "modle": st.just("m"),
@@ -241,7 +312,10 @@ def encoded(record, *, escaped=True):
 
 @settings(max_examples=examples(150), deadline=None)
 @given(records=st.lists(RECORDS, min_size=1, max_size=3), escaped=st.booleans())
-@example(records=[{"id": "t", "input": "", "messages": [{"role": "user", "content": "Hi"}]}], escaped=False)
+@example(
+    records=[{"id": "t", "input": "", "messages": [{"role": "user", "content": "Hi"}]}],
+    escaped=False,
+)
 def test_both_ways_give_one_result(place, records, escaped):
     """The same sample, or the same words on what is wrong; so again when schemas are known."""
     agrees(place, *[encoded(record, escaped=escaped) for record in records])
@@ -277,7 +351,10 @@ BORDER = [
 
 @pytest.mark.parametrize("line", BORDER)
 def test_lines_at_the_border_of_the_form_give_one_result(place, line):
-    """What a typed decoder might read otherwise: repeated keys, numbers, bytes nobody looks at, short forms."""
+    """What a typed decoder might read otherwise.
+
+    Repeated keys, numbers, bytes nobody looks at, short forms.
+    """
     agrees(place, line)
 
 
@@ -287,13 +364,50 @@ def test_usual_lines_go_the_straight_way(place, monkeypatch):
     wrapped = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
     lines = [
-        {"id": "a", "expected": [CALL], "predicted": [wrapped], "tools": tools, "model": "m", "run": 1},
-        {"id": 2, "expected": {"calls": [CALL], "plan": {"x": 1}}, "predicted": {"label": "l", "text": "t"}},
-        {"id": "b", "version": 1, "expected": "yes", "predicted": "no", "facets": {"d": 1}, "recorded": {"r": 1.0}},
-        {"id": "c", "expected": None, "messages": [{"role": "assistant", "content": "x", "tool_calls": [wrapped]}]},
-        {"id": "d", "version": 2, "expected": [{**CALL, "rules": {"x": {"ignore": True}}, "turn": 0}]},
-        {"id": "e", "predicted": [{**CALL, "status": "ok", "seconds": 1, "turn": 0}], "usage": {"requests": 1}},
-        {"id": "f", "cluster": "c", "state": {}, "ended": "completed", "trace": {"trace_id": "t"}, "children": ["a"]},
+        {
+            "id": "a",
+            "expected": [CALL],
+            "predicted": [wrapped],
+            "tools": tools,
+            "model": "m",
+            "run": 1,
+        },
+        {
+            "id": 2,
+            "expected": {"calls": [CALL], "plan": {"x": 1}},
+            "predicted": {"label": "l", "text": "t"},
+        },
+        {
+            "id": "b",
+            "version": 1,
+            "expected": "yes",
+            "predicted": "no",
+            "facets": {"d": 1},
+            "recorded": {"r": 1.0},
+        },
+        {
+            "id": "c",
+            "expected": None,
+            "messages": [{"role": "assistant", "content": "x", "tool_calls": [wrapped]}],
+        },
+        {
+            "id": "d",
+            "version": 2,
+            "expected": [{**CALL, "rules": {"x": {"ignore": True}}, "turn": 0}],
+        },
+        {
+            "id": "e",
+            "predicted": [{**CALL, "status": "ok", "seconds": 1, "turn": 0}],
+            "usage": {"requests": 1},
+        },
+        {
+            "id": "f",
+            "cluster": "c",
+            "state": {},
+            "ended": "completed",
+            "trace": {"trace_id": "t"},
+            "children": ["a"],
+        },
     ]
     found = read(place, map(encoded, lines))
     assert [(each.id, each.calls and each.calls[0].arguments, each.text) for each in found] == [
@@ -321,7 +435,12 @@ def test_samples_read_equal_samples_made(place):
         tools=(ToolSpec(name="f", parameters=parameters), ToolSpec(name="g")),
         source=Source(file="runs.jsonl", line=1, id=7),
     )
-    for each in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found), replace(found, label=None)):  # noqa: S301 - our own
+    for each in (
+        found,
+        pickle.loads(pickle.dumps(found)),  # noqa: S301 - our own
+        copy.deepcopy(found),
+        replace(found, label=None),
+    ):
         assert each == made
         assert made == each
         assert repr(each) == repr(made)

@@ -20,7 +20,9 @@ def messages(letters):
 @pytest.mark.parametrize("name", CASES)
 def test_steps_are_put_together(name):
     case = CASES[name]
-    steps = [step(messages(history), messages(answer), group) for group, history, answer in case["steps"]]
+    steps = [
+        step(messages(history), messages(answer), group) for group, history, answer in case["steps"]
+    ]
     assert [[list(run.steps), run.shared] for run in joined(steps)] == case["runs"]
 
 
@@ -35,7 +37,10 @@ CALL = ToolCall(name="f", arguments={"a": 1, "b": [2]}, raw_arguments='{"a":1,"b
     ("other", "equal"),
     [
         (calling(CALL, content=""), True),
-        (calling(ToolCall(name="f", arguments={"b": [2], "a": 1}, id="c1"), reasoning="thought"), True),
+        (
+            calling(ToolCall(name="f", arguments={"b": [2], "a": 1}, id="c1"), reasoning="thought"),
+            True,
+        ),
         (calling(CALL, content=[]), True),
         (calling(CALL, content=[{"type": "text", "text": ""}]), True),
         (calling(CALL, content="I look."), False),
@@ -49,13 +54,18 @@ CALL = ToolCall(name="f", arguments={"a": 1, "b": [2]}, raw_arguments='{"a":1,"b
 def test_what_makes_messages_equal(other, equal):
     """Role, text, ids, names and parsed arguments of calls."""
     asked = Message(role="user", content="hi")
-    steps = [step([asked], [calling(CALL)]), step([asked, other], [Message(role="assistant", content="done")])]
+    steps = [
+        step([asked], [calling(CALL)]),
+        step([asked, other], [Message(role="assistant", content="done")]),
+    ]
     assert len(joined(steps)) == (1 if equal else 2)
 
 
 @pytest.mark.parametrize("case", data(__file__, "step_logs.yaml")["cases"])
 def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(each) + "\n" for each in case["records"]))
+    (tmp_path / "log.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in case["records"])
+    )
     graders = ["--grader", "usage", "--set", "reports=[]", *case.get("options", ())]
     with pytest.raises(SystemExit) as ended:
         main(["grade", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"), *graders])

@@ -13,7 +13,10 @@ from gradestack.errors import ConfigError, DataError
 
 TALK = [
     {"role": "user", "content": "Hi"},
-    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}],
+    },
     {"role": "tool", "tool_call_id": "c", "content": "done"},
     {"role": "assistant", "content": "Done."},
 ]
@@ -35,7 +38,10 @@ class Frame:
 
 
 def test_missing_values_of_a_frame_are_not_recorded():
-    """NaN is how a frame says that a number is not there; a column of counts is then one of floats."""
+    """NaN is how a frame says that a number is not there.
+
+    A column of counts is then one of floats.
+    """
     frame = Frame(["task", "trial", "n"], [(1.0, 0.0, 12.0), (2.0, NAN, NAN)])
     columns = {"id": "task", "run": "trial", "usage.input_tokens": "n"}
     report = gradestack.grade(frame, ["usage"], columns=columns)
@@ -62,7 +68,10 @@ def test_mappings_are_read_by_their_columns():
             Frame(["a"], [(1,)]),
             None,
             DataError,
-            'no column has a name that is recognised\n  - fields: a\n  - say which holds what: columns={"id": COLUMN, ',
+            (
+                "no column has a name that is recognised\n  - fields: a\n  - say which holds what: "
+                'columns={"id": COLUMN, '
+            ),
         ),
         (Frame(["a"], [(1,)]), {"id": "b"}, DataError, "there is no column 'b', mapped to id"),
         ([{"a": 1}], {"id": "b"}, DataError, "the records: there is no column 'b', mapped to id"),
@@ -77,18 +86,25 @@ def test_columns_that_do_not_fit_are_refused(frame, columns, error, message):
 def test_a_mapping_on_the_command_line_names_the_reader(tmp_path, monkeypatch):
     """The same from Python."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.jsonl").write_text(json.dumps({"task": "a", "log": {"messages": TALK}, "gold": [{"name": "f"}]}))
+    (tmp_path / "log.jsonl").write_text(
+        json.dumps({"task": "a", "log": {"messages": TALK}, "gold": [{"name": "f"}]})
+    )
     options = ["--map", "id=task", "--map", "messages=$.log.messages", "--map", "expected=gold"]
-    found = CliRunner().invoke(cli, ["grade", "log.jsonl", "--grader", "tau_partial", "-o", "out", *options])
+    found = CliRunner().invoke(
+        cli, ["grade", "log.jsonl", "--grader", "tau_partial", "-o", "out", *options]
+    )
     assert found.exit_code == 0, found.output
     columns = {"id": "task", "messages": "$.log.messages", "expected": "gold"}
-    report = gradestack.grade_files("log.jsonl", graders=["tau_partial"], columns=columns, output="again")
+    report = gradestack.grade_files(
+        "log.jsonl", graders=["tau_partial"], columns=columns, output="again"
+    )
     assert report.metrics == gradestack.load_report(tmp_path / "out").metrics
     assert report.metrics["avg_score_attempted"] == 1.0
 
 
 @pytest.mark.parametrize(
-    "given", [["--map", "id"], ["--map", "=x"], ["--map", "id="], ["--map", "id=a", "--map", "id=b"]]
+    "given",
+    [["--map", "id"], ["--map", "=x"], ["--map", "id="], ["--map", "id=a", "--map", "id=b"]],
 )
 def test_a_mapping_that_is_none_is_a_mistake_in_usage(given):
     """Before any file is looked at."""
@@ -107,10 +123,17 @@ def test_frames_of_the_libraries_are_read():
     rows = [{"task": "a", "n": 1, "messages": TALK}, {"task": "b", "n": None, "messages": None}]
     pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
     plain = [{**row, "messages": json.dumps(row["messages"])} for row in rows]
-    frames = [pandas.DataFrame(rows), pandas.DataFrame(plain), polars.DataFrame(plain), arrow.Table.from_pylist(plain)]
+    frames = [
+        pandas.DataFrame(rows),
+        pandas.DataFrame(plain),
+        polars.DataFrame(plain),
+        arrow.Table.from_pylist(plain),
+    ]
     columns = {"id": "task", "usage.input_tokens": "n", "messages": "messages"}
     found = [gradestack.grade(each, ["tool_success", "usage"], columns=columns) for each in frames]
-    tables = [(list(each.table("samples").rows()), list(each.table("calls").rows())) for each in found]
+    tables = [
+        (list(each.table("samples").rows()), list(each.table("calls").rows())) for each in found
+    ]
     assert all(each == tables[0] for each in tables)
     assert len(tables[0][0]) == 2
     assert len(tables[0][1]) == 1
@@ -120,9 +143,14 @@ def test_parquet_is_read_as_its_table(tmp_path):
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     path = tmp_path / "runs.parquet"
     parquet.write_table(
-        arrow.Table.from_pylist([{"task": "a", "messages": TALK}, {"task": None, "messages": TALK}]), path
+        arrow.Table.from_pylist(
+            [{"task": "a", "messages": TALK}, {"task": None, "messages": TALK}]
+        ),
+        path,
     )
-    report = gradestack.grade_files(path, columns={"id": "task", "messages": "messages"}, output=tmp_path / "out")
+    report = gradestack.grade_files(
+        path, columns={"id": "task", "messages": "messages"}, output=tmp_path / "out"
+    )
     assert [row["sample"]["id"] for row in report.rows()] == ["a", "runs:1"]
     assert report.states["tool_success"]["graded"] == 2
 
@@ -135,7 +163,9 @@ def test_parquet_with_columns_of_runs_is_recognised(tmp_path):
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.states["tool_success"]["graded"] == 1
     parquet.write_table(arrow.Table.from_pylist([{"task": "a", "log": "x"}]), path)
-    with pytest.raises(DataError, match=r"is a Parquet file.*\n  - fields: task, log\n  - to grade answers"):
+    with pytest.raises(
+        DataError, match=r"is a Parquet file.*\n  - fields: task, log\n  - to grade answers"
+    ):
         gradestack.grade_files(path, output=tmp_path / "out")
 
 
@@ -151,7 +181,9 @@ def test_a_parquet_file_that_nothing_can_read_says_what_to_install(tmp_path, mon
 def test_a_data_frame_gives_a_page_by_one_call(tmp_path):
     """Without ids and without expectations, as the README has it."""
     pandas = pytest.importorskip("pandas")
-    (tmp_path / "runs.csv").write_text('input,calls\nRefund T-3.,"[{""name"": ""refund"", ""status"": ""error""}]"\n')
+    (tmp_path / "runs.csv").write_text(
+        'input,calls\nRefund T-3.,"[{""name"": ""refund"", ""status"": ""error""}]"\n'
+    )
     frame = pandas.read_csv(tmp_path / "runs.csv")
     report = gradestack.grade(frame, reports=["html"], output=tmp_path / "out")
     assert report.states["tool_success"]["graded"] == 1

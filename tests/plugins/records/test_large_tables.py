@@ -10,7 +10,17 @@ from pyarrow import parquet
 from tests.core.outcomes import some_of
 
 MB = 1_000_000
-READ = ("--reader", "records", "--map", "id=id", "--map", "label=label", "--quiet", "--output", "out")
+READ = (
+    "--reader",
+    "records",
+    "--map",
+    "id=id",
+    "--map",
+    "label=label",
+    "--quiet",
+    "--output",
+    "out",
+)
 
 
 def repeated(times, text):
@@ -39,7 +49,10 @@ def written(place, column, **options):
 
 @pytest.mark.parametrize("name", some_of(FILES, 2))
 def test_a_small_file_that_holds_gigabytes_is_refused(bounded, tmp_path, name):
-    """With exit code 3, in words, within 20 s and 500 MB: what stands there once is counted as often as it is meant."""
+    """With exit code 3, in words, within 20 s and 500 MB.
+
+    What stands there once is counted as often as it is meant.
+    """
     assert written(tmp_path, FILES[name]()) < 35_000
     done = bounded("grade", "runs.parquet", *READ)
     assert done.returncode == 3
@@ -66,13 +79,17 @@ def test_a_row_of_many_megabytes_is_a_bad_record(bounded, tmp_path):
 
 
 def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
-    """Columns with a dictionary, also within lists and objects, hold the texts they hold without one."""
+    """Columns with a dictionary, also within lists and objects, hold the texts they hold without
+    one.
+    """
     calls = [{"name": "book", "arguments": {"seat": "1A"}}]
     rows = [{"id": f"t{n}", "label": "yes" if n % 2 else None, "calls": calls} for n in range(200)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "runs.parquet")
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for suffix in ("parquet", "jsonl"):
-        done = bounded("grade", f"runs.{suffix}", "--reader", "records", "--quiet", "--output", suffix)
+        done = bounded(
+            "grade", f"runs.{suffix}", "--reader", "records", "--quiet", "--output", suffix
+        )
         assert done.returncode == 0, done.stderr
     read = [(tmp_path / suffix / "results.jsonl").read_text() for suffix in ("parquet", "jsonl")]
     samples = [[json.loads(line)["sample"] for line in each.splitlines()] for each in read]

@@ -1,4 +1,7 @@
-"""Files as people have them, through the command line and as data frames: the figure is right within one command."""
+"""Files as people have them, through the command line and as data frames.
+
+The figure is right within one command.
+"""
 
 import json
 import re
@@ -36,7 +39,9 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     monkeypatch.chdir(tmp_path)
     ((file, content),) = case["file"].items()
     many = (
-        "".join(case["behind"].replace("#", str(number)) + "\n" for number in range(1000)) if "behind" in case else ""
+        "".join(case["behind"].replace("#", str(number)) + "\n" for number in range(1000))
+        if "behind" in case
+        else ""
     )
     (tmp_path / file).write_text(many + content)
     code = ended("grade", file, *case.get("options", ()), "--output", "out")
@@ -46,7 +51,9 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     again = re.search(r"The same as: (.*)", told)
     if again and code == 0:  # the command that is printed gives the same figures
         assert ended(*shlex.split(again[1])[1:], "--output", "again") == 0
-        first, second = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("out", "again"))
+        first, second = (
+            json.loads((tmp_path / run / "summary.json").read_text()) for run in ("out", "again")
+        )
         assert first["outcome"] == second["outcome"]
 
 
@@ -61,9 +68,15 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     found = json.loads((tmp_path / "out/summary.json").read_text())
     headline = wanted["headline"] or {"passed": 0, "of": 0}
     outcome = found["outcome"]
-    assert (outcome["passed"], outcome["passed"] + outcome["failed"]) == (headline["passed"], headline["of"])
+    assert (outcome["passed"], outcome["passed"] + outcome["failed"]) == (
+        headline["passed"],
+        headline["of"],
+    )
     assert found["metrics"]["total"] == wanted["runs"]
-    ids = [json.loads(row)["sample"]["id"] for row in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+    ids = [
+        json.loads(row)["sample"]["id"]
+        for row in (tmp_path / "out/results.jsonl").read_text().splitlines()
+    ]
     assert wanted["ids"] in (None, sorted(ids))
     assert not [text for text in wanted["must_not_say"] if text in told.lower()], told
     assert not [text for text in wanted["should_say"] if text not in told.lower()], told
@@ -72,37 +85,58 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
         frame = frames.read_csv(name) if name.endswith("csv") else frames.read_parquet(name)
         for each in (frame, frame[frame.columns[::-1]]):
             outcome = gradestack.grade(each).summary["outcome"]
-            assert (outcome["passed"], outcome["failed"]) == (headline["passed"], headline["of"] - headline["passed"])
+            assert (outcome["passed"], outcome["failed"]) == (
+                headline["passed"],
+                headline["of"] - headline["passed"],
+            )
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engine):
-    """Behind the first 1,000 records, in compare and in Python they are said with the option, on any engine."""
+    """Behind the first 1,000 records, in compare and in Python they are said with the option, on
+    any engine.
+    """
     monkeypatch.chdir(tmp_path)
     plain, due = {"predicted": [{"name": "f", "result": "ok"}]}, {"expected": [{"name": "f"}]}
-    rows = [{"id": f"t{number}", **plain, **(due if number > 1000 else {})} for number in range(1100)]
+    rows = [
+        {"id": f"t{number}", **plain, **(due if number > 1000 else {})} for number in range(1100)
+    ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended("grade", "log.jsonl", "--output", "out", "--engine", engine) == 0
     told = "".join(capfd.readouterr())
-    lost = "not used: expected calls: read by no grader of this run, in no figure; to compare: --grader tool_calls (99 "
+    lost = (
+        "not used: expected calls: read by no grader of this run, in no figure; to compare: "
+        "--grader tool_calls (99 "
+    )
     assert f"Warning: {lost}" in told
     assert "No expectations in the first 1,000 records" in told
     main(["compare", "out", "log.jsonl"])
     assert f"out: {lost}" in "".join(capfd.readouterr())
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
     assert [
-        each for each in frame.summary["warnings"] if "in no figure; to compare: --grader tool_calls (99 times" in each
+        each
+        for each in frame.summary["warnings"]
+        if "in no figure; to compare: --grader tool_calls (99 times" in each
     ]
 
 
 def test_scores_that_no_run_has_are_counted(tmp_path):
     """Of traces that are nowhere, of sessions, and all but one of several values of a name."""
-    row = {"traceId": "t", "type": "GENERATION", "input": [{"role": "user", "content": "Hi"}], "output": "Hello"}
+    row = {
+        "traceId": "t",
+        "type": "GENERATION",
+        "input": [{"role": "user", "content": "Hi"}],
+        "output": "Hello",
+    }
     scores = [("t", 1), ("t", 2), ("u", 1), (None, 1)]
     named = {"name": "n", "dataType": "NUMERIC", "sessionId": "s"}
-    path = written(tmp_path, [row, *({**named, "traceId": trace, "value": value} for trace, value in scores)])
+    path = written(
+        tmp_path, [row, *({**named, "traceId": trace, "value": value} for trace, value in scores)]
+    )
     report = gradestack.grade_files([path], stack="recorded", output=tmp_path / "out")
-    assert [each[21:] for each in report.summary["warnings"] if each.startswith("scores not recorded")] == [
+    assert [
+        each[21:] for each in report.summary["warnings"] if each.startswith("scores not recorded")
+    ] == [
         "2, of traces without a model call in the data",
         "1, whose trace has another value of the same name",
     ]
@@ -110,7 +144,11 @@ def test_scores_that_no_run_has_are_counted(tmp_path):
 
 def test_every_result_is_an_error_or_not_as_published():
     lines = (reference("own_data") / "error_forms.jsonl").read_text().splitlines()
-    assert [each["id"] for each in map(json.loads, lines) if bool(error_form(each["result"])) != each["error"]] == []
+    assert [
+        each["id"]
+        for each in map(json.loads, lines)
+        if bool(error_form(each["result"])) != each["error"]
+    ] == []
 
 
 @pytest.mark.parametrize(("result", "rule"), data(__file__, "error_forms.yaml"))
@@ -122,12 +160,16 @@ def test_a_result_is_an_error_by_a_rule(result, rule):
 def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
     """Each error names what found it; what is marked by the format stays."""
     monkeypatch.chdir(tmp_path)
-    calls = [{"name": "f", "result": text} for text in ("Error: a", "error: known", "no rooms", "fine")]
+    calls = [
+        {"name": "f", "result": text} for text in ("Error: a", "error: known", "no rooms", "fine")
+    ]
     calls += [{"name": "f", "result": "error: known", "status": "error", "error": "marked"}]
     (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a", "predicted": calls}) + "\n")
     grader = "graders={t: {kind: tool_success, errors: [no rooms], not_errors: [known]}}"
     assert ended("grade", "a.jsonl", "--output", "out", "--set", grader) == 0
-    (row,) = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+    (row,) = [
+        json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
+    ]
     told = [each["message"] for each in row["grade"]["reasons"]]
     assert told == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
     broken = "graders={t: {kind: tool_success, errors: ['(']}}"

@@ -43,12 +43,16 @@ def refusal(read, *given, **more):
 
 
 def test_references_in_cells_are_checked_like_those_of_the_form(read):
-    """A rule that is none makes a bad record that names the place; arguments may be called otherwise."""
+    """A rule that is none makes a bad record that names the place.
+
+    Arguments may be called otherwise.
+    """
     rules = [{"name": "refund", "rules": {"ticket": {"compare": "fuzzy"}}}]
     renamed = [{"name": "refund", "args": {"ticket": "T-3"}}]
     bad, *good = read(f"id,expected\na,{quoted(rules)}\nb,{quoted(renamed)}\nc,{quoted(CALL)}\n")
     reason = (
-        'expected.calls[0].rules.ticket.compare: expected one of exact, text, number, set, schema, regex, got "fuzzy"'
+        "expected.calls[0].rules.ticket.compare: expected one of exact, text, number, set, "
+        'schema, regex, got "fuzzy"'
     )
     assert bad.reason == reason
     assert [each.expected.calls[0].arguments for each in good] == [{"ticket": "T-3"}] * 2
@@ -56,11 +60,19 @@ def test_references_in_cells_are_checked_like_those_of_the_form(read):
 
 @pytest.mark.parametrize("command", [False, True], ids=["suite", "options"])
 def test_the_published_table_gives_its_samples(command, tmp_path):
-    """Every field of expected.json, by the suite's mapping and by the same one given beside the file."""
+    """Every field of expected.json, by the suite's mapping and by the same one given beside the
+    file.
+    """
     folder = reference("formats") / "records"
     for name, content in json.loads((folder / "expected.json").read_text(encoding="utf-8")).items():
         if command:
-            columns = {"id": "task", "run": "attempt", "model": "llm", "messages": "messages", "expected": "gold"}
+            columns = {
+                "id": "task",
+                "run": "attempt",
+                "model": "llm",
+                "messages": "messages",
+                "expected": "gold",
+            }
             columns |= {"usage.input_tokens": "tokens_in", "usage.output_tokens": "tokens_out"}
             suite = gradestack.load_suite(
                 {
@@ -72,21 +84,32 @@ def test_the_published_table_gives_its_samples(command, tmp_path):
         else:
             suite = gradestack.load_suite(folder / content["suite"])
         reader = suite.reader.component
-        samples = [each for shard in reader.plan(suite.inputs, None) for each in reader.read(shard, None)]
+        samples = [
+            each for shard in reader.plan(suite.inputs, None) for each in reader.read(shard, None)
+        ]
         assert len(samples) == len(content["samples"])
         for sample, wanted in zip(samples, content["samples"], strict=True):
             found = {
                 **told(sample),
-                "usage": {"input_tokens": sample.usage.input_tokens, "output_tokens": sample.usage.output_tokens},
+                "usage": {
+                    "input_tokens": sample.usage.input_tokens,
+                    "output_tokens": sample.usage.output_tokens,
+                },
             }
             assert found == {key: wanted[key] for key in found}
-            assert (sample.id, [sample.model], sample.status) == (wanted["id"], wanted["model"], wanted["status"])
-            assert [{"name": c.name, "arguments": c.arguments} for c in sample.expected.calls] == wanted[
-                "expected_calls"
-            ]
+            assert (sample.id, [sample.model], sample.status) == (
+                wanted["id"],
+                wanted["model"],
+                wanted["status"],
+            )
+            assert [
+                {"name": c.name, "arguments": c.arguments} for c in sample.expected.calls
+            ] == wanted["expected_calls"]
 
 
-@pytest.mark.parametrize(("columns", "cells", "reason"), DATA["a_cell_that_its_field_cannot_hold_makes_a_bad_record"])
+@pytest.mark.parametrize(
+    ("columns", "cells", "reason"), DATA["a_cell_that_its_field_cannot_hold_makes_a_bad_record"]
+)
 def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cells, reason):
     """Other rows are read; the reason names the field, the place the line of the file."""
     bad, good = read(f"id,{columns}\n\na,{cells}\nb,\n")
@@ -95,9 +118,14 @@ def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cel
     assert (str(bad.source), good.id, str(good.source)) == ("table.csv:3", "b", "table.csv:4")
 
 
-@pytest.mark.parametrize("content", ["id,label\na,{}\n", 'id,label\na,"{}\n'], ids=["a table", "an open quote"])
+@pytest.mark.parametrize(
+    "content", ["id,label\na,{}\n", 'id,label\na,"{}\n'], ids=["a table", "an open quote"]
+)
 def test_a_long_cell_leaves_csv_as_it_was(read, content):
-    """A cell may be longer than Python's csv allows; what that allows afterwards, for other readers, is what it did."""
+    """A cell may be longer than Python's csv allows.
+
+    What that allows afterwards, for other readers, is what it did.
+    """
     usual = csv.field_size_limit()
     long = "x" * (usual + 1)
     if '"' in content:
@@ -113,7 +141,10 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
     [
         *DATA["a_table_that_cannot_be_read_is_refused_with_its_place"],
         (b"id,label\na,caf\xe9\n", "table.csv:2: byte 0xe9 is not UTF-8"),
-        ("id,label\n".encode("utf-16"), "table.csv:1: the table is written in UTF-16; save it as UTF-8"),
+        (
+            "id,label\n".encode("utf-16"),
+            "table.csv:1: the table is written in UTF-16; save it as UTF-8",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_its_place(read, content, message):
@@ -125,10 +156,17 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_place(read, content, me
 def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read, name):
     """With the one that was meant, where it is close."""
     row = {"task": "a", "what": "x"}
-    content = {"table.csv": "task,what\na,x\n", "log.jsonl": json.dumps(row), "list.json": json.dumps([row])}[name]
+    content = {
+        "table.csv": "task,what\na,x\n",
+        "log.jsonl": json.dumps(row),
+        "list.json": json.dumps([row]),
+    }[name]
     message = refusal(read, content, {"id": "tasks", "label": "what"}, name)
     assert message.startswith(name)
-    assert "there is no column 'tasks', mapped to id (did you mean 'task'?); there are: task, what" in message
+    assert (
+        "there is no column 'tasks', mapped to id (did you mean 'task'?); there are: task, what"
+        in message
+    )
 
 
 @pytest.mark.parametrize(("place", "steps"), DATA["a_path_is_names_and_indexes"])
@@ -137,9 +175,14 @@ def test_a_path_is_names_and_indexes(place, steps):
     assert list(path_steps(place)) == steps
 
 
-@pytest.mark.parametrize("place", ["$", "$[0]", "$.a.", "$x", "$.__import__('os')", "$.a[?", "$.a[?@.b =~ /x/]"])
+@pytest.mark.parametrize(
+    "place", ["$", "$[0]", "$.a.", "$x", "$.__import__('os')", "$.a[?", "$.a[?@.b =~ /x/]"]
+)
 def test_a_path_of_another_kind_is_refused(place):
-    """What is no JSONPath, and one that leads into no record; nothing of a mapping is ever evaluated."""
+    """What is no JSONPath, and one that leads into no record.
+
+    Nothing of a mapping is ever evaluated.
+    """
     pytest.importorskip("jsonpath")
     with pytest.raises(ValueError, match=r"is no JSONPath: |is no path: |is no path into a record"):
         Records(columns={"id": place})
@@ -156,7 +199,9 @@ def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
     )
 
 
-@pytest.mark.parametrize("place", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"])
+@pytest.mark.parametrize(
+    "place", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"]
+)
 def test_brackets_and_quotes_within_texts_are_no_mistakes(place):
     pytest.importorskip("jsonpath")
     assert len(path_steps(place)) == 2
@@ -180,13 +225,23 @@ def test_a_path_that_finds_nothing_is_refused(read):
 def test_a_path_leads_through_json_in_a_cell():
     record = {"log": '{"messages": [[1, 2]]}', "n": 1}
     assert path_value(record, path_steps("$.log.messages[0][-1]")) == 2
-    for nowhere in ("$.log.messages[1]", "$.log.messages.x", "$.n.x", "$.x.y", "$.log.messages[0][2]"):
+    for nowhere in (
+        "$.log.messages[1]",
+        "$.log.messages.x",
+        "$.n.x",
+        "$.x.y",
+        "$.log.messages[0][2]",
+    ):
         assert path_value(record, path_steps(nowhere)) is None
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [({"idd": "x"}, "did you mean 'id'"), ({"id": ""}, "no column or path"), ({"usage.tokens": "x"}, "no field")],
+    [
+        ({"idd": "x"}, "did you mean 'id'"),
+        ({"id": ""}, "no column or path"),
+        ({"usage.tokens": "x"}, "no field"),
+    ],
 )
 def test_a_field_that_no_sample_has_is_refused(columns, message):
     """With the nearest that there is."""
@@ -196,7 +251,12 @@ def test_a_field_that_no_sample_has_is_refused(columns, message):
 
 def test_rows_over_several_lines_keep_their_first_line(read):
     first, second = read('id,text\n\na,"x\ny"\n\nb,z\n')
-    assert (first.text, first.source.line, second.source.line, second.source.ordinal) == ("x\ny", 3, 6, 1)
+    assert (first.text, first.source.line, second.source.line, second.source.ordinal) == (
+        "x\ny",
+        3,
+        6,
+        1,
+    )
 
 
 def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
@@ -208,10 +268,15 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     table.write_text("task,what\na,x\n")
     assert not certainties(table)
     registry = discover(limit="")
-    with pytest.raises(DataError, match=r"fields: task, what\n  - to grade answers, map them and what was expected: "):
+    with pytest.raises(
+        DataError,
+        match=r"fields: task, what\n  - to grade answers, map them and what was expected: ",
+    ):
         recognise([table], registry, None)
     table.write_text("task,what,target\na,b,c\n")
-    with pytest.raises(DataError, match=r"task, what, target\n  - try: .* --map=input=task --map=text=what"):
+    with pytest.raises(
+        DataError, match=r"task, what, target\n  - try: .* --map=input=task --map=text=what"
+    ):
         recognise([table], registry, None)
 
 
@@ -220,7 +285,11 @@ def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     columns = {"id": "id", "calls": "$.log.made", "label": "$.log.label"}
     held, empty = quoted({"made": []}), quoted({"x": 1})
     message = refusal(read, f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
-    assert message == "table.csv:1: in none of the first rows there is anything at '$.log.label', mapped to label"
+    assert (
+        message
+        == "table.csv:1: in none of the first rows there is anything at '$.log.label', mapped to "
+        "label"
+    )
     columns.pop("label")
     first, second, third = read(f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
     assert (first.calls, second.calls, third.calls) == (None, (), None)
@@ -229,7 +298,9 @@ def test_a_path_into_cells_that_finds_nothing_is_refused(read):
 
 @pytest.mark.parametrize("footer", [b"\x0f" * 8, b"\x15\x04\x19\x4c", b"\x1c" * 40])
 def test_a_broken_footer_of_parquet_is_an_unusable_input(tmp_path, footer, capsys):
-    (tmp_path / "t.parquet").write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    (tmp_path / "t.parquet").write_bytes(
+        b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    )
     for options in ([], ["--map=text=a"]):
         with pytest.raises(SystemExit) as ended:
             commands.main(["grade", str(tmp_path / "t.parquet"), "--reader", "records", *options])
@@ -239,17 +310,29 @@ def test_a_broken_footer_of_parquet_is_an_unusable_input(tmp_path, footer, capsy
 
 @pytest.mark.parametrize("depth", [400, 450, 480, 490])
 def test_keys_that_are_paths_beside_a_value_too_deep_for_them(tmp_path, depth):
-    runs = '{"runs": [{"context.trace_id": "t", "a.b": %s1%s}, {"id": "b", "expected": "w", "output": "w"}]}'
+    runs = (
+        '{"runs": [{"context.trace_id": "t", "a.b": %s1%s}, {"id": "b", "expected": "w", '
+        '"output": "w"}]}'
+    )
     (tmp_path / "spans.json").write_text(runs % ('{"a":' * depth, "}" * depth))
-    assert gradestack.grade_files(tmp_path / "spans.json", output=tmp_path / "out").metrics["total"] == 2
+    assert (
+        gradestack.grade_files(tmp_path / "spans.json", output=tmp_path / "out").metrics["total"]
+        == 2
+    )
 
 
 def test_what_is_not_understood_of_a_mapped_conversation_is_counted(tmp_path):
     """Whether or not there are columns left out beside it."""
-    turns = [[{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "strange"}]}]]
+    turns = [
+        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "strange"}]}]
+    ]
     path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps({"k": "a", "conversation": turns, "other": 1}) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"k": "a", "conversation": turns, "other": 1}) + "\n", encoding="utf-8"
+    )
     columns = {"id": "k", "turns": "conversation"}
     for more, left in (({}, {"column:other"}), ({"facets.other": "other"}, set())):
-        report = gradestack.grade_files(path, columns=columns | more, graders=["usage"], overrides=["reports=[]"])
+        report = gradestack.grade_files(
+            path, columns=columns | more, graders=["usage"], overrides=["reports=[]"]
+        )
         assert report.summary["remarks"].keys() == {"part:strange"} | left

@@ -1,4 +1,7 @@
-"""What CI systems read of a run: JUnit, annotations, a step summary; and the documented Action, run step by step."""
+"""What CI systems read of a run: JUnit, annotations, a step summary.
+
+And the documented Action, run step by step.
+"""
 
 import json
 import os
@@ -23,7 +26,12 @@ HOSTILE = '::error::x\x1b[31m\ud800 </failure>]]> & "quoted" \u202e\nsecond ￾'
 
 def samples(number=4):
     found = [
-        {"id": f"t{task}", "run": run, "expected": "x", "predicted": "x" if (task + run) % 2 else "y"}
+        {
+            "id": f"t{task}",
+            "run": run,
+            "expected": "x",
+            "predicted": "x" if (task + run) % 2 else "y",
+        }
         for task in range(number)
         for run in (0, 1)
     ]
@@ -35,7 +43,9 @@ def samples(number=4):
 def graded():
     """Return the report of a small run with a gate that fails; a hostile error and a hostile id."""
     gate = {"metric_key": "exact", "op": "gte", "value": 0.9}
-    with gradestack.grade(samples(), graders={"exact": {"kind": "exact_match"}}, gate=gate) as report:
+    with gradestack.grade(
+        samples(), graders={"exact": {"kind": "exact_match"}}, gate=gate
+    ) as report:
         yield report
 
 
@@ -45,7 +55,10 @@ def parsed(report, tmp_path, **options):
 
 
 def test_junit_has_a_suite_per_grader_and_a_case_per_task_and_run(graded, tmp_path):
-    """Its counts are those of its cases; failures say why, properties are the figures, and the gates are a suite."""
+    """Its counts are those of its cases.
+
+    Failures say why, properties are the figures, and the gates are a suite.
+    """
     root = parsed(graded, tmp_path)
     exact, gates = root
     assert (root.tag, exact.get("name"), gates.get("name")) == ("testsuites", "exact", "gates")
@@ -53,7 +66,8 @@ def test_junit_has_a_suite_per_grader_and_a_case_per_task_and_run(graded, tmp_pa
     for suite in root:
         held = suite.findall("testcase")
         numbers = {"tests": len(held)} | {
-            f"{kind}s": sum(case.find(kind) is not None for case in held) for kind in ("failure", "error")
+            f"{kind}s": sum(case.find(kind) is not None for case in held)
+            for kind in ("failure", "error")
         }
         assert {name: int(suite.get(name)) for name in numbers} == numbers
         assert int(suite.get("skipped")) == sum(case.find("skipped") is not None for case in held)
@@ -66,9 +80,14 @@ def test_junit_has_a_suite_per_grader_and_a_case_per_task_and_run(graded, tmp_pa
     assert gates[0].find("failure") is not None
 
 
-FORM = {  # element -> what it may hold, attributes it must have, attributes it may have: as Jenkins checks it
+# element -> what it may hold, attributes it must have, attributes it may have: as Jenkins checks it
+FORM = {
     "testsuites": ({"testsuite"}, set(), {"name", "time", "tests", "failures", "errors"}),
-    "testsuite": ({"properties", "testcase"}, {"name", "tests", "failures", "errors"}, {"time", "skipped"}),
+    "testsuite": (
+        {"properties", "testcase"},
+        {"name", "tests", "failures", "errors"},
+        {"time", "skipped"},
+    ),
     "properties": ({"property"}, set(), set()),
     "property": (set(), {"name", "value"}, set()),
     "testcase": ({"failure", "error", "skipped"}, {"name"}, {"time", "classname"}),
@@ -93,12 +112,18 @@ def misfits(element):
 
 
 def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
-    """With a gate that fails, a failed run and hostile names; the same numbers stand in the summary."""
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in samples()), encoding="utf-8")
+    """With a gate that fails, a failed run and hostile names.
+
+    The same numbers stand in the summary.
+    """
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in samples()), encoding="utf-8"
+    )
     gate = "gate: {metric_key: g, op: gte, value: 0.9}"
     suite = tmp_path / "suite.yaml"
     suite.write_text(
-        f"name: ci\ntarget: {{paths: [runs.jsonl]}}\ngraders: {{g: exact_match}}\n{gate}\nreports: [junit]\n"
+        "name: ci\ntarget: {paths: [runs.jsonl]}\ngraders: {g: "
+        f"exact_match}}\n{gate}\nreports: [junit]\n"
     )
     with pytest.raises(SystemExit) as ended:
         main(["run", str(suite), "-o", str(tmp_path / "out")])
@@ -107,7 +132,10 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     assert list(misfits(root)) == []
     assert [each.get("name") for each in root] == ["g", "gates"]
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["states"]["g"]
-    assert (int(root[0].get("errors")), int(root[0].get("skipped"))) == (states["failed"], states["skipped"])
+    assert (int(root[0].get("errors")), int(root[0].get("skipped"))) == (
+        states["failed"],
+        states["skipped"],
+    )
 
 
 class Misses(Grader):
@@ -135,7 +163,9 @@ def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
 
 
 def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
-    """Control characters, lone surrogates and markup come back as text, without any that would be a command."""
+    """Control characters, lone surrogates and markup come back as text, without any that would be a
+    command.
+    """
     text = "".join(parsed(graded, tmp_path).itertext())
     raw = (tmp_path / "junit.xml").read_text(encoding="utf-8")
     assert all(char.isprintable() or char == "\n" for char in raw + text)
@@ -153,10 +183,16 @@ def test_a_long_run_lists_only_what_did_not_pass(graded, tmp_path):
 
 
 def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path):
-    """Ten at most, each a command of one line that nothing from the data can end or add to; the rest is a page."""
+    """Ten at most, each a command of one line that nothing from the data can end or add to.
+
+    The rest is a page.
+    """
     annotations, summary = GithubReporter().write(graded, tmp_path)
     lines = annotations.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; 1 of 9 failed or missing"
+    assert (
+        lines[0]
+        == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; 1 of 9 failed or missing"
+    )
     assert len(lines) == 6
     assert all(line.startswith("::error title=") and line.isprintable() for line in lines)
     assert not any("::" in line.removeprefix("::error title=").partition("::")[0] for line in lines)
@@ -166,7 +202,10 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
 
 
 def test_the_documented_action_runs_as_a_script(tmp_path):
-    """Its steps, one after the other: graded, shown, compared with the baseline, and commented by a stand-in for gh."""
+    """Its steps, one after the other.
+
+    Graded, shown, compared with the baseline, and commented by a stand-in for gh.
+    """
     page = (ROOT / "docs/tutorials/ci.md").read_text(encoding="utf-8")
     blocks = dict(block.split("\n", 1) for block in page.split("```yaml ")[1:])
     steps = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]["grade"]["steps"]
@@ -179,11 +218,20 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
     gh.write_text('#!/bin/sh\necho "$@" > asked.txt\n')
     gh.chmod(0o755)
     path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(tmp_path / "shown.md"), "PULL_REQUEST": "7"}
+    environment = os.environ | {
+        "PATH": path,
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "shown.md"),
+        "PULL_REQUEST": "7",
+    }
     scripts = {step["name"]: step["run"] for step in steps if "run" in step and "name" in step}
     said = {
         name: subprocess.run(
-            ["/bin/bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+            ["/bin/bash", "-e", "-c", script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for name, script in scripts.items()
     }
@@ -194,4 +242,6 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
     asked = (tmp_path / "asked.txt").read_text().split()
     assert asked[:3] == ["pr", "comment", "7"]
     assert (tmp_path / asked[-1]).is_file()
-    assert json.loads((tmp_path / "comparison/comparison.json").read_text())["baseline"] == "baseline"
+    assert (
+        json.loads((tmp_path / "comparison/comparison.json").read_text())["baseline"] == "baseline"
+    )

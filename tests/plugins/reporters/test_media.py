@@ -1,4 +1,7 @@
-"""One truth in all media: console, page, Markdown, JUnit and summary.json of a run; all media of a comparison."""
+"""One truth in all media: console, page, Markdown, JUnit and summary.json of a run.
+
+All media of a comparison.
+"""
 
 import html
 import json
@@ -44,37 +47,61 @@ def plain(markdown):
 
 
 def rows_of(page):
-    """Return title, value and interval of the rows of the first screen without spaces, by the axis they are on."""
+    """Return title, value and interval of the rows of the first screen without spaces, by the axis
+    they are on.
+    """
     found, results = {}, page[page.index('class="card estimates"') :].partition("</section>")[0]
-    for axis, rows in re.findall(r'<ul class="rows"(?: data-axis="(\w+)")?>(.*?)</ul>', results, re.DOTALL):
+    for axis, rows in re.findall(
+        r'<ul class="rows"(?: data-axis="(\w+)")?>(.*?)</ul>', results, re.DOTALL
+    ):
         for row in re.split('<li class="row[^"]*">', rows)[1:]:
             title = text_of(re.search(r'"lab"(?:><b)?[^>]*>(.*?)<', row)[1])
-            values = re.findall(r'(?:"num[^"]*">|</code> <b>)(.*?)(?:</span>|</b></span>)', row, re.DOTALL)
+            values = re.findall(
+                r'(?:"num[^"]*">|</code> <b>)(.*?)(?:</span>|</b></span>)', row, re.DOTALL
+            )
             ends = re.findall("<small>(.*?)</small>", row[row.index('class="plot"') :])
             for pair in zip(values, ends, strict=True):
-                found.setdefault(axis, []).append((title, *(text_of(each).replace(" ", "") for each in pair)))
+                found.setdefault(axis, []).append(
+                    (title, *(text_of(each).replace(" ", "") for each in pair))
+                )
     return found
 
 
 def expected(summary):
-    """Yield label, value and interval of each figure of the headline in three decimals; of one over k of the last k."""
+    """Yield label, value and interval of each figure of the headline in three decimals.
+
+    Of one over k of the last k.
+    """
     for each in summary["headline"]["figures"]:
         for held in each.get("models", {"": each}).values():
             label, value, interval = each["label"], held["value"], held.get("interval") or {}
             if isinstance(value, dict):
                 k = max(value, key=int)
                 label, value, interval = f"{label}, k = {k}", value[k], interval.get(k) or {}
-            ends = [interval[end] for end in ("low", "high")] if interval.get("low") is not None else []
+            ends = (
+                [interval[end] for end in ("low", "high")]
+                if interval.get("low") is not None
+                else []
+            )
             yield label, value, "–".join(f"{end:.3f}" for end in ends)
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize("name", some_of(EXAMPLES, 2))
 def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
-    """Outcome's words and counts, figures, intervals, states by grader, notes and the verdicts of gates."""
-    out, reports = tmp_path / "run", "reports=[html, {kind: markdown, max_characters: 10000000}, junit]"
-    console = run("run", ROOT / name / "suite.yaml", "-o", out, "--profile", profile, "--set", reports)
-    summary, header = (json.loads((out / f"{each}.json").read_text()) for each in ("summary", "header"))
+    """Outcome's words and counts, figures, intervals, states by grader, notes and the verdicts of
+    gates.
+    """
+    out, reports = (
+        tmp_path / "run",
+        "reports=[html, {kind: markdown, max_characters: 10000000}, junit]",
+    )
+    console = run(
+        "run", ROOT / name / "suite.yaml", "-o", out, "--profile", profile, "--set", reports
+    )
+    summary, header = (
+        json.loads((out / f"{each}.json").read_text()) for each in ("summary", "header")
+    )
     page, markdown = (out / "report.html").read_text(), plain((out / "report.md").read_text())
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     suites = {each.get("name"): each for each in ET.parse(out / "junit.xml").getroot()}  # noqa: S314 - our own file
@@ -85,14 +112,20 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
     if outcome:
         of, word = outcome["passed"] + outcome["failed"], outcome["words"]["passed"].capitalize()
         ends = [f"{100 * outcome['share_interval'][end]:.1f}" for end in ("low", "high")]
-        counts, percent = f"{word}: {outcome['passed']} of {of} ", f"{100 * outcome['passed'] / of:.1f}"
+        counts, percent = (
+            f"{word}: {outcome['passed']} of {of} ",
+            f"{100 * outcome['passed'] / of:.1f}",
+        )
         line = f"{counts}({percent}%; 95% interval {' to '.join(ends)}%); {outcome['rule']}\n"
         assert (line in console) is not letta
         assert counts in first
         assert counts in markdown
         assert (word, f"{percent}%", f"{'–'.join(ends)}%") in rows
         assert int(suites[outcome["grader"]].get("failures")) == outcome["failed"]
-        share = (outcome["share"], "–".join(f"{outcome['share_interval'][end]:.3f}" for end in ("low", "high")))
+        share = (
+            outcome["share"],
+            "–".join(f"{outcome['share_interval'][end]:.3f}" for end in ("low", "high")),
+        )
     for label, value, interval in expected(summary):
         number = "n/a" if value is None else f"{value:.3f}"
         assert (label, number, interval) in rows or (value, interval) == share
@@ -102,9 +135,13 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
     declared = {each["label"]: known.at(each["figure"]) for each in summary["headline"]["figures"]}
     units = {label: meaning.unit for label, meaning in declared.items() if meaning is not None}
     for axis, own in shown.items():
-        assert {units.get(title.partition(", k")[0], "share") for title, _, _ in own} <= ({axis} if axis else {*UNITS})
+        assert {units.get(title.partition(", k")[0], "share") for title, _, _ in own} <= (
+            {axis} if axis else {*UNITS}
+        )
     for title, value, interval in rows[:6]:
-        cells = re.search(rf"^\| {re.escape(title)}[^|]*\| (.*) \| (.*) \|$", markdown, re.MULTILINE)
+        cells = re.search(
+            rf"^\| {re.escape(title)}[^|]*\| (.*) \| (.*) \|$", markdown, re.MULTILINE
+        )
         assert tuple(each.replace(" ", "") for each in cells.groups()) == (value, interval)
     for key, states in summary["metrics"]["states"].items():
         counts = [states.get(state, 0) for state in STATES]
@@ -112,7 +149,9 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
         assert re.search(rf"^  {key} +avg \S+  graded {counts[0]}{others}$", console, re.MULTILINE)
         cells = " | ".join(map(str, counts))
         assert re.search(rf"^\| {key} \|.*\| {re.escape(cells)} \|$", markdown, re.MULTILINE)
-        tests, skipped, errors = (int(suites[key].get(each)) for each in ("tests", "skipped", "errors"))
+        tests, skipped, errors = (
+            int(suites[key].get(each)) for each in ("tests", "skipped", "errors")
+        )
         assert (tests, skipped, errors) == (sum(counts), counts[1], counts[2] + counts[3])
     for note in header.get("notes", ()):
         assert all(note in medium for medium in (console, first, markdown))
@@ -120,21 +159,37 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
         verdict = ("PASSED", "✓ passed") if gate["passed"] else ("FAILED", "✗ failed")
         assert f"Gate ({gate['text']}): {verdict[0]}" in console
         assert f"{verdict[1]} {gate['text']}" in first
-        assert re.search(rf"^\| {re.escape(gate['text'])} \|.*\| {verdict[1]}", markdown, re.MULTILINE)
-        assert int(suites["gates"].get("failures")) == sum(not each["passed"] for each in summary["gates"])
+        assert re.search(
+            rf"^\| {re.escape(gate['text'])} \|.*\| {verdict[1]}", markdown, re.MULTILINE
+        )
+        assert int(suites["gates"].get("failures")) == sum(
+            not each["passed"] for each in summary["gates"]
+        )
 
 
 def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, run):
-    """And what was recognised stands beside it; a policy of one's own has no label of the stack's policy."""
+    """And what was recognised stands beside it.
+
+    A policy of one's own has no label of the stack's policy.
+    """
     lines = [json.dumps({"question": "?", "tool_calls": [{"name": "f", "arguments": {}}]})] * 3
     (tmp_path / "log.jsonl").write_text("\n".join(lines))
-    policy = ("--stack", "trajectory", "--set", "graders.tool_policy.deny=[g]", "--set", "reports=[html, markdown]")
+    policy = (
+        "--stack",
+        "trajectory",
+        "--set",
+        "graders.tool_policy.deny=[g]",
+        "--set",
+        "reports=[html, markdown]",
+    )
     console = run("grade", tmp_path / "log.jsonl", *policy, "-o", tmp_path / "out")
     page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
     assert "No result : none of 3 samples graded by tool_success" in first
-    assert markdown.startswith("# log: no result\n\n**No result**: none of 3 samples graded by tool")
+    assert markdown.startswith(
+        "# log: no result\n\n**No result**: none of 3 samples graded by tool"
+    )
     for medium in (console, first, plain(markdown)):
         assert "Recognised (own_data@1): calls = tool_calls, input = question" in medium
         assert "The same as: gradestack grade " in medium
@@ -149,16 +204,33 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     folder = tmp_path / "runs"
     for name, wrong in (("a", 0), ("b", 1), ("c", 9)):
         lines = [
-            json.dumps({"id": f"t{n}", "expected": "x", "predicted": "y" if n < wrong or n == 11 else "x"})
+            json.dumps(
+                {"id": f"t{n}", "expected": "x", "predicted": "y" if n < wrong or n == 11 else "x"}
+            )
             for n in range(12)
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-        run("grade", tmp_path / f"{name}.jsonl", "--grader", "exact_match", "--grader", "contains", "-o", folder / name)
+        run(
+            "grade",
+            tmp_path / f"{name}.jsonl",
+            "--grader",
+            "exact_match",
+            "--grader",
+            "contains",
+            "-o",
+            folder / name,
+        )
     out = folder / "compared"
     console = run("compare", *(folder / name for name in "abc"), "-o", out)
     run("index", folder)
-    data, page = json.loads((out / "comparison.json").read_text()), (out / "comparison.html").read_text()
-    markdown, index = plain((out / "comparison.md").read_text()), text_of((folder / "index.html").read_text())
+    data, page = (
+        json.loads((out / "comparison.json").read_text()),
+        (out / "comparison.html").read_text(),
+    )
+    markdown, index = (
+        plain((out / "comparison.md").read_text()),
+        text_of((folder / "index.html").read_text()),
+    )
     assert all(data["sentence"] in medium for medium in (console, markdown, index))
     assert data["sentence"].lower() in text_of(page).lower()
     words = set()
@@ -169,9 +241,13 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
         assert len(card) == len(compared_rows(pair)) > 1
         for row, own in zip(compared_rows(pair), card, strict=True):
             words.add(row["verdict"])
-            assert re.search(rf"^  {re.escape(row['label'])}.*  {row['verdict']}  ", block, re.MULTILINE)
+            assert re.search(
+                rf"^  {re.escape(row['label'])}.*  {row['verdict']}  ", block, re.MULTILINE
+            )
             assert re.search(rf'verdict-[\w-]+">{row["verdict"]}<', own)
-            assert re.search(rf"^\| {re.escape(row['label'])} .*\| {row['verdict']} \|", markdown, re.MULTILINE)
+            assert re.search(
+                rf"^\| {re.escape(row['label'])} .*\| {row['verdict']} \|", markdown, re.MULTILINE
+            )
     assert {"worse", "no evidence"} <= words
     letters = {each["name"]: each["groups"] for each in data["groups"]}
     for pair in data["pairs"]:  # those that differ share no letter

@@ -11,16 +11,25 @@ from tests.plugins.stability.stability_records import stability
 @pytest.fixture
 def read(read_joined):
     """Read a sweep joined with a dataset."""
-    return lambda records, dataset=None, **options: read_joined(StabilityReader(**options), records, dataset)
+    return lambda records, dataset=None, **options: read_joined(
+        StabilityReader(**options), records, dataset
+    )
 
 
 @pytest.fixture
 def keyed(read):
     def _keyed(records, dataset=None, *, profile="documented"):
-        samples = [each for each in read(records, dataset, profile=profile) if not isinstance(each, BadRecord)]
+        samples = [
+            each
+            for each in read(records, dataset, profile=profile)
+            if not isinstance(each, BadRecord)
+        ]
         grader = StabilityLabel(profile=profile)
         return [
-            (Key(id=each.id, model=each.model, run=each.run, ordinal=n, facets=each.facets), grader.grade(each))
+            (
+                Key(id=each.id, model=each.model, run=each.run, ordinal=n, facets=each.facets),
+                grader.grade(each),
+            )
             for n, each in enumerate(samples)
         ]
 

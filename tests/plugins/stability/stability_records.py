@@ -17,5 +17,8 @@ def item(uuid, gold=T):
 
 def stability(graded, **options):
     names = {"task": "id", "run": "run", "model": "model", "facets": "facets"}
-    rows = [{name: getattr(key, of) for name, of in names.items()} | {"grade": grade} for key, grade in graded]
+    rows = [
+        {name: getattr(key, of) for name, of in names.items()} | {"grade": grade}
+        for key, grade in graded
+    ]
     return figures({"stability": options}, rows)["stability"]

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from gradestack import Grade, Key, Outcome
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.stability.aggregators import RATES, Stability, entropy, entropy_in_order, flips, measures, mode
+from gradestack_plugins.stability.aggregators import (
+    RATES,
+    Stability,
+    entropy,
+    entropy_in_order,
+    flips,
+    measures,
+    mode,
+)
 from tests.core.outcomes import data
 from tests.plugins.stability.stability_records import LABELS, PROFILES, I, T, record, stability
 
@@ -22,7 +30,11 @@ def test_a_null_run_is_missing_in_documented_and_a_value_upstream(evaluate):
     """Four alike and a null: unstable in both, but it is entropy and a flip upstream only."""
     records = [record("a", [T, T, T, T, None])]
     found, upstream = evaluate(records), evaluate(records, profile="upstream")
-    assert (found["mean_consistency_at_k"], found["mean_entropy"], found["mean_flip_rate"]) == (0.8, 0.0, 0.0)
+    assert (found["mean_consistency_at_k"], found["mean_entropy"], found["mean_flip_rate"]) == (
+        0.8,
+        0.0,
+        0.0,
+    )
     assert found["n_runs_missing"] == 1
     assert (upstream["mean_consistency_at_k"], upstream["mean_flip_rate"]) == (0.8, 0.25)
     assert upstream["mean_entropy"] > 0
@@ -42,11 +54,16 @@ def test_without_any_task_there_is_nothing(evaluate):
 def test_figures_of_upstream_are_all_floats(evaluate):
     """Counts too."""
     found = evaluate([record("a", [T] * 5)], profile="upstream")
-    assert all(isinstance(found[name], float) for name in ("n_items_total", "n_items_processed", "coverage", *RATES))
+    assert all(
+        isinstance(found[name], float)
+        for name in ("n_items_total", "n_items_processed", "coverage", *RATES)
+    )
 
 
 def run(identifier, label, gold=T, ordinal=0, **more):
-    key = Key(id=identifier, model=more.pop("model", None), ordinal=ordinal, facets=more.pop("facets", {}))
+    key = Key(
+        id=identifier, model=more.pop("model", None), ordinal=ordinal, facets=more.pop("facets", {})
+    )
     return key, Grade(score=float(label == gold), label=label, gold=gold, **more)
 
 
@@ -56,14 +73,19 @@ def test_grades_by_hand(case):
     graded = []
     for ordinal, given_run in enumerate(case["runs"]):
         fields = {"gold": T if "label" in given_run else None, "outcome": "graded", **given_run}
-        key = Key(ordinal=ordinal, **{name: fields.pop(name) for name in ("id", "model", "facets") if name in fields})
+        key = Key(
+            ordinal=ordinal,
+            **{name: fields.pop(name) for name in ("id", "model", "facets") if name in fields},
+        )
         if "label" in fields:
             fields["score"] = float(fields["label"] == fields["gold"])
         graded.append((key, Grade(**{**fields, "outcome": Outcome(fields["outcome"])})))
     for profile in case.get("profiles", ["documented"]):
         found = stability(graded, profile=profile, **case.get("options", {}))
         for name, value in case["is"].items():
-            assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+            assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), (
+                name
+            )
 
 
 def test_sweeps_that_name_themselves_stay_apart(evaluate):
@@ -79,7 +101,9 @@ def test_bad_options_are_refused_with_a_message(options, said):
 
 sweeps = st.lists(
     st.tuples(
-        st.lists(st.sampled_from([*LABELS, I]), min_size=1, max_size=6), st.sampled_from(LABELS), st.integers(0, 2)
+        st.lists(st.sampled_from([*LABELS, I]), min_size=1, max_size=6),
+        st.sampled_from(LABELS),
+        st.integers(0, 2),
     ),
     max_size=8,
 )
@@ -90,7 +114,10 @@ def graded_of(given):
     for n, (labels, gold, lost) in enumerate(given):
         for label in labels:
             graded.append(run(f"t{n}", label, gold, ordinal=len(graded)))
-        graded += [(Key(id=f"t{n}", ordinal=len(graded) + k), Grade(outcome=Outcome.FAILED)) for k in range(lost)]
+        graded += [
+            (Key(id=f"t{n}", ordinal=len(graded) + k), Grade(outcome=Outcome.FAILED))
+            for k in range(lost)
+        ]
     return graded
 
 
@@ -105,7 +132,9 @@ def test_every_rate_lies_between_zero_and_one(given_sweeps):
         both = found["stable_and_correct_rate"] + found["stable_but_wrong_rate"]
         assert found["stability_at_k"] == pytest.approx(both)
         assert found["stability_at_k"] <= found["mean_consistency_at_k"]
-        assert found["n_runs_expected"] == sum(len(labels) + lost for labels, _, lost in given_sweeps)
+        assert found["n_runs_expected"] == sum(
+            len(labels) + lost for labels, _, lost in given_sweeps
+        )
 
 
 @given(sweeps, st.randoms(use_true_random=False))
@@ -138,7 +167,9 @@ def test_the_mode_is_the_most_frequent_label():
     assert mode(PARTS) == ("a", 3)
 
 
-@pytest.mark.parametrize(("runs", "label"), [("abab", "a"), ("baab", "b"), ("cab", "c"), ("cabbc", "c")])
+@pytest.mark.parametrize(
+    ("runs", "label"), [("abab", "a"), ("baab", "b"), ("cab", "c"), ("cabbc", "c")]
+)
 def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, label):
     """Not the alphabetically first, and not the last."""
     assert mode(list(runs))[0] == label
@@ -165,7 +196,13 @@ def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
     other = list(runs)
     shuffler.shuffle(other)
     one, two = measures(runs, "a", len(runs), 4), measures(other, "a", len(runs), 4)
-    for name in ("consistency", "is_stable", "mean_accuracy_across_runs", "entropy", "normalized_entropy"):
+    for name in (
+        "consistency",
+        "is_stable",
+        "mean_accuracy_across_runs",
+        "entropy",
+        "normalized_entropy",
+    ):
         assert one[name] == two[name]
 
 

@@ -1,4 +1,6 @@
-"""From files to native/stability.json, the example of the docs page, and stability of other families' grades."""
+"""From files to native/stability.json, the example of the docs page, and stability of other
+families' grades.
+"""
 
 import json
 from pathlib import Path
@@ -28,7 +30,13 @@ def example(tmp_path):
         out = tmp_path / profile
         files = [EXAMPLE / "runs.jsonl"]
         overrides = ["reports=[]", *options.pop("overrides", [])]
-        grade_files(files, dataset=EXAMPLE / "dataset.jsonl", output=out, profile=profile, overrides=overrides)
+        grade_files(
+            files,
+            dataset=EXAMPLE / "dataset.jsonl",
+            output=out,
+            profile=profile,
+            overrides=overrides,
+        )
         return out
 
     return _example
@@ -44,27 +52,46 @@ def test_the_docs_page_shows_these_very_figures(example):
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_the_artefact_has_the_suites_keys_in_its_order(example, profile):
-    """Heading, then the metrics, per gold label in canonical order; documented adds one key at the end."""
+    """Heading, then the metrics, per gold label in canonical order.
+
+    Documented adds one key at the end.
+    """
     found = native(example(profile))
     added = ["gradestack"] if profile == "documented" else []
     assert list(found) == ["exp_name", "n_runs", "temperature", "metrics", *added]
-    assert (found["exp_name"], found["n_runs"], found["temperature"]) == ("mcq_stability_k=5_T=0.7", 5, 0.7)
+    assert (found["exp_name"], found["n_runs"], found["temperature"]) == (
+        "mcq_stability_k=5_T=0.7",
+        5,
+        0.7,
+    )
     per_gold = [f"{name}_gold_{label}" for label in LABELS for name in PER_GOLD]
-    assert list(found["metrics"]) == ["n_items_total", "n_items_processed", "coverage", *RATES, *per_gold]
+    assert list(found["metrics"]) == [
+        "n_items_total",
+        "n_items_processed",
+        "coverage",
+        *RATES,
+        *per_gold,
+    ]
     text = (example(profile) / "native" / "stability.json").read_text()
     assert text == json.dumps(found, indent=2)
 
 
 @pytest.mark.parametrize(("record", "expected"), DATA["the_heading_follows_the_kind_of_sweep"])
 def test_the_heading_follows_the_kind_of_sweep(record, expected):
-    """Names and temperatures of multiple choice, scoring and judge sweeps; the file's name when nothing is known."""
+    """Names and temperatures of multiple choice, scoring and judge sweeps.
+
+    The file's name when nothing is known.
+    """
     found = heading(record, "file")
     assert found == expected
     assert list(found) == list(expected)
 
 
 def test_any_graders_outcomes_have_a_stability():
-    """Scores of another family over repeated runs: pass or fail; labels of the When2Call grader: labels."""
+    """Scores of another family over repeated runs: pass or fail.
+
+    Labels of the When2Call grader: labels.
+    """
     samples = [
         {"id": task, "run": n, "model": "m", "expected": "tool_call", "predicted": label}
         for task, labels in {"a": ("tool_call", "tool_call"), "b": ("direct", "tool_call")}.items()
@@ -73,7 +100,11 @@ def test_any_graders_outcomes_have_a_stability():
     metrics = {"stability": {"kind": "stability", "of": "When2Call"}}
     report = gradestack.grade(samples, graders=[When2Call()], metrics=metrics)
     found = report.metrics["aggregates"]["When2Call"]["stability"]
-    assert (found["stability_at_k"], found["mode_correct_rate"], found["mean_flip_rate"]) == (0.5, 0.5, 0.5)
+    assert (found["stability_at_k"], found["mode_correct_rate"], found["mean_flip_rate"]) == (
+        0.5,
+        0.5,
+        0.5,
+    )
     assert found["labels"] == list(LABELS)
     report.close()
 

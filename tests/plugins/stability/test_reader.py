@@ -1,4 +1,7 @@
-"""The stability reader and grader: records into runs, gold labels, duplicates and broken records."""
+"""The stability reader and grader.
+
+Records into runs, gold labels, duplicates and broken records.
+"""
 
 import json
 
@@ -16,7 +19,14 @@ PROFILES = ("documented", "upstream")
 
 
 def record(uuid, runs, gold="tool_call", **more):
-    return {"uuid": uuid, "gold_label": gold, "n_runs": 5, "run_labels": runs, "target_model": "m", **more}
+    return {
+        "uuid": uuid,
+        "gold_label": gold,
+        "n_runs": 5,
+        "run_labels": runs,
+        "target_model": "m",
+        **more,
+    }
 
 
 def item(uuid, gold="tool_call"):
@@ -72,7 +82,9 @@ def test_a_derived_field_that_cannot_be_trusted_fails_the_record_upstream_only(r
     assert bad(read(records)) == []
 
 
-@pytest.mark.parametrize(("given", "number"), [(5, 5), (5.0, 5), ("5", 5), (None, 0), (0, 0), (-3, 0), (True, 1)])
+@pytest.mark.parametrize(
+    ("given", "number"), [(5, 5), (5.0, 5), ("5", 5), (None, 0), (0, 0), (-3, 0), (True, 1)]
+)
 def test_n_runs_is_read_as_the_original_reads_it_upstream(read, given, number):
     """Whatever int() takes; 0, null and negative numbers mean that the record does not say."""
     (sample,) = read([record("a", ["direct"], n_runs=given)], profile="upstream")
@@ -88,10 +100,18 @@ def test_n_runs_must_be_a_number_in_documented(read):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_dataset_rows_without_a_record_are_missing(read, profile):
-    """They follow the records, with the file's only model and sweep, so that coverage is counted in its group."""
-    found = read([record("a", ["direct"], ckpt_name="s")], [item("a"), item("b", "direct")], profile=profile)
+    """They follow the records, with the file's only model and sweep, so that coverage is counted in
+    its group.
+    """
+    found = read(
+        [record("a", ["direct"], ckpt_name="s")], [item("a"), item("b", "direct")], profile=profile
+    )
     assert [(each.id, each.status) for each in found] == [("a", Status.OK), ("b", Status.MISSING)]
-    assert (found[1].model, found[1].facets, found[1].expected.label) == ("m", {"experiment": "s"}, "direct")
+    assert (found[1].model, found[1].facets, found[1].expected.label) == (
+        "m",
+        {"experiment": "s"},
+        "direct",
+    )
     assert [each.native.dataset_rows for each in found] == [1, 1]
     assert found[0].input == "q a"
 
@@ -104,7 +124,9 @@ def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_a_large_file_is_read_in_several_shards(read, write, monkeypatch, as_list):
-    """Ranges of lines or of a list give the same samples and bad records, duplicates across ranges included."""
+    """Ranges of lines or of a list give the same samples and bad records, duplicates across ranges
+    included.
+    """
     records = [record(f"u{n % 30}", ["direct", "tool_call"][n % 2 :]) for n in range(60)]
     records[10] = ["no record"]
     path = write("r.json", records, as_list=as_list)
@@ -121,5 +143,11 @@ def test_sweeps_are_recognised(tmp_path):
     assert StabilityReader.sniff(tmp_path / "x", sweep) > 0.5
     assert StabilityReader.sniff(tmp_path / "x", b"[\n  " + sweep + b"]") > 0.5
     assert StabilityReader.sniff(tmp_path / "x", sweep[:-5]) > 0.5
-    for other in (b"", b"\xff\x00", b'{"uuid": "a", "predicted_label": "x"}', b'{"run_labels": []}', b"[]"):
+    for other in (
+        b"",
+        b"\xff\x00",
+        b'{"uuid": "a", "predicted_label": "x"}',
+        b'{"run_labels": []}',
+        b"[]",
+    ):
         assert StabilityReader.sniff(tmp_path / "x", other) == 0.0

@@ -1,4 +1,7 @@
-"""Records and dataset rows at the edge of what can be used: what is counted, what is reported, and as what."""
+"""Records and dataset rows at the edge of what can be used.
+
+What is counted, what is reported, and as what.
+"""
 
 import json
 
@@ -19,23 +22,42 @@ def broken(profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_unusable_record_leaves_its_row_in_the_divisor(evaluate, read, profile):
-    records, dataset = [record("a", [T, T]), {**record("b", [T, T]), **broken(profile)}], [item("a"), item("b")]
+    records, dataset = (
+        [record("a", [T, T]), {**record("b", [T, T]), **broken(profile)}],
+        [item("a"), item("b")],
+    )
     found = read(records, dataset, profile=profile)
     assert reported(found) == [("runs.jsonl", 2)]
-    assert [(each.id, each.status) for each in found if isinstance(each, Sample)][-1] == ("b", Status.MISSING)
+    assert [(each.id, each.status) for each in found if isinstance(each, Sample)][-1] == (
+        "b",
+        Status.MISSING,
+    )
     metrics = evaluate(records, dataset, profile=profile)
-    assert (metrics["n_items_total"], metrics["n_items_processed"], metrics["coverage"]) == (2, 1, 0.5)
+    assert (metrics["n_items_total"], metrics["n_items_processed"], metrics["coverage"]) == (
+        2,
+        1,
+        0.5,
+    )
     assert metrics["stability_at_k"] == (0.5 if profile == "upstream" else 1.0)
     assert metrics["n_items_without_runs"] == 1
 
 
 def upstream_pair(evaluate, **change):
-    return evaluate([record("a", [T, T]), record("b", [T, D]) | change], [item("a"), item("b")], profile="upstream")
+    return evaluate(
+        [record("a", [T, T]), record("b", [T, D]) | change],
+        [item("a"), item("b")],
+        profile="upstream",
+    )
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"run_labels": [["x"], T]}, {"mode_label": D, "mode_count": "x"}, {"entropy": float("nan")}, {"n_runs": 10**400}],
+    [
+        {"run_labels": [["x"], T]},
+        {"mode_label": D, "mode_count": "x"},
+        {"entropy": float("nan")},
+        {"n_runs": 10**400},
+    ],
 )
 def test_upstream_looks_at_nothing_it_does_not_need(evaluate, read, change):
     """Runs, mode and infinite figures spoil a record only where its gold label makes it count."""
@@ -47,13 +69,18 @@ def test_upstream_looks_at_nothing_it_does_not_need(evaluate, read, change):
 def test_a_row_may_lack_question_and_gold_label(read):
     """It is a task all the same; the record says what its gold label is."""
     found = read([record("a", [T])], [{"uuid": "a"}, {"uuid": "b", "correct_answer": None}])
-    assert [(each.id, each.expected.label, each.native.dataset_rows) for each in found] == [("a", T, 1), ("b", None, 1)]
+    assert [(each.id, each.expected.label, each.native.dataset_rows) for each in found] == [
+        ("a", T, 1),
+        ("b", None, 1),
+    ]
 
 
 def sweeps(tmp_path, **files):
     dataset = tmp_path / "dataset.jsonl"
     lines = [item("a"), "{broken", item("b", C)]
-    dataset.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines))
+    dataset.write_text(
+        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines)
+    )
     paths = []
     for name, records in files.items():
         paths.append(tmp_path / f"{name}.jsonl")
@@ -64,7 +91,9 @@ def sweeps(tmp_path, **files):
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("temperatures", [(0.1, 0.9), (0.1, 0.1), (None, None)])
 def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperatures):
-    """Files that do not name their sweep are kept apart by what the sweep would be called, else by their names."""
+    """Files that do not name their sweep are kept apart by what the sweep would be called, else by
+    their names.
+    """
     cold, warm = ({} if each is None else {"temperature": each} for each in temperatures)
     paths, dataset = sweeps(
         tmp_path,
@@ -75,7 +104,11 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperat
     grade_files(paths, dataset=dataset, output=out, profile=profile, overrides=["reports=[]"])
     summary = json.loads((out / "summary.json").read_text())
     found = summary["metrics"]["aggregates"]["label"]["stability"]
-    assert (found["n_items_total"], found["n_items_processed"], found["tasks_by_k"]) == (4, 3, {"2": 3})
+    assert (found["n_items_total"], found["n_items_processed"], found["tasks_by_k"]) == (
+        4,
+        3,
+        {"2": 3},
+    )
     assert found["mean_consistency_at_k"] == 2.5 / (4 if profile == "upstream" else 3)
     assert summary["bad_records"]["count"] == 1  # the dataset's, once for both files
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
@@ -88,7 +121,9 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperat
 
 def test_a_sweep_named_by_its_records_stays_one(tmp_path):
     """Two parts of it are one sweep; a single file without a name needs none."""
-    paths, dataset = sweeps(tmp_path, one=[record("a", [T], ckpt_name="s")], two=[record("b", [C], C, ckpt_name="s")])
+    paths, dataset = sweeps(
+        tmp_path, one=[record("a", [T], ckpt_name="s")], two=[record("b", [C], C, ckpt_name="s")]
+    )
     out = tmp_path / "out"
     grade_files(paths, output=out, overrides=["reports=[]"])
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]

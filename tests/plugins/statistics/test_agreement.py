@@ -38,7 +38,9 @@ def test_the_worked_example_of_rules_and_a_judge():
 
 
 def test_alpha_of_several_raters_with_missing_values():
-    """Krippendorff's own example of four observers and twelve units, by nominal, ordinal and interval distance."""
+    """Krippendorff's own example of four observers and twelve units, by nominal, ordinal and
+    interval distance.
+    """
     observers = (
         "1 2 3 3 2 1 4 1 2 . . .",
         "1 2 3 3 2 2 4 1 2 5 . 3",
@@ -49,7 +51,11 @@ def test_alpha_of_several_raters_with_missing_values():
     for values in zip(*(each.split() for each in observers), strict=True):
         held = tuple(sorted(float(value) for value in values if value != "."))
         units[held] = units.get(held, 0) + 1
-    assert [round(alpha(units, level), 3) for level in ("nominal", "ordinal", "interval")] == [0.743, 0.815, 0.849]
+    assert [round(alpha(units, level), 3) for level in ("nominal", "ordinal", "interval")] == [
+        0.743,
+        0.815,
+        0.849,
+    ]
 
 
 def test_chance_corrected_figures_by_hand():
@@ -62,7 +68,11 @@ def test_chance_corrected_figures_by_hand():
 
 def graded(tmp_path, labels=None, **metrics):
     samples = [
-        {"id": f"t{task}", "expected": "x", "predicted": "x" if task % 3 else "xx" if task % 2 else "y"}
+        {
+            "id": f"t{task}",
+            "expected": "x",
+            "predicted": "x" if task % 3 else "xx" if task % 2 else "y",
+        }
         for task in range(12)
     ]
     graders = {"rules": {"kind": "exact_match"}, "judge": {"kind": "contains"}}
@@ -70,14 +80,21 @@ def graded(tmp_path, labels=None, **metrics):
 
 
 def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
-    """Pass or fail by each one's own verdict; against rules a judge has false passes and false fails."""
+    """Pass or fail by each one's own verdict.
+
+    Against rules a judge has false passes and false fails.
+    """
     report = graded(tmp_path, agreement={"of": "rules", "raters": ["judge"]})
     got = report.aggregates["rules"]["agreement"]
     assert got["table"] == {"fail": {"fail": 2, "pass": 2}, "pass": {"fail": 0, "pass": 8}}
     assert (got["false_pass_rate"], got["false_fail_rate"]) == (0.5, 0.0)
     assert got["false_pass_rate_interval"]["clusters"] == 4
     assert got["raters"] == {"judge": 12, "rules": 12}
-    assert "Agreement" in (report.path / "report.md").read_text(encoding="utf-8") if report.pages else True
+    assert (
+        "Agreement" in (report.path / "report.md").read_text(encoding="utf-8")
+        if report.pages
+        else True
+    )
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
@@ -98,7 +115,9 @@ def test_labels_of_people_join_by_id(tmp_path, suffix):
 def test_flaky_tasks_and_what_runs_are_worth():
     """By hand: passes 0, 1, 2 and 4 of four runs."""
     rows = [
-        (f"t{task}", run, None, float(run < passes)) for task, passes in enumerate((0, 1, 2, 4)) for run in range(4)
+        (f"t{task}", run, None, float(run < passes))
+        for task, passes in enumerate((0, 1, 2, 4))
+        for run in range(4)
     ]
     got = figures({"flakiness": {}}, rows)["flakiness"]
     assert got["within_variance"] == pytest.approx((3 / 12 + 4 / 12) / 4)
@@ -107,14 +126,24 @@ def test_flaky_tasks_and_what_runs_are_worth():
     assert mean < 1
     icc = (between - within) / (between + 3 * within)
     assert got["icc"] == pytest.approx(icc)
-    assert (got["design_effect"], got["worth"]) == (pytest.approx(1 + 3 * icc), pytest.approx(16 / (1 + 3 * icc)))
+    assert (got["design_effect"], got["worth"]) == (
+        pytest.approx(1 + 3 * icc),
+        pytest.approx(16 / (1 + 3 * icc)),
+    )
 
 
-@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.skipif(
+    "GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set"
+)
 def test_figures_of_a_published_run(tmp_path):
     file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
     metrics = {"flakiness": {"of": "reward"}, "agreement": {"of": "reward", "raters": ["partial"]}}
-    suite = {"target": {"paths": [str(file)]}, "stack": "tau-bench", "metrics": metrics, "reports": []}
+    suite = {
+        "target": {"paths": [str(file)]},
+        "stack": "tau-bench",
+        "metrics": metrics,
+        "reports": [],
+    }
     report = gradestack.run(suite, output=tmp_path / "out")
     flaky, got = (report.aggregates["reward"][name] for name in ("flakiness", "agreement"))
     assert (flaky["never"], flaky["always"], flaky["flaky"]) == (14, 10, 26)
@@ -127,14 +156,29 @@ def test_figures_of_a_published_run(tmp_path):
 def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
     """The share of verdicts that stay the same; the second asking is no rater of its own."""
     samples = [
-        {"id": f"t{task // 2}", "run": task % 2, "expected": "x", "predicted": "x" if task % 3 else "xx"}
+        {
+            "id": f"t{task // 2}",
+            "run": task % 2,
+            "expected": "x",
+            "predicted": "x" if task % 3 else "xx",
+        }
         for task in range(12)
     ]
-    graders = {"judge": {"kind": "contains"}, "rules": {"kind": "exact_match"}, "twice": {"kind": "exact_match"}}
+    graders = {
+        "judge": {"kind": "contains"},
+        "rules": {"kind": "exact_match"},
+        "twice": {"kind": "exact_match"},
+    }
     options = {"of": "judge", "raters": ["rules", "twice"]}
-    with gradestack.grade(samples, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}) as report:
+    with gradestack.grade(
+        samples, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}
+    ) as report:
         got = report.aggregates["judge"]["agreement"]
-    assert (got["noise_floor"], got["noise_floor_interval"]["n"], got["noise_floor_interval"]["clusters"]) == (
+    assert (
+        got["noise_floor"],
+        got["noise_floor_interval"]["n"],
+        got["noise_floor_interval"]["clusters"],
+    ) == (
         8 / 12,
         12,
         6,
@@ -146,23 +190,33 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
     assert "noise_floor" not in plain
     assert list(plain["pairs"]) == ["judge, rules", "judge, twice", "rules, twice"]
     unlabelled = [{"id": "t", "predicted": "x"}]
-    with gradestack.grade(unlabelled, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}) as report:
+    with gradestack.grade(
+        unlabelled, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}
+    ) as report:
         got = report.aggregates["judge"]["agreement"]
-    assert (got["noise_floor"], got["noise_floor_interval"]) == (None, {"reason": "nothing judged again"})
+    assert (got["noise_floor"], got["noise_floor_interval"]) == (
+        None,
+        {"reason": "nothing judged again"},
+    )
     with pytest.raises(ConfigError, match="again names graders that are not in raters: b"):
         figures({"agreement": {"again": ["b"]}}, [])
 
 
 def test_an_id_with_two_labels_is_refused(tmp_path):
     path = tmp_path / "people.jsonl"
-    path.write_text('{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8")
+    path.write_text(
+        '{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8"
+    )
     with pytest.raises(ConfigError, match=r"people.jsonl:2: the id 'a' has a label already"):
         figures({"agreement": {"labels": str(path)}}, [])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "text"),
-    [*data(__file__, "labels.yaml")["refused"], ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8")],
+    [
+        *data(__file__, "labels.yaml")["refused"],
+        ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8"),
+    ],
 )
 def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, content, text):
     path = tmp_path / name
@@ -173,7 +227,10 @@ def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, conten
 
 
 def test_a_cell_over_several_lines_and_an_empty_label_are_no_mistakes(tmp_path):
-    """A row without a label is one nobody has labelled yet; signs that end lines elsewhere end none here."""
+    """A row without a label is one nobody has labelled yet.
+
+    Signs that end lines elsewhere end none here.
+    """
     path = tmp_path / "a.csv"
     path.write_text('id, note, label\nt0,"a\nb", pass\n\nt1,,\n7,c,fa\u2028il\n', encoding="utf-8")
     assert read_labels(path) == {"t0": "pass", "7": "fa\u2028il"}

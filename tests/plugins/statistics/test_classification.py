@@ -1,4 +1,6 @@
-"""The classification aggregator, against numbers derived by hand and an independent slow calculation."""
+"""The classification aggregator, against numbers derived by hand and an independent slow
+calculation.
+"""
 
 import json
 from fractions import Fraction
@@ -18,15 +20,17 @@ def graded(gold, label, **more):
 
 
 def metrics(grades, **options):
-    return figures({"classification": options}, [(n, None, None, each) for n, each in enumerate(grades)])[
-        "classification"
-    ]
+    return figures(
+        {"classification": options}, [(n, None, None, each) for n, each in enumerate(grades)]
+    )["classification"]
 
 
 def scored(kind, given):
     outcome = Outcome(given.get("outcome", "graded"))
     score = float(given.get("gold") == given.get("label")) if outcome is Outcome.GRADED else None
-    more = {"items": tuple(scored(Item, each) for each in given["items"])} if "items" in given else {}
+    more = (
+        {"items": tuple(scored(Item, each) for each in given["items"])} if "items" in given else {}
+    )
     fields = {name: each for name, each in given.items() if name != "times"}
     return kind(**{**fields, "outcome": outcome, "score": score, **more})
 
@@ -34,12 +38,18 @@ def scored(kind, given):
 def without_intervals(found):
     if not isinstance(found, dict):
         return found
-    return {name: without_intervals(each) for name, each in found.items() if not name.endswith("_interval")}
+    return {
+        name: without_intervals(each)
+        for name, each in found.items()
+        if not name.endswith("_interval")
+    }
 
 
 @pytest.mark.parametrize("case", data(__file__, "classification.yaml"))
 def test_figures(case):
-    grades = [scored(Grade, each) for given in case["grades"] for each in [given] * given.get("times", 1)]
+    grades = [
+        scored(Grade, each) for given in case["grades"] for each in [given] * given.get("times", 1)
+    ]
     found = without_intervals(metrics(grades, **case.get("options", {})))
     assert {path: at(found, path) for path in case["is"]} == case["is"]
     assert not found.keys() & set(case.get("absent", ()))
@@ -48,7 +58,11 @@ def test_figures(case):
 def slow(grades, labels):
     """Metrics of a label set as exact fractions, straight from the definitions."""
     wanted = [each for each in grades if each.gold in labels]
-    found = {"accuracy": Fraction(sum(each.gold == each.label for each in wanted), len(wanted)) if wanted else None}
+    found = {
+        "accuracy": Fraction(sum(each.gold == each.label for each in wanted), len(wanted))
+        if wanted
+        else None
+    }
     scores = {}
     for label in labels:
         hits = sum(each.gold == each.label == label for each in wanted)
@@ -59,12 +73,17 @@ def slow(grades, labels):
         f1 = Fraction(2 * hits, predicted + support) if predicted + support else None
         scores[label] = (precision, recall, f1)
     found["scores"] = scores
-    found["macro_f1"] = sum((f1 or Fraction(0) for _, _, f1 in scores.values()), Fraction(0)) / len(labels)
+    found["macro_f1"] = sum((f1 or Fraction(0) for _, _, f1 in scores.values()), Fraction(0)) / len(
+        labels
+    )
     return found
 
 
 grades_of = st.lists(
-    st.builds(graded, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(["a", "b", "c", "?", None])), max_size=40
+    st.builds(
+        graded, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(["a", "b", "c", "?", None])
+    ),
+    max_size=40,
 )
 
 
@@ -90,4 +109,6 @@ def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
 def test_the_order_of_samples_does_not_matter(grades, random):
     shuffled = list(grades)
     random.shuffle(shuffled)
-    assert json.dumps(metrics(grades, labels=LABELS)) == json.dumps(metrics(shuffled, labels=LABELS))
+    assert json.dumps(metrics(grades, labels=LABELS)) == json.dumps(
+        metrics(shuffled, labels=LABELS)
+    )

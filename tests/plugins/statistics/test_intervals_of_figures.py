@@ -1,4 +1,7 @@
-"""Intervals of the families' figures against the definition: without each task in turn; logit t, Wilson, Hall."""
+"""Intervals of the families' figures against the definition: without each task in turn.
+
+Logit t, Wilson, Hall.
+"""
 
 import math
 import random
@@ -16,13 +19,20 @@ def expected(figure, tasks, share=True):
     if count < 2:
         return None
     pseudo = [
-        count * whole - (count - 1) * figure({name: each for name, each in tasks.items() if name != left})
+        count * whole
+        - (count - 1) * figure({name: each for name, each in tasks.items() if name != left})
         for left in tasks
     ]
-    stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + CONFIDENCE) / 2, count - 1)
+    stderr, q = (
+        statistics.stdev(pseudo) / math.sqrt(count),
+        t_quantile((1 + CONFIDENCE) / 2, count - 1),
+    )
     if not share:
         return whole - q * stderr, whole + q * stderr
-    middle, half = whole + q * q / (2 * count), q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2))
+    middle, half = (
+        whole + q * q / (2 * count),
+        q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2)),
+    )
     wilson = [min(1.0, max(0.0, (middle + side * half) / (1 + q * q / count))) for side in (-1, 1)]
     if not 0 < whole < 1 or stderr <= 1e-12:
         return wilson
@@ -36,15 +46,24 @@ def expected(figure, tasks, share=True):
 
 
 def hall(values):
-    """Hall's interval of a mean, with scipy-like moments written out; of values that are no less than 0."""
+    """Hall's interval of a mean, with scipy-like moments written out.
+
+    Of values that are no less than 0.
+    """
     n, mean, sd = len(values), statistics.fmean(values), statistics.stdev(values)
     third, fourth = (sum(((each - mean) / sd) ** power for each in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
-    kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
+    kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / (
+        (n - 2) * (n - 3)
+    )
     skewness = max(skewness, 2 * sd / mean * min(1, sd / mean))
     g = skewness / math.sqrt(n)
-    q = t_quantile((1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(1.5 * skewness**2, kurtosis) / n) + 1e-9))
-    return [mean - sd / math.sqrt(n) * 3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)]
+    q = t_quantile(
+        (1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(1.5 * skewness**2, kurtosis) / n) + 1e-9)
+    )
+    return [
+        mean - sd / math.sqrt(n) * 3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)
+    ]
 
 
 def same(found, figure, tasks, share=True):
@@ -92,12 +111,27 @@ def f1(tasks, label):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_accuracy_and_f1_of_a_confusion_matrix(seed):
-    """Accuracy and macro-F1 are of every task; figures of a class of those in which it occurs, as the figure asks."""
+    """Accuracy and macro-F1 are of every task.
+
+    Figures of a class of those in which it occurs, as the figure asks.
+    """
     rows = labelled_rows(seed)
-    found, tasks, labels = figures({"classification": {}}, rows)["classification"], by_task(rows), "abc"
+    found, tasks, labels = (
+        figures({"classification": {}}, rows)["classification"],
+        by_task(rows),
+        "abc",
+    )
     names = [*labels, "rare"]
-    same(found["accuracy_interval"], lambda held: statistics.fmean(g.gold == g.label for g in every(held)), tasks)
-    same(found["macro_f1_interval"], lambda held: statistics.fmean(f1(held, name) for name in names), tasks)
+    same(
+        found["accuracy_interval"],
+        lambda held: statistics.fmean(g.gold == g.label for g in every(held)),
+        tasks,
+    )
+    same(
+        found["macro_f1_interval"],
+        lambda held: statistics.fmean(f1(held, name) for name in names),
+        tasks,
+    )
     assert found["macro_f1_interval"]["n"] == len(rows)
     for label in names:
         fields = found["per_class"][label]
@@ -107,12 +141,25 @@ def test_accuracy_and_f1_of_a_confusion_matrix(seed):
             hits = lambda held, label=label: statistics.fmean(  # noqa: E731
                 each.gold == label for each in every(held) if each.label == label
             )
-            same(fields["precision_interval"], hits, by_task(rows, lambda each, label=label: each.label == label))
+            same(
+                fields["precision_interval"],
+                hits,
+                by_task(rows, lambda each, label=label: each.label == label),
+            )
 
 
 def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
-    """No narrower than the square root of the sum of squares of theirs; none where a class is in no gold label."""
-    pairs = [("a", "a")] * 30 + [("a", "b")] * 20 + [("b", "b")] * 25 + [("b", "a")] * 25 + [("c", "c")] * 2
+    """No narrower than the square root of the sum of squares of theirs.
+
+    None where a class is in no gold label.
+    """
+    pairs = (
+        [("a", "a")] * 30
+        + [("a", "b")] * 20
+        + [("b", "b")] * 25
+        + [("b", "a")] * 25
+        + [("c", "c")] * 2
+    )
     rows = [(f"t{number}", None, None, labelled(*pair)) for number, pair in enumerate(pairs)]
     found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
     classes = [found["per_class"][name] for name in "abc"]
@@ -120,13 +167,18 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
     below = math.hypot(*[each["f1"] - each["f1_interval"]["low"] for each in classes]) / 3
     assert found["macro_f1_interval"]["low"] == pytest.approx(found["macro_f1"] - below)
     assert found["macro_f1_interval"]["high"] >= found["macro_f1"] + above
-    absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)["classification"]
+    absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)[
+        "classification"
+    ]
     assert absent["macro_f1_interval"] == {"reason": "no gold label is d"}
     assert absent["macro_f1_no_d_interval"] == found["macro_f1_interval"]
 
 
 def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
-    """Pooled: what a task brings under two models is left out together; within a model it is that model's alone."""
+    """Pooled: what a task brings under two models is left out together.
+
+    Within a model it is that model's alone.
+    """
     rows = labelled_rows(7, models=("m", "n"))
     found = figures({"classification": {"exclude": ["a"]}}, rows)["classification"]
     accuracy = lambda held: statistics.fmean(g.gold == g.label for g in every(held))  # noqa: E731
@@ -139,13 +191,19 @@ def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
 
 
 def test_what_is_undefined_says_why_in_place_of_an_interval():
-    found = figures({"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))])["classification"]
+    found = figures(
+        {"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))]
+    )["classification"]
     assert found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
     assert found["accuracy_interval"] == {"reason": "one task"}
     nothing = figures({"classification": {}, "hallucination": {}, "deepfabric": {}}, [])
     assert nothing["classification"]["macro_f1_interval"] == {"reason": "no labels"}
-    assert nothing["hallucination"]["answer_hallucination_rate_interval"] == {"reason": "nothing was graded"}
-    assert nothing["deepfabric"]["overall_score_interval"] == {"reason": "there is no sample to divide by"}
+    assert nothing["hallucination"]["answer_hallucination_rate_interval"] == {
+        "reason": "nothing was graded"
+    }
+    assert nothing["deepfabric"]["overall_score_interval"] == {
+        "reason": "there is no sample to divide by"
+    }
 
 
 def test_hallucination_rates_are_of_the_tasks_in_their_divisor():
@@ -168,7 +226,11 @@ def deepfabric_rows():
     rows = []
     for number in range(40):
         right = rng.random() < 0.7
-        made = Grade(score=0.4 * right, counts={"tool_selection": int(right)}, parts={"response_quality": 0.25})
+        made = Grade(
+            score=0.4 * right,
+            counts={"tool_selection": int(right)},
+            parts={"response_quality": 0.25},
+        )
         rows.append((f"t{number % 25}", number // 25, None, made))
     return rows
 
@@ -179,7 +241,11 @@ def test_deepfabrics_figures_have_intervals():
     selected = lambda held: statistics.fmean(each.counts["tool_selection"] for each in every(held))  # noqa: E731
     same(found["tool_selection_accuracy_interval"], selected, tasks)
     same(found["tool_selection_accuracy_attempted_interval"], selected, tasks)
-    same(found["overall_score_interval"], lambda held: statistics.fmean(g.score for g in every(held)), tasks)
+    same(
+        found["overall_score_interval"],
+        lambda held: statistics.fmean(g.score for g in every(held)),
+        tasks,
+    )
     same(found["response_quality_interval"], lambda _: 0.25, tasks)
 
 
@@ -193,17 +259,23 @@ def test_stability_leaves_out_one_item_and_entropy_is_in_bits():
     ]
     found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
     tasks = by_task(rows)
-    stable = lambda held: statistics.fmean(len({g.label for g in each}) == 1 for each in held.values())  # noqa: E731
+    stable = lambda held: statistics.fmean(  # noqa: E731
+        len({g.label for g in each}) == 1 for each in held.values()
+    )
     same(found["stability_at_k_interval"], stable, tasks)
     assert found["stability_at_k_interval"]["n"] == 36
 
     def entropy(held):
-        shares = [[sum(g.label == name for g in each) / 3 for name in "ab"] for each in held.values()]
+        shares = [
+            [sum(g.label == name for g in each) / 3 for name in "ab"] for each in held.values()
+        ]
         return statistics.fmean(-sum(p * math.log2(p) for p in each if p) for each in shares)
 
     same(found["mean_entropy_interval"], entropy, tasks, share=False)
     assert found["mean_entropy_interval"]["method"] == "t"
-    few = figures({"stability": {"labels": ["a", "b"]}}, [row for row in rows if row[0] in {"t0", "t3"}])["stability"]
+    few = figures(
+        {"stability": {"labels": ["a", "b"]}}, [row for row in rows if row[0] in {"t0", "t3"}]
+    )["stability"]
     assert few["mean_entropy_interval"]["low"] == 0.0 < few["mean_entropy"]
     assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
 
@@ -211,12 +283,16 @@ def test_stability_leaves_out_one_item_and_entropy_is_in_bits():
 def test_stability_over_all_items_of_a_dataset_counts_those_without_runs():
     """With the divisor ``items`` an item without a label is a task whose share is 0."""
     rows = [
-        (f"t{task}", run, None, labelled("a", "a" if task % 3 else "ab"[run])) for task in range(6) for run in (0, 1)
+        (f"t{task}", run, None, labelled("a", "a" if task % 3 else "ab"[run]))
+        for task in range(6)
+        for run in (0, 1)
     ]
     rows += [(f"u{task}", 0, None, skipped("no_label", "nothing")) for task in range(3)]
     found = figures({"stability": {"labels": ["a", "b"], "divisor": "items"}}, rows)["stability"]
     assert found["stability_at_k"] == pytest.approx(4 / 9)
-    values = {f"t{task}": float(task % 3 > 0) for task in range(6)} | {f"u{task}": 0.0 for task in range(3)}
+    values = {f"t{task}": float(task % 3 > 0) for task in range(6)} | {
+        f"u{task}": 0.0 for task in range(3)
+    }
     same(found["stability_at_k_interval"], lambda held: statistics.fmean(held.values()), values)
 
 
@@ -233,7 +309,9 @@ def orchestration_rows(tasks=9):
                 "plans_parsed": 1,
             }
             parts = {name: rng.randrange(1, 100) / 99 for name in ("name", "key", "value")}
-            made = Grade(score=1.0, counts=counts, parts=parts, metadata={"plan_scores": [rng.random()]})
+            made = Grade(
+                score=1.0, counts=counts, parts=parts, metadata={"plan_scores": [rng.random()]}
+            )
             rows.append((f"t{task}", run, None, made))
     return rows
 
@@ -242,7 +320,9 @@ _CELLS = ("true_positive", "false_positive", "false_negative", "true_negative")
 
 
 def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is_rounded():
-    """The matrix is the sum without its cells, means are over the files left, and the average is of these."""
+    """The matrix is the sum without its cells, means are over the files left, and the average is of
+    these.
+    """
     rows = orchestration_rows()
     found, tasks = figures({"orchestrationbench": {}}, rows)["orchestrationbench"], by_task(rows)
 
@@ -252,7 +332,9 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
 
     decision = lambda held: (score(held, "reject") + score(held, "fc")) / 2  # noqa: E731
     call = lambda held: statistics.fmean(  # noqa: E731
-        statistics.fmean(g.parts[name] for g in grades) for grades in held.values() for name in ("name", "key", "value")
+        statistics.fmean(g.parts[name] for g in grades)
+        for grades in held.values()
+        for name in ("name", "key", "value")
     )
     plan = lambda held: statistics.fmean(  # noqa: E731
         statistics.fmean(g.metadata["plan_scores"][0] for g in grades) for grades in held.values()
@@ -260,14 +342,22 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
     same(found["call_rejection_accuracy_interval"], decision, tasks)
     same(found["fc_interval"], call, tasks)
     same(found["plan_interval"], plan, tasks)
-    same(found["average_interval"], lambda held: (decision(held) + call(held) + plan(held)) / 3, tasks)
+    same(
+        found["average_interval"],
+        lambda held: (decision(held) + call(held) + plan(held)) / 3,
+        tasks,
+    )
     assert found["fc_interval"]["n"] == len(rows)
 
 
 def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
-    rows = [(task, run, model, each) for task, run, _, each in orchestration_rows(4) for model in "mn"]
+    rows = [
+        (task, run, model, each) for task, run, _, each in orchestration_rows(4) for model in "mn"
+    ]
     found = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
-    assert found["average_interval"] == {"reason": "several models, each has its own under `models`"}
+    assert found["average_interval"] == {
+        "reason": "several models, each has its own under `models`"
+    }
     assert found["models"]["m"]["average_interval"]["clusters"] == 4
 
 
@@ -275,7 +365,12 @@ def test_tool_calls_and_what_runs_took():
     rows = []
     for number in range(8):
         item = Item(id="look", counts={"ok": number % 3, "error": 1})
-        made = Grade(score=1.0, counts={"ok": number % 3, "error": 1}, items=(item,), parts={"steps": float(number)})
+        made = Grade(
+            score=1.0,
+            counts={"ok": number % 3, "error": 1},
+            items=(item,),
+            parts={"steps": float(number)},
+        )
         rows.append((f"t{number}", 0, None, made))
     found, tasks = figures({"tool_outcomes": {}, "usage_totals": {}}, rows), by_task(rows)
 
@@ -291,7 +386,9 @@ def test_tool_calls_and_what_runs_took():
     assert found["usage_totals"]["steps"]["max_interval"] == {"reason": "quantile"}
     mean = lambda held: statistics.fmean(each.parts["steps"] for each in every(held))  # noqa: E731
     sure = found["usage_totals"]["steps"]["mean_interval"]
-    assert (sure["low"], sure["high"]) == pytest.approx(hall([mean({task: tasks[task]}) for task in tasks]), abs=1e-9)
+    assert (sure["low"], sure["high"]) == pytest.approx(
+        hall([mean({task: tasks[task]}) for task in tasks]), abs=1e-9
+    )
     assert sure["method"] == "skewed_t"
 
 

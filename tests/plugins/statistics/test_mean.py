@@ -1,4 +1,7 @@
-"""The mean with error bars: figures by hand, the clustered formula by independent code, Student's t by tables."""
+"""The mean with error bars.
+
+Figures by hand, the clustered formula by independent code, Student's t by tables.
+"""
 
 import math
 import random
@@ -16,7 +19,9 @@ DATA = data(__file__, "mean.yaml")
 
 def finished(*pairs, **options):
     named = [(name if isinstance(name, tuple) else (name, None), grade) for name, grade in pairs]
-    return figures({"mean": options}, [(task, None, model, grade) for (task, model), grade in named])["mean"]
+    return figures(
+        {"mean": options}, [(task, None, model, grade) for (task, model), grade in named]
+    )["mean"]
 
 
 def ends(found):
@@ -27,7 +32,9 @@ def scores(*values):
     return [(str(number), Grade(score=value)) for number, value in enumerate(values)]
 
 
-@pytest.mark.parametrize(("confidence", "df", "expected"), DATA["quantiles_are_those_of_the_tables"])
+@pytest.mark.parametrize(
+    ("confidence", "df", "expected"), DATA["quantiles_are_those_of_the_tables"]
+)
 def test_quantiles_are_those_of_the_tables(confidence, df, expected):
     assert t_quantile((1 + confidence) / 2, df) == pytest.approx(expected, rel=1e-10)
 
@@ -42,30 +49,52 @@ def test_many_degrees_are_the_normal_distribution():
 
 
 def test_one_run_per_task_is_the_usual_standard_error():
-    """0, 1, 1, 0: mean 0.5, deviation sqrt(1/3), error sqrt(1/3)/2 = 0.288675…, t(3) = 3.18244630528."""
+    """0, 1, 1, 0: mean 0.5, deviation sqrt(1/3), error sqrt(1/3)/2 = 0.288675…, t(3) =
+    3.18244630528.
+    """
     found = finished(*scores(0.0, 1.0, 1.0, 0.0))
     assert found["mean"] == 0.5
     assert found["stderr"] == pytest.approx(math.sqrt(1 / 12), rel=1e-15)
     half = 3.18244630528 * math.sqrt(1 / 12) / 0.25
-    assert ends(found) == pytest.approx([1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10)
+    assert ends(found) == pytest.approx(
+        [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
+    )
     assert (found["n"], found["total"], found["clusters"]) == (4, 4, 4)
     values = [0.1, 0.7, 0.35, 0.9, 0.2]
-    assert finished(*scores(*values))["stderr"] == pytest.approx(statistics.stdev(values) / math.sqrt(5), rel=1e-14)
+    assert finished(*scores(*values))["stderr"] == pytest.approx(
+        statistics.stdev(values) / math.sqrt(5), rel=1e-14
+    )
 
 
 def test_runs_of_a_task_depend_on_each_other():
-    """Tasks (1, 1), (0, 0): mean 0.5, sums of deviations 1 and -1, error sqrt(2/1 x 2)/4 = 0.5, t(1) = 12.7062."""
-    found = finished(("a", Grade(score=1.0)), ("b", Grade(score=0.0)), ("a", Grade(score=1.0)), ("b", Grade(score=0.0)))
+    """Tasks (1, 1), (0, 0).
+
+    Mean 0.5, sums of deviations 1 and -1, error sqrt(2/1 x 2)/4 = 0.5, t(1) = 12.7062.
+    """
+    found = finished(
+        ("a", Grade(score=1.0)),
+        ("b", Grade(score=0.0)),
+        ("a", Grade(score=1.0)),
+        ("b", Grade(score=0.0)),
+    )
     assert (found["mean"], found["stderr"], found["clusters"], found["n"]) == (0.5, 0.5, 2, 4)
     half = 12.7062047364 * 0.5 / 0.25
-    assert ends(found) == pytest.approx([1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10)
+    assert ends(found) == pytest.approx(
+        [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
+    )
     assert (found["mean_interval"]["n"], found["mean_interval"]["clusters"]) == (4, 2)
 
 
 def test_unequal_clusters_by_independent_code():
-    """The sandwich formula, written out in floats; a task is one cluster over all models, and one in each."""
+    """The sandwich formula, written out in floats.
+
+    A task is one cluster over all models, and one in each.
+    """
     rng = random.Random(4)  # noqa: S311 - test data
-    pairs = [((f"t{rng.randrange(6)}", rng.choice([None, "m"])), Grade(score=rng.random())) for _ in range(50)]
+    pairs = [
+        ((f"t{rng.randrange(6)}", rng.choice([None, "m"])), Grade(score=rng.random()))
+        for _ in range(50)
+    ]
     found = finished(*pairs)
     for model, each in [(None, found), *found["models"].items()]:
         groups = defaultdict(list)
@@ -78,7 +107,9 @@ def test_unequal_clusters_by_independent_code():
         count = len(groups)
         assert (each["clusters"], each["n"]) == (count, len(scored))
         assert each["mean"] == pytest.approx(mean, rel=1e-14)
-        assert each["stderr"] == pytest.approx(math.sqrt(count / (count - 1) * squares) / len(scored), rel=1e-12)
+        assert each["stderr"] == pytest.approx(
+            math.sqrt(count / (count - 1) * squares) / len(scored), rel=1e-12
+        )
 
 
 def test_the_confidence_can_be_chosen():
@@ -110,7 +141,10 @@ def by_fractions(groups):
     sums = [sum(map(Fraction, group), Fraction(0)) for group in groups]
     n, count = sum(map(len, groups)), len(groups)
     middle = sum(sums, Fraction(0)) / n
-    squares = sum(((each - len(group) * middle) ** 2 for group, each in zip(groups, sums, strict=True)), Fraction(0))
+    squares = sum(
+        ((each - len(group) * middle) ** 2 for group, each in zip(groups, sums, strict=True)),
+        Fraction(0),
+    )
     return float(middle), math.sqrt(float(squares * count / (count - 1))) / n
 
 
@@ -120,7 +154,11 @@ def test_figures_are_rounded_once(seed):
     rng = random.Random(seed)  # noqa: S311 - test data
     odd = [0.1, 1.0, -0.0, 5e-324, 1e-300, 1e100, -1e100, 1 / 3, 0.7]
     groups = [
-        [rng.choice([rng.random(), rng.choice(odd[: 3 + seed])]) for _ in range(rng.randrange(1, 6))] for _ in range(40)
+        [
+            rng.choice([rng.random(), rng.choice(odd[: 3 + seed])])
+            for _ in range(rng.randrange(1, 6))
+        ]
+        for _ in range(40)
     ]
     pairs = [(f"t{at}", Grade(score=score)) for at, group in enumerate(groups) for score in group]
     rng.shuffle(pairs)

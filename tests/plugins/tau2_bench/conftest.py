@@ -15,7 +15,14 @@ def call(identifier, name, requestor="assistant", **arguments):
 
 
 def result(identifier, content, **more):
-    return {"role": "tool", "id": identifier, "content": content, "requestor": "assistant", "error": False, **more}
+    return {
+        "role": "tool",
+        "id": identifier,
+        "content": content,
+        "requestor": "assistant",
+        "error": False,
+        **more,
+    }
 
 
 def action(name, compare_args=None, requestor="assistant", **arguments):
@@ -31,7 +38,11 @@ def action(name, compare_args=None, requestor="assistant", **arguments):
 def task(identifier, *actions, criteria=True):
     """Return a task; without criteria it has none."""
     about = {"actions": list(actions), "reward_basis": ["DB"]} if criteria else None
-    return {"id": identifier, "user_scenario": {"instructions": "Ask."}, "evaluation_criteria": about}
+    return {
+        "id": identifier,
+        "user_scenario": {"instructions": "Ask."},
+        "evaluation_criteria": about,
+    }
 
 
 def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop", **more):
@@ -53,7 +64,11 @@ def results(*simulations, tasks=None, **more):
         "agent_info": {"implementation": "llm_agent", "llm": "rail-1"},
         "environment_info": {"domain_name": "rail", "policy": "Sell tickets.", "tool_defs": None},
     }
-    found = {"timestamp": "2026-01-01", "info": info, "tasks": [task("t")] if tasks is None else tasks}
+    found = {
+        "timestamp": "2026-01-01",
+        "info": info,
+        "tasks": [task("t")] if tasks is None else tasks,
+    }
     return found | {"simulations": list(simulations)} | more
 
 
@@ -73,10 +88,14 @@ def tau2(tmp_path):
         whole = results(**more)
         del whole["simulations"]
         if index:
-            whole["simulation_index"] = [{"id": each["id"], "task_id": each["task_id"]} for each in simulations]
+            whole["simulation_index"] = [
+                {"id": each["id"], "task_id": each["task_id"]} for each in simulations
+            ]
         (folder / "results.json").write_text(json.dumps(whole), encoding="utf-8")
         for each in simulations:
-            (folder / "simulations" / f"{each['id']}.json").write_text(json.dumps(each), encoding="utf-8")
+            (folder / "simulations" / f"{each['id']}.json").write_text(
+                json.dumps(each), encoding="utf-8"
+            )
         return folder
 
     return SimpleNamespace(

@@ -11,15 +11,30 @@ from gradestack_plugins.tau2_bench.reader import Tau2
 from tests.core.outcomes import at, data
 from tests.plugins.described_samples import read
 
-DATA = data(__file__, "reader.yaml")  # its conversation has two turns: the agent calls twice at once, the user once
+DATA = data(
+    __file__, "reader.yaml"
+)  # its conversation has two turns: the agent calls twice at once, the user once
 
 
 def test_a_simulation_is_a_sample(tau2):
-    path = tau2.write(tau2.simulation("t", 2, DATA["conversation"], agent_cost=0.5, user_cost=0.25, duration=3))
+    path = tau2.write(
+        tau2.simulation("t", 2, DATA["conversation"], agent_cost=0.5, user_cost=0.25, duration=3)
+    )
     (sample,) = read(Tau2(), path)
-    assert (sample.id, sample.run, sample.model, sample.recorded) == ("t", 2, "rail-1", {"reward": 1.0})
-    assert (sample.input, sample.text, sample.ended) == ("Two trains, please.", "Done.", "completed")
-    assert sample.usage == gradestack.Usage(requests=2, input_tokens=30, output_tokens=5, cost_usd=0.5, seconds=3.0)
+    assert (sample.id, sample.run, sample.model, sample.recorded) == (
+        "t",
+        2,
+        "rail-1",
+        {"reward": 1.0},
+    )
+    assert (sample.input, sample.text, sample.ended) == (
+        "Two trains, please.",
+        "Done.",
+        "completed",
+    )
+    assert sample.usage == gradestack.Usage(
+        requests=2, input_tokens=30, output_tokens=5, cost_usd=0.5, seconds=3.0
+    )
     assert sample.agent_usage == {"agent_cost": 0.5, "user_cost": 0.25}
     assert sample.facets == {"domain": "rail", "termination_reason": "user_stop"}
     lines = path.read_text().split("\n")
@@ -28,7 +43,10 @@ def test_a_simulation_is_a_sample(tau2):
 
 
 def test_calls_have_their_results_and_requestors(tau2):
-    """Results find their call by id whatever their order; the user's calls say so; parallel calls share a step."""
+    """Results find their call by id whatever their order; the user's calls say so.
+
+    Parallel calls share a step.
+    """
     (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=DATA["conversation"])))
     assert [(call.name, call.result, call.status, call.requestor) for call in sample.calls] == [
         ("find", "yes", "ok", "assistant"),
@@ -44,7 +62,11 @@ def test_odd_messages_are_counted_by_kind(tau2):
     messages = [
         "no message",
         {"role": "narrator", "content": "x"},
-        tau2.say("assistant", None, tool_calls=["no call", {"id": "a", "name": "f", "arguments": "{"}, {"id": "b"}]),
+        tau2.say(
+            "assistant",
+            None,
+            tool_calls=["no call", {"id": "a", "name": "f", "arguments": "{"}, {"id": "b"}],
+        ),
         tau2.result("a", "one"),
         tau2.result("a", "two"),
         tau2.result("z", "whose?"),
@@ -59,7 +81,11 @@ def test_odd_messages_are_counted_by_kind(tau2):
 def test_a_result_without_an_id_answers_the_oldest_open_call_of_its_requestor(tau2):
     """Ids are empty in the benchmark's own default."""
     made = [tau2.call("", "f"), tau2.call("", "g")]
-    messages = [tau2.say("assistant", None, tool_calls=made), tau2.result("", "1"), tau2.result(None, "2")]
+    messages = [
+        tau2.say("assistant", None, tool_calls=made),
+        tau2.result("", "1"),
+        tau2.result(None, "2"),
+    ]
     (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=messages)))
     assert [call.result for call in sample.calls] == ["1", "2"]
     assert [call.id for call in sample.calls] == [None, None]
@@ -72,7 +98,9 @@ def test_tools_are_read_where_they_are_defined(tau2):
     path = tau2.write()
     path.write_text(json.dumps(whole))
     (sample,) = read(Tau2(), path)
-    assert sample.tools == (gradestack.ToolSpec(name="find", description="Find.", parameters={"type": "object"}),)
+    assert sample.tools == (
+        gradestack.ToolSpec(name="find", description="Find.", parameters={"type": "object"}),
+    )
 
 
 def test_any_split_reads_the_same(tau2, monkeypatch):
@@ -109,7 +137,9 @@ def test_a_directory_is_checked_against_its_index(tau2):
     assert [first.run, second.run] == [0, 1]
     assert "t-0" in bad.reason
     inputs = gradestack.Inputs(data=(gradestack.Input(path=folder, name="run", shown="run"),))
-    assert list(Tau2().remarks(inputs)) == ["run: 1 simulation(s) not in simulation_index, read all the same: other"]
+    assert list(Tau2().remarks(inputs)) == [
+        "run: 1 simulation(s) not in simulation_index, read all the same: other"
+    ]
 
 
 def test_a_folder_of_runs_reads_each_simulation_once(tau2, tmp_path):
@@ -121,8 +151,12 @@ def test_a_folder_of_runs_reads_each_simulation_once(tau2, tmp_path):
 
 
 def test_what_cannot_be_used_is_refused_by_name(tau2, tmp_path):
-    """A file that is no results file, one whose tasks are broken, and one whose simulations are no list."""
-    for number, text in enumerate(('{"a": 1}', "[1]", "", '{"info": {}, "tasks": [1', '{"simulations": {"a": 1}}')):
+    """A file that is no results file, one whose tasks are broken, and one whose simulations are no
+    list.
+    """
+    for number, text in enumerate(
+        ('{"a": 1}', "[1]", "", '{"info": {}, "tasks": [1', '{"simulations": {"a": 1}}')
+    ):
         path = tmp_path / f"{number}.json"
         path.write_text(text)
         with pytest.raises(DataError, match=path.name):
@@ -146,15 +180,26 @@ def test_the_reader_keeps_the_contract(tau2, tmp_path):
 
 
 def test_ticks_are_read_where_there_are_no_messages(tau2):
-    """Chunks said in a row are one message, silent ones none; calls and results of both sides are found."""
+    """Chunks said in a row are one message, silent ones none.
+
+    Calls and results of both sides are found.
+    """
 
     def chunk(role, content, utterance):
         return {"role": role, "content": content, "utterance_ids": [utterance]}
 
     ticks = [
         {"tick_id": 0, "user_chunk": chunk("user", "Good ", "u1")},
-        {"tick_id": 1, "user_chunk": chunk("user", "day.", "u1"), "agent_chunk": chunk("assistant", "", "a0")},
-        {"tick_id": 2, "agent_tool_calls": [tau2.call("a", "f")], "agent_tool_results": [tau2.result("a", "1")]},
+        {
+            "tick_id": 1,
+            "user_chunk": chunk("user", "day.", "u1"),
+            "agent_chunk": chunk("assistant", "", "a0"),
+        },
+        {
+            "tick_id": 2,
+            "agent_tool_calls": [tau2.call("a", "f")],
+            "agent_tool_results": [tau2.result("a", "1")],
+        },
         {"tick_id": 3, "agent_chunk": chunk("assistant", "One.", "a1")},
         {"tick_id": 4, "agent_chunk": chunk("assistant", "Two.", "a2")},
     ]
@@ -167,7 +212,9 @@ def test_ticks_are_read_where_there_are_no_messages(tau2):
 
 
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
-    path = tau2.write(tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1]))
+    path = tau2.write(
+        tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1])
+    )
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.summary["remarks"]["message:other"]["count"] == 3
     assert any("message other (3 times, first at " in each for each in report.summary["warnings"])
@@ -179,7 +226,9 @@ def graded(tau2, **about):
 
 
 def test_a_missed_reward_says_what_was_missing(tau2):
-    """The database, each action without a call, each unmet statement, and an end that is never a success."""
+    """The database, each action without a call, each unmet statement, and an end that is never a
+    success.
+    """
     about = {
         "reward": 0.0,
         "db_check": {"db_match": False, "db_reward": 0.0},
@@ -191,7 +240,9 @@ def test_a_missed_reward_says_what_was_missing(tau2):
         "reward_breakdown": {"DB": 0.0, "COMMUNICATE": 0.0},
     }
     grade = graded(tau2, reward_info=about, ended="max_steps")
-    assert [reason.code for reason in grade.reasons] == DATA["a_missed_reward_says_what_was_missing_2"]
+    assert [reason.code for reason in grade.reasons] == DATA[
+        "a_missed_reward_says_what_was_missing_2"
+    ]
     assert grade.parts == {"DB": 0.0, "COMMUNICATE": 0.0}
     assert grade.counts == DATA["a_missed_reward_says_what_was_missing"]
 
@@ -233,8 +284,17 @@ def test_pass_hat_k_divides_by_the_trials_of_each_task(tau2, tmp_path):
 
 def test_simulations_are_solved_by_their_reward(tau2, tmp_path):
     """The stack's own headline: the average reward, pass^k of the tasks' own trials, and pass@k."""
-    path = tau2.write(tau2.simulation("a", 0), tau2.simulation("a", 1, reward=0.0), tasks=[tau2.task("a")])
+    path = tau2.write(
+        tau2.simulation("a", 0), tau2.simulation("a", 1, reward=0.0), tasks=[tau2.task("a")]
+    )
     report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert (report.summary["outcome"]["grader"], report.summary["outcome"]["words"]["passed"]) == ("reward", "solved")
+    assert (report.summary["outcome"]["grader"], report.summary["outcome"]["words"]["passed"]) == (
+        "reward",
+        "solved",
+    )
     figures = {each["label"]: each["value"] for each in report.summary["headline"]["figures"]}
-    assert figures == {"Average reward": 0.5, "pass^k": {"1": 0.5, "2": 0.0}, "pass@k": {"1": 0.5, "2": 1.0}}
+    assert figures == {
+        "Average reward": 0.5,
+        "pass^k": {"1": 0.5, "2": 0.0},
+        "pass@k": {"1": 0.5, "2": 1.0},
+    }

@@ -1,4 +1,6 @@
-"""Builders of records and an independent scorer, written from the rules, for the tests of this folder."""
+"""Builders of records and an independent scorer, written from the rules, for the tests of this
+folder.
+"""
 
 import functools
 import json
@@ -32,7 +34,10 @@ def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, A
     if isinstance(actions, tuple | list) and all(isinstance(action, tuple) for action in actions):
         actions = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]
     traj = list(traj) if isinstance(traj, tuple) else traj
-    info = {"task": {"user_id": "u", "actions": actions, "instruction": "Do it.", "outputs": []}, "source": "user"}
+    info = {
+        "task": {"user_id": "u", "actions": actions, "instruction": "Do it.", "outputs": []},
+        "source": "user",
+    }
     return {"task_id": 0, "reward": 0.0, "info": info, "traj": traj, "trial": 0} | fields
 
 
@@ -54,7 +59,9 @@ def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
         if samples is not None:
             one = samples[ordinal]
             entry = (Key(id=one.id, run=one.run, model=one.model, ordinal=ordinal), entry)  # noqa: PLW2901
-        pairs.append(entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry))
+        pairs.append(
+            entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry)
+        )
     return figures_of(aggregator, _grades(aggregator, [pairs]))
 
 
@@ -68,7 +75,9 @@ def ref_similarity(expected: Any, actual: Any) -> float:
     if not expected:
         return 1.0
     if isinstance(expected, dict):
-        scores = [ref_similarity(expected[key], actual[key]) if key in actual else 0.0 for key in expected]
+        scores = [
+            ref_similarity(expected[key], actual[key]) if key in actual else 0.0 for key in expected
+        ]
     else:
         scores = [max(ref_similarity(item, other) for other in actual) for item in expected]
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
@@ -120,7 +129,11 @@ def ref_score(record: dict[str, Any], *, documented: bool = False) -> float:
     scores = []
     for action in actions:
         name, kwargs = action.get("name", ""), action.get("kwargs", {})
-        found = [0.4 + 0.6 * ref_similarity(kwargs, arguments) for called, arguments in calls if called == name]
+        found = [
+            0.4 + 0.6 * ref_similarity(kwargs, arguments)
+            for called, arguments in calls
+            if called == name
+        ]
         scores.append(max(found, default=0.0))
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
 

@@ -24,7 +24,10 @@ def decoded(call):
 
 
 def reference(expected, made, name_weight=0.4, argument_weight=0.6):
-    """Return score, counts, and of every expected call: score, place of the best call, similarity."""
+    """Return score, counts, and of every expected call.
+
+    Score, place of the best call, similarity.
+    """
     rows, total = [], 0.0
     for wanted in expected:
         named = [(place, decoded(one)) for place, one in enumerate(made) if one.name == wanted.name]
@@ -40,7 +43,8 @@ def reference(expected, made, name_weight=0.4, argument_weight=0.6):
 
 def rows_of(grade):
     return [
-        (item.gold, item.score, item.metadata["call"], item.parts.get("argument_similarity")) for item in grade.items
+        (item.gold, item.score, item.metadata["call"], item.parts.get("argument_similarity"))
+        for item in grade.items
     ]
 
 
@@ -49,22 +53,30 @@ def agrees(grader, sample, **weights):
     score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
     assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
     assert rows_of(grade) == rows
-    assert [item.label for item in grade.items] == [None if place is None else name for name, _, place, _ in rows]
+    assert [item.label for item in grade.items] == [
+        None if place is None else name for name, _, place, _ in rows
+    ]
     assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
     rewarded = explained(grader, replace(sample, recorded={"reward": 0.5}))
     assert rewarded.parts == {"reward": 0.5}
     assert repr(replace(rewarded, parts={})) == repr(grade)
     perfect = all(similarity == 1.0 for *_, similarity in rows)
     assert (grade.reasons == ()) is perfect
-    assert [bool(item.reasons) for item in grade.items] == [similarity != 1.0 for *_, similarity in rows]
+    assert [bool(item.reasons) for item in grade.items] == [
+        similarity != 1.0 for *_, similarity in rows
+    ]
 
 
 NAN = float("nan")
 NAMES = st.sampled_from(["f", "g", "h"])
-LEAVES = st.sampled_from([None, True, False, 0, 1, 1.0, 2, "1", "x", "", NAN, float("nan"), 10**30, 0.1])
+LEAVES = st.sampled_from(
+    [None, True, False, 0, 1, 1.0, 2, "1", "x", "", NAN, float("nan"), 10**30, 0.1]
+)
 VALUES = st.recursive(
     LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 ARGUMENTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
@@ -78,7 +90,9 @@ def _changed(call, data):
     kind = data.draw(st.sampled_from(["same", "copy", "extra", "less", "other", "raw", "name"]))
     arguments = dict(call.arguments or {})
     if kind == "copy":
-        return replace(call, arguments=None if call.arguments is None else json.loads(json.dumps(arguments)))
+        return replace(
+            call, arguments=None if call.arguments is None else json.loads(json.dumps(arguments))
+        )
     if kind == "extra":
         return replace(call, arguments=arguments | {"z": 1}, raw_arguments=None)
     if kind == "less" and arguments:
@@ -94,7 +108,10 @@ def _changed(call, data):
 @settings(max_examples=examples(150), deadline=None)
 @given(expected=st.lists(CALLS, min_size=1, max_size=4).map(tuple), data=st.data())
 def test_runs_of_a_task_agree_with_the_definition(expected, data):
-    """Several runs of one task, in one grader: right, nearly right, in another order, longer and shorter."""
+    """Several runs of one task, in one grader.
+
+    Right, nearly right, in another order, longer and shorter.
+    """
     grader = TauPartial()
     runs = [expected]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -102,7 +119,9 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
         if data.draw(st.booleans()):
             made = tuple(data.draw(st.permutations(made)))
         more = data.draw(st.lists(CALLS, max_size=2).map(tuple))
-        runs.append(data.draw(st.sampled_from([made, made + more, more + made, made[1:], made[:-1]])))
+        runs.append(
+            data.draw(st.sampled_from([made, made + more, more + made, made[1:], made[:-1]]))
+        )
     expectation = Expectation(calls=expected)
     for calls in runs:
         agrees(grader, Sample(id="t", expected=expectation, calls=calls))
@@ -117,19 +136,30 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
 def test_other_weights_agree_with_the_definition(expected, made, weight):
     """With nothing, everything or little for the name."""
     weights = {"name_weight": weight, "argument_weight": 1.0 - weight}
-    agrees(TauPartial(**weights), Sample(id="t", expected=Expectation(calls=expected), calls=made), **weights)
+    agrees(
+        TauPartial(**weights),
+        Sample(id="t", expected=Expectation(calls=expected), calls=made),
+        **weights,
+    )
 
 
 @pytest.mark.parametrize("deep", ["expected", "made", "both"])
 def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
-    """Nested beyond what is compared: a failed grade where there is something to compare, else a usual one."""
+    """Nested beyond what is compared.
+
+    A failed grade where there is something to compare, else a usual one.
+    """
     value = {}
     for _ in range(400):
         value = {"a": value}
     other = {"a": 1}
     for _ in range(400 if deep == "both" else 0):
         other = {"a": other}
-    sides = {"expected": (value, {"a": {"a": 1}}), "made": ({"a": {"a": 1}}, value), "both": (value, other)}[deep]
+    sides = {
+        "expected": (value, {"a": {"a": 1}}),
+        "made": ({"a": {"a": 1}}, value),
+        "both": (value, other),
+    }[deep]
     wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
     sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
     grade = explained(TauPartial(), sample)
@@ -147,7 +177,21 @@ def test_odd_parts_of_items(tau):
     grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
     sound = explained(grader, Sample(id="t", expected=Expectation(calls=calls), calls=calls))
     odd = [
-        Grade(score=score, items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items))
-        for score, part in [(1.0, 1), (1, True), (0, 0), (0.0, False), (0.5, float("nan")), (0.5, None), (0.5, 0.25)]
+        Grade(
+            score=score,
+            items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items),
+        )
+        for score, part in [
+            (1.0, 1),
+            (1, True),
+            (0, 0),
+            (0.0, False),
+            (0.5, float("nan")),
+            (0.5, None),
+            (0.5, 0.25),
+        ]
     ]
-    assert tau.fold(PartialStatistics(), [sound, *odd])["argument_precision"] == (1 + 1 + 1 + 0 + 0 + 0.25) / 6
+    assert (
+        tau.fold(PartialStatistics(), [sound, *odd])["argument_precision"]
+        == (1 + 1 + 1 + 0 + 0 + 0.25) / 6
+    )

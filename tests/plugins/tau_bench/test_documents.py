@@ -40,7 +40,9 @@ def test_worked_example(tau, profile):
 
 
 def test_reliability_example(tau):
-    """The page's table of pass^k and pass@k is what three tasks with 3, 4 and 0 of 4 successes give."""
+    """The page's table of pass^k and pass@k is what three tasks with 3, 4 and 0 of 4 successes
+    give.
+    """
     entries = [
         (Key(id=str(task), run=run), Grade(score=float(run < successes)))
         for task, successes in enumerate((3, 4, 0))
@@ -52,7 +54,9 @@ def test_reliability_example(tau):
 
 
 def test_example_data_is_reproducible(tmp_path, capsys):
-    """The generator writes the file that is there, which is small and has every kind of record it promises."""
+    """The generator writes the file that is there, which is small and has every kind of record it
+    promises.
+    """
     spec = importlib.util.spec_from_file_location("airline_make_data", AIRLINE / "make_data.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -6,9 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Sample, Shard, figures
+from gradestack import (
+    BadRecord,
+    ExportSummary,
+    Grade,
+    GraderSummary,
+    Input,
+    Inputs,
+    Sample,
+    Shard,
+    figures,
+)
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter, indented, partial_name, statistics_block
+from gradestack_plugins.tau_bench.exporter import (
+    STATISTICS,
+    TauBenchExporter,
+    indented,
+    partial_name,
+    statistics_block,
+)
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauBench
 from tests.core.outcomes import data
@@ -17,7 +33,9 @@ DATA = data(__file__, "exporter.yaml")
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=10,
 )
 
@@ -45,7 +63,9 @@ def export(path, **options):
 def summarise(given_input, reader, grader, grades):
     rows = [(sample.id, sample.run, None, grade) for sample, grade in grades]
     aggregates = figures({"partial_statistics": {}}, rows)
-    graders = {"tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)}
+    graders = {
+        "tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)
+    }
     return ExportSummary(input=given_input, reader=reader, profile="documented", graders=graders)
 
 
@@ -71,7 +91,9 @@ def test_output_names(name, new):
 
 
 def test_partial_file_is_byte_for_byte(tau, tmp_path):
-    """The file is the input's list with ``partial_score``, as ``json.dump`` with an indent of two writes it."""
+    """The file is the input's list with ``partial_score``, as ``json.dump`` with an indent of two
+    writes it.
+    """
     records = [
         tau.record(
             [("a", {"x": 1, "y": 2})],
@@ -111,7 +133,9 @@ def test_unparsable_records_are_left_out(tau, tmp_path):
 def test_samples_of_other_readers_are_not_written(tmp_path):
     """Only records of the format's own reader have a place in its file."""
     shard = Shard(ordinal=0, input=Input(path=tmp_path / "r.json", name="r", shown="r.json"))
-    assert list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
+    assert (
+        list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
+    )
 
 
 def test_statistics_block_character_for_character(tau, tmp_path):
@@ -134,15 +158,22 @@ def test_statistics_block_character_for_character(tau, tmp_path):
 
 
 def test_empty_lists_of_cases_have_no_line(tau):
-    block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})]))
+    block = statistics_block(
+        tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})])
+    )
     assert block.endswith("  [1.0]:   1 tasks (100.0%)\n\nInteresting Cases:\n")
 
 
 def test_records_left_out_of_the_block_are_told(tau):
-    """Where the original stops, the block covers the records that could be scored and says how many could not."""
+    """Where the original stops, the block covers the records that could be scored and says how many
+    could not.
+    """
     failed = TauPartial().grade(tau.sample(tau.record(info=None)))
     block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=0.5), failed]))
-    assert "Total tasks: 1\nNot scored: 1\nWithout reward: 1\n\nBinary Scoring:\n  Success rate: 0/0 (n/a)\n" in block
+    assert (
+        "Total tasks: 1\nNot scored: 1\nWithout reward: 1\n\nBinary Scoring:\n  Success rate: 0/0 "
+        "(n/a)\n" in block
+    )
     assert "Average: n/a" in block
     assert "[0.4-0.6):   1 tasks (100.0%)" in block
     assert "Min: n/a" in statistics_block(tau.fold(PartialStatistics(), [failed]))

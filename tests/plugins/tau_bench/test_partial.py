@@ -24,7 +24,9 @@ both = pytest.mark.parametrize("profile", PROFILES)
 
 @pytest.fixture(params=PROFILES)
 def graded(request, tau):
-    return lambda record, **options: TauPartial(profile=request.param, **options).grade(tau.sample(record))
+    return lambda record, **options: TauPartial(profile=request.param, **options).grade(
+        tau.sample(record)
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,20 +49,32 @@ def test_reasons_are_bounded(graded, tau):
     wanted = {f"k{number}": 1 for number in range(MAX_REASONS + 25)}
     grade = graded(tau.record([("a", wanted), ("b", {})], [tau.call("a", {"other": 1})]))
     assert len(grade.reasons) == MAX_REASONS + 1
-    assert (grade.reasons[-1].code, grade.reasons[-1].message) == ("more_reasons", "26 more reasons were left out")
+    assert (grade.reasons[-1].code, grade.reasons[-1].message) == (
+        "more_reasons",
+        "26 more reasons were left out",
+    )
     assert grade.rationale.endswith(f"; {MAX_REASONS + 26 - 3} more")
     assert (len(grade.items[0].reasons), grade.items[1].reasons) == (MAX_REASONS, ())
 
 
 def test_values_of_any_depth_fail_the_grade(tau):
-    """Even a comparison that exhausts the interpreter's stack gives a failed grade; a reason is still described."""
+    """Even a comparison that exhausts the interpreter's stack gives a failed grade.
+
+    A reason is still described.
+    """
     deep, twin = [], []
     for _ in range(100_000):
         deep, twin = [deep], [twin]
-    message = {"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": {"x": twin}}}]}
+    message = {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "a", "arguments": {"x": twin}}}],
+    }
     grade = TauPartial().grade(tau.sample(tau.record([("a", {"x": deep})], [message])))
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "too_much_work")
-    assert describe(Reason(code="missing_call", subject="a", expected=deep)) == "a missing_call expected …"
+    assert (
+        describe(Reason(code="missing_call", subject="a", expected=deep))
+        == "a missing_call expected …"
+    )
 
 
 def test_differences_too_large_to_list_are_told_in_short():
@@ -78,7 +92,10 @@ def test_long_values_are_clipped_in_the_rationale(graded, tau):
 
 @both
 def test_samples_of_other_readers(profile):
-    """Calls and expected calls of any reader are graded; undecodable arguments read as the original reads them."""
+    """Calls and expected calls of any reader are graded.
+
+    Undecodable arguments read as the original reads them.
+    """
     grader = TauPartial(profile=profile)
     wanted = Expectation(calls=(ToolCall(name="a", arguments={"x": 1}),))
     made = (ToolCall(name="a", arguments={"x": 1, "y": 2}),)
@@ -102,7 +119,11 @@ def test_other_samples_that_cannot_be_graded(profile):
     assert grader.grade(Sample(id="s", expected=wanted)).reasons[0].code == "no_calls_recorded"
     fault = Fault(category="target", code="timeout", message="too slow")
     broken = grader.grade(Sample(id="s", expected=wanted, status=Status.FAILED, error=fault))
-    assert (broken.score, broken.reasons[0].code, broken.reasons[0].message) == (0.0, "run_error", "too slow")
+    assert (broken.score, broken.reasons[0].code, broken.reasons[0].message) == (
+        0.0,
+        "run_error",
+        "too slow",
+    )
     silent = grader.grade(Sample(id="s", status=Status.FAILED))
     assert silent.reasons[0].message == "the run ended in an error"
 
@@ -110,28 +131,50 @@ def test_other_samples_that_cannot_be_graded(profile):
 small = st.sampled_from([None, True, 0, 1, 1.0, "", "a", "1", float("nan")])
 json_values = st.recursive(
     small,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 objects = st.dictionaries(st.sampled_from("xyz"), json_values, max_size=3)
 names = st.sampled_from(["a", "b", "", None, 1])
-arguments = objects.map(json.dumps) | json_values.map(json.dumps) | objects | st.sampled_from(["{", "", None, 5, [1]])
-functions = st.fixed_dictionaries({}, optional={"name": names, "arguments": arguments}) | st.sampled_from([None, "f"])
-calls = st.fixed_dictionaries({}, optional={"function": functions, "id": st.just("c")}) | st.sampled_from([None, "c"])
+arguments = (
+    objects.map(json.dumps)
+    | json_values.map(json.dumps)
+    | objects
+    | st.sampled_from(["{", "", None, 5, [1]])
+)
+functions = st.fixed_dictionaries(
+    {}, optional={"name": names, "arguments": arguments}
+) | st.sampled_from([None, "f"])
+calls = st.fixed_dictionaries(
+    {}, optional={"function": functions, "id": st.just("c")}
+) | st.sampled_from([None, "c"])
 contents = st.sampled_from(DATA["contents"])
 roles = st.sampled_from(["assistant", "user", "tool"])
-good_call = st.fixed_dictionaries({"function": st.fixed_dictionaries({"name": names, "arguments": arguments})})
+good_call = st.fixed_dictionaries(
+    {"function": st.fixed_dictionaries({"name": names, "arguments": arguments})}
+)
 messages = st.fixed_dictionaries(
     {"role": roles, "content": contents},
-    optional={"tool_calls": st.lists(good_call, max_size=2) | st.lists(calls, max_size=2) | st.none()},
+    optional={
+        "tool_calls": st.lists(good_call, max_size=2) | st.lists(calls, max_size=2) | st.none()
+    },
 )
-actions = st.lists(st.fixed_dictionaries({}, optional={"name": names, "kwargs": json_values}), max_size=3)
+actions = st.lists(
+    st.fixed_dictionaries({}, optional={"name": names, "kwargs": json_values}), max_size=3
+)
 odd_actions = st.sampled_from([None, 5, "x", ["x"], {"a": 1}])
 tasks = st.fixed_dictionaries({}, optional={"actions": actions | actions | odd_actions}) | st.none()
 infos = st.fixed_dictionaries({"task": st.fixed_dictionaries({"actions": actions})}) | st.one_of(
-    st.fixed_dictionaries({}, optional={"task": tasks, "error": st.none()}), st.sampled_from([None, 5])
+    st.fixed_dictionaries({}, optional={"task": tasks, "error": st.none()}),
+    st.sampled_from([None, 5]),
 )
-trajs = st.lists(messages, max_size=4) | st.lists(messages | st.sampled_from([None, "m"]), max_size=2) | st.none()
+trajs = (
+    st.lists(messages, max_size=4)
+    | st.lists(messages | st.sampled_from([None, "m"]), max_size=2)
+    | st.none()
+)
 records = st.fixed_dictionaries({"task_id": st.just(0)}, optional={"info": infos, "traj": trajs})
 
 
@@ -139,7 +182,10 @@ records = st.fixed_dictionaries({"task_id": st.just(0)}, optional={"info": infos
 @given(record=records)
 @settings(max_examples=examples(600), deadline=None)
 def test_equals_the_independent_scorer(tau: SimpleNamespace, profile, record):
-    """Scores of arbitrary records are the independent scorer's to the last bit; where it stops the grade fails."""
+    """Scores of arbitrary records are the independent scorer's to the last bit.
+
+    Where it stops the grade fails.
+    """
     record = json.loads(json.dumps(record))
     try:
         expected = tau.ref_score(record, documented=profile == "documented")

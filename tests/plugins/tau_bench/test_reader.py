@@ -25,18 +25,45 @@ def test_fields_of_a_sample(tau, tmp_path):
         {"role": "assistant", "content": "Sorry."},
     ]
     record = tau.record([("look", {"id": 1}), ("act", {})], traj, task_id=12, trial=3, reward=1.0)
-    record["info"] |= {"user_cost": 0.25, "reward_info": {"info": {"r_outputs": 1.0, "outputs": {"10": True}, "x": 1}}}
+    record["info"] |= {
+        "user_cost": 0.25,
+        "reward_info": {"info": {"r_outputs": 1.0, "outputs": {"10": True}, "x": 1}},
+    }
     path = tmp_path / "results.json"
     path.write_text(json.dumps([tau.record(), record], indent=2))
     sample = tau.read(path)[1]
-    assert (sample.id, sample.run, sample.model, sample.input, sample.text) == ("12", 3, None, "Do it.", "Sorry.")
-    assert [(call.name, dict(call.arguments)) for call in sample.expected.calls] == [("look", {"id": 1}), ("act", {})]
+    assert (sample.id, sample.run, sample.model, sample.input, sample.text) == (
+        "12",
+        3,
+        None,
+        "Do it.",
+        "Sorry.",
+    )
+    assert [(call.name, dict(call.arguments)) for call in sample.expected.calls] == [
+        ("look", {"id": 1}),
+        ("act", {}),
+    ]
     (call,) = sample.calls
     assert (call.name, dict(call.arguments), call.id) == ("look", {"id": 1}, "c1")
     assert (call.result, call.error) == ("Error: no such id", "Error: no such id")
-    assert [message.role for message in sample.turns[0]] == ["system", "user", "assistant", "tool", "assistant"]
-    assert sample.recorded == {"reward": 1.0, "judged": True, "r_outputs": 1.0, "outputs": {"10": True}}
-    assert (sample.status, sample.error, sample.agent_usage) == (Status.OK, None, {"user_cost": 0.25})
+    assert [message.role for message in sample.turns[0]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert sample.recorded == {
+        "reward": 1.0,
+        "judged": True,
+        "r_outputs": 1.0,
+        "outputs": {"10": True},
+    }
+    assert (sample.status, sample.error, sample.agent_usage) == (
+        Status.OK,
+        None,
+        {"user_cost": 0.25},
+    )
     assert sample.facets == {"user_id": "u", "end": "user"}
     assert (sample.source.file, sample.source.ordinal) == ("results.json", 1)
     assert path.read_text().splitlines()[sample.source.line - 1] == "  {"
@@ -44,7 +71,8 @@ def test_fields_of_a_sample(tau, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("task_id", "shown"), [(0, "0"), (-3, "-3"), ("a b", "a b"), ("", ""), (10**30, "1" + "0" * 30), ("007", "007")]
+    ("task_id", "shown"),
+    [(0, "0"), (-3, "-3"), ("a b", "a b"), ("", ""), (10**30, "1" + "0" * 30), ("007", "007")],
 )
 def test_task_ids_are_shown_as_given(tau, task_id, shown):
     """An integer or text ``task_id`` becomes the id as it is printed."""
@@ -52,10 +80,14 @@ def test_task_ids_are_shown_as_given(tau, task_id, shown):
 
 
 @pytest.mark.parametrize(
-    ("record", "reason"), [*DATA["bad_records_are_reported"], ("x" * 500, 'expected an object, found "xxx')]
+    ("record", "reason"),
+    [*DATA["bad_records_are_reported"], ("x" * 500, 'expected an object, found "xxx')],
 )
 def test_bad_records_are_reported(tau, tmp_path, record, reason):
-    """A record without a usable id is a bad record with its place and reason, kept whole; the next one is read."""
+    """A record without a usable id is a bad record with its place and reason, kept whole.
+
+    The next one is read.
+    """
     path = tmp_path / "r.json"
     path.write_text(json.dumps([record, tau.record()]))
     bad, good = tau.read(path)
@@ -83,10 +115,15 @@ def test_results_go_to_their_calls(tau):
 
 
 def test_act_and_react_runs(tau):
-    """Actions behind the last "Action:" are calls, "API output: " messages their results, ``respond`` is speech."""
+    """Actions behind the last "Action:" are calls, "API output.
+
+    " messages their results, ``respond`` is speech.
+    """
     traj = data(__file__, "reader.yaml")["traj_of_act_and_react_runs"]
     sample = tau.sample(tau.record(traj=traj))
-    assert [(call.name, dict(call.arguments), call.result, call.error) for call in sample.calls] == [
+    assert [
+        (call.name, dict(call.arguments), call.result, call.error) for call in sample.calls
+    ] == [
         ("look", {"id": 1}, "Error: unknown", "Error: unknown"),
         ("act", {}, "done", None),
     ]
@@ -94,10 +131,17 @@ def test_act_and_react_runs(tau):
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("tail", ["]", "", "] x", ', {"task_id": 5, "traj": [', ", 7]", ', nope, {"task_id": 1}]'])
+@pytest.mark.parametrize(
+    "tail", ["]", "", "] x", ', {"task_id": 5, "traj": [', ", 7]", ', nope, {"task_id": 1}]']
+)
 def test_a_large_file_is_read_in_several_shards(tau, tmp_path, monkeypatch, indent, tail):
-    """Ranges of records give the same samples and bad records, with the same places, whatever the end of the file."""
-    records = [tau.record(task_id=n, reward=[1.0, math.inf, 0][n % 3], text="\ud800é"[n % 2 :]) for n in range(30)]
+    """Ranges of records give the same samples and bad records, with the same places, whatever the
+    end of the file.
+    """
+    records = [
+        tau.record(task_id=n, reward=[1.0, math.inf, 0][n % 3], text="\ud800é"[n % 2 :])
+        for n in range(30)
+    ]
     records[3], records[17] = {"no": "id"}, [1, 2]
     path = tmp_path / "r.json"
     text = json.dumps(records, indent=indent, ensure_ascii=True).removesuffix("]")
@@ -152,11 +196,18 @@ def test_a_broken_record_is_passed_over(tau, tmp_path):
 def test_odd_values_survive(tau, tmp_path):
     """NaN, huge integers and lone surrogates are read as the standard library reads them."""
     path = tmp_path / "r.json"
-    text = json.dumps(tau.record(reward=10**30)).replace('"Do it."', '"\\ud800 \\u0000"').replace('"u"', "NaN")
+    text = (
+        json.dumps(tau.record(reward=10**30))
+        .replace('"Do it."', '"\\ud800 \\u0000"')
+        .replace('"u"', "NaN")
+    )
     path.write_text(f"\ufeff[{text}]", encoding="utf-8")
     (sample,) = tau.read(path)
     assert (sample.input, sample.recorded["reward"]) == ("\ud800 \x00", 10**30)
-    assert sample.native.record["info"]["task"]["user_id"] != sample.native.record["info"]["task"]["user_id"]
+    assert (
+        sample.native.record["info"]["task"]["user_id"]
+        != sample.native.record["info"]["task"]["user_id"]
+    )
 
 
 HEAD = 64 * 1024
@@ -169,7 +220,13 @@ def sniff(value, indent=None):
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_result_files_are_recognised(tau, indent):
-    error = {"task_id": 1, "reward": 0.0, "info": {"error": "x", "traceback": "}]"}, "traj": [], "trial": 0}
+    error = {
+        "task_id": 1,
+        "reward": 0.0,
+        "info": {"error": "x", "traceback": "}]"},
+        "traj": [],
+        "trial": 0,
+    }
     assert sniff([tau.record()], indent) > 0.9
     assert sniff([error, tau.record()], indent) > 0.9
     assert sniff([{"task_id": 1, "reward": 0, "traj": []}], indent) > 0.9
@@ -208,7 +265,9 @@ def samples(tau, reference_file):
 
 
 def test_shape(samples):
-    """Two hundred records, 1,164 calls, 632 expected calls, 28 records that expect nothing, 5 cut off."""
+    """Two hundred records, 1,164 calls, 632 expected calls, 28 records that expect nothing, 5 cut
+    off.
+    """
     assert len(samples) == 200
     assert sum(len(sample.calls) for sample in samples) == 1164
     assert sum(len(sample.expected.calls) for sample in samples) == 632
@@ -218,14 +277,23 @@ def test_shape(samples):
 
 @PROFILES
 def test_partial_scores(tau, samples, profile):
-    """Average, histogram, binary figures and lists are the published ones; every score is the independent scorer's."""
+    """Average, histogram, binary figures and lists are the published ones.
+
+    Every score is the independent scorer's.
+    """
     grades = [TauPartial(profile=profile).grade(sample) for sample in samples]
-    assert [grade.score for grade in grades] == [tau.ref_score(sample.native.record) for sample in samples]
+    assert [grade.score for grade in grades] == [
+        tau.ref_score(sample.native.record) for sample in samples
+    ]
     out = tau.fold(PartialStatistics(), grades, samples)
     assert abs(out["average"] - 0.59634117965368) < 1e-12
     assert (out["min"], out["max"]) == (0.0, 1.0)
     assert [entry["count"] for entry in out["histogram"]] == [53, 8, 24, 20, 44, 51]
-    assert (out["binary"]["successes"], out["binary"]["n"], out["binary"]["average"]) == (84, 200, 0.42)
+    assert (out["binary"]["successes"], out["binary"]["n"], out["binary"]["average"]) == (
+        84,
+        200,
+        0.42,
+    )
     high, low = out["binary_fail_high_partial"], out["binary_success_low_partial"]
     assert (high["total"], low["total"]) == (65, 43)
     assert [(case["id"], f"{case['score']:.2f}") for case in high["first"]] == [
@@ -233,7 +301,11 @@ def test_partial_scores(tau, samples, profile):
         ("2", "0.77"),
         ("7", "0.93"),
     ]
-    assert [(case["id"], case["score"]) for case in low["first"]] == [("12", 0.0), ("18", 0.0), ("24", 0.0)]
+    assert [(case["id"], case["score"]) for case in low["first"]] == [
+        ("12", 0.0),
+        ("18", 0.0),
+        ("24", 0.0),
+    ]
 
 
 def test_without_records_that_expect_nothing(tau, samples):
@@ -255,14 +327,20 @@ def test_rewards(tau, samples, profile):
 
 
 def test_script(tau, reference_file, tmp_path, capsys):
-    """The script's output file is the standard library's text of the scored records; the block shows the figures."""
+    """The script's output file is the standard library's text of the scored records.
+
+    The block shows the figures.
+    """
     target = tmp_path / "out.json"
     assert main([str(reference_file), "-o", str(target)]) == 0
     records = json.loads(reference_file.read_bytes())
     scored = [record | {"partial_score": tau.ref_score(record)} for record in records]
     assert target.read_text() == json.dumps(scored, indent=2)
     out = capsys.readouterr().out
-    assert "Success rate: 84/200 (42.0%)\n  Average: 0.420\n\nPartial Scoring:\n  Average: 0.596\n" in out
+    assert (
+        "Success rate: 84/200 (42.0%)\n  Average: 0.420\n\nPartial Scoring:\n  Average: 0.596\n"
+        in out
+    )
     assert "  [0.8-1.0):  44 tasks ( 22.0%)\n  [1.0]:  51 tasks ( 25.5%)\n" in out
     assert "  Binary fail but partial > 0.7: 65 tasks\n    Task 0: partial=0.95\n" in out
 
@@ -273,5 +351,7 @@ def test_pass_hat_k_by_task_keeps_the_laws():
 
 def test_reader_keeps_the_contract(tau, tmp_path):
     path = tmp_path / "r.json"
-    path.write_text(json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2))
+    path.write_text(
+        json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2)
+    )
     testing.check_reader(TauBench(), path, scratch=tmp_path)

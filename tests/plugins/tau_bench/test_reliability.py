@@ -20,7 +20,10 @@ def entry(task, run, success, model=None):
 def rows(**tasks):
     """Return entries from strings of 0 and 1, one per trial; "." is a trial that is not there."""
     return [
-        entry(task, run, mark == "1") for task, marks in tasks.items() for run, mark in enumerate(marks) if mark != "."
+        entry(task, run, mark == "1")
+        for task, marks in tasks.items()
+        for run, mark in enumerate(marks)
+        if mark != "."
     ]
 
 
@@ -31,8 +34,12 @@ def test_the_drawing_of_trials_is_what_is_counted(tau):
     hat, at = tau.fold(PassHatK(), entries)["pass_hat_k"], tau.fold(PassAtK(), entries)["pass_at_k"]
     for k in range(1, 6):
         draws = [list(itertools.combinations(found, k)) for found in marks.values()]
-        assert hat[str(k)] == float(sum(Fraction(sum(map(all, drawn)), len(drawn)) for drawn in draws) / 3)
-        assert at[str(k)] == float(sum(Fraction(sum(map(any, drawn)), len(drawn)) for drawn in draws) / 3)
+        assert hat[str(k)] == float(
+            sum(Fraction(sum(map(all, drawn)), len(drawn)) for drawn in draws) / 3
+        )
+        assert at[str(k)] == float(
+            sum(Fraction(sum(map(any, drawn)), len(drawn)) for drawn in draws) / 3
+        )
 
 
 def test_figures_beyond_any_number_are_undefined(tau):
@@ -45,8 +52,15 @@ def test_figures_beyond_any_number_are_undefined(tau):
 
 
 def test_tasks_of_several_models_are_clustered(tau):
-    """The figure is the mean over models and tasks; its interval leaves out a task under all models at once."""
-    both = [entry(task, 0, good, model) for model in "mn" for task, good in (("a", 1), ("b", 0), ("c", 1))]
+    """The figure is the mean over models and tasks.
+
+    Its interval leaves out a task under all models at once.
+    """
+    both = [
+        entry(task, 0, good, model)
+        for model in "mn"
+        for task, good in (("a", 1), ("b", 0), ("c", 1))
+    ]
     for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
         out, one = tau.fold(aggregator, both), tau.fold(aggregator, both[:3])
         assert out[name] == one[name]
@@ -63,8 +77,14 @@ def test_k_is_limited_by_default(tau):
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=5))
 def test_bounds_and_order(tau, tasks):
-    """With equal trials pass^k falls with k, pass@k rises, both are fractions and equal for k = 1."""
-    entries = [entry(str(task), run, success) for task, found in enumerate(tasks) for run, success in enumerate(found)]
+    """With equal trials pass^k falls with k, pass@k rises, both are fractions and equal
+    for k = 1.
+    """
+    entries = [
+        entry(str(task), run, success)
+        for task, found in enumerate(tasks)
+        for run, success in enumerate(found)
+    ]
     hat = list(tau.fold(PassHatK(), entries)["pass_hat_k"].values())
     at = list(tau.fold(PassAtK(), entries)["pass_at_k"].values())
     assert hat == sorted(hat, reverse=True)
@@ -80,4 +100,6 @@ def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
         main(["grade", str(results), "-o", str(place), "--set", "reports=[markdown]"])
     lines = (place / "report.md").read_text(encoding="utf-8").splitlines()
     paths = [line.split("`")[1] for line in lines if " of k trials " in line and "`" in line]
-    assert sorted(paths) == [f"{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)]
+    assert sorted(paths) == [
+        f"{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)
+    ]

@@ -16,7 +16,10 @@ def test_rewards_larger_than_any_score_fail(tau, profile, reward):
     """And leave the partial score its figures: their sum would be beyond the range of floats."""
     sample = tau.sample(tau.record(reward=reward))
     grade = TauReward(profile=profile).grade(sample)
-    assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, f"the reward is over 1e+100: {reward!r}")
+    assert (grade.outcome, grade.fault.message) == (
+        Outcome.FAILED,
+        f"the reward is over 1e+100: {reward!r}",
+    )
     partial = TauPartial(profile=profile).grade(sample)
     assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
     figures = tau.fold(PartialStatistics(), [replace(partial, parts={"reward": reward})] * 2)
@@ -32,7 +35,10 @@ def test_what_a_score_is_held_against_is_a_finite_number(kind, number):
 
 
 def test_other_readers(tau):
-    """Samples of other readers: a recorded reward is used, none is skipped, a failed run without one fails."""
+    """Samples of other readers.
+
+    A recorded reward is used, none is skipped, a failed run without one fails.
+    """
     assert TauReward().grade(Sample(id="s", recorded={"reward": 1})).score == 1.0
     assert TauReward().grade(Sample(id="s", recorded={"reward": None})).outcome is Outcome.FAILED
     assert TauReward().grade(Sample(id="s")).reasons[0].code == "no_reward"
@@ -41,10 +47,17 @@ def test_other_readers(tau):
 
 
 def test_reasons_of_the_record(tau):
-    """What the record says about a missed reward becomes reasons: error, step limit, database, unsaid outputs."""
+    """What the record says about a missed reward becomes reasons.
+
+    Error, step limit, database, unsaid outputs.
+    """
 
     def reasons(info):
-        return [(r.code, r.expected) for r in TauReward().grade(tau.sample(tau.record(info=info))).reasons if r.message]
+        return [
+            (r.code, r.expected)
+            for r in TauReward().grade(tau.sample(tau.record(info=info))).reasons
+            if r.message
+        ]
 
     absent = TauReward().grade(tau.sample(tau.record(info={"error": "x"}))).reasons[0].expected
     assert reasons({"error": "x"}) == [("run_error", absent)]

@@ -15,7 +15,9 @@ DATA = data(__file__, "script.yaml")
 @pytest.fixture
 def results(tau, tmp_path):
     path = tmp_path / "run.json"
-    path.write_text(json.dumps([tau.record([("a", {"x": 1})], [tau.call("a", {"x": 1})], reward=1.0)]))
+    path.write_text(
+        json.dumps([tau.record([("a", {"x": 1})], [tau.call("a", {"x": 1})], reward=1.0)])
+    )
     return path
 
 
@@ -23,24 +25,34 @@ def test_prints_the_block_and_writes_the_file(results, capsys):
     assert main([str(results)]) == 0
     out = capsys.readouterr().out
     target = results.with_name("run_partial.json")
-    assert out.startswith(f"Processing: {results}\n\n=== SCORING STATISTICS ===\nTotal tasks: 1\n\n")
+    assert out.startswith(
+        f"Processing: {results}\n\n=== SCORING STATISTICS ===\nTotal tasks: 1\n\n"
+    )
     assert out.endswith(f"\nInteresting Cases:\n\nEnhanced results saved to: {target}\n")
     record = json.loads(results.read_text())[0] | {"partial_score": 1.0}
     assert target.read_text() == json.dumps([record], indent=2)
-    assert sorted(path.name for path in results.parent.iterdir()) == ["run.json", "run_partial.json"]
+    assert sorted(path.name for path in results.parent.iterdir()) == [
+        "run.json",
+        "run_partial.json",
+    ]
 
 
 def test_options(results, tmp_path, capsys):
     """``-o`` names the output, ``--no-stats`` leaves the statistics out."""
     target = tmp_path / "out.json"
     assert main([str(results), "-o", str(target), "--no-stats"]) == 0
-    assert capsys.readouterr().out == f"Processing: {results}\n\nEnhanced results saved to: {target}\n"
+    assert (
+        capsys.readouterr().out == f"Processing: {results}\n\nEnhanced results saved to: {target}\n"
+    )
     assert json.loads(target.read_text())[0]["partial_score"] == 1.0
 
 
 def test_profile(tau, tmp_path):
     """``--profile upstream`` reads object arguments as the original does."""
-    message = {"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": {"x": 1}}}]}
+    message = {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "a", "arguments": {"x": 1}}}],
+    }
     path, target = tmp_path / "r.json", tmp_path / "r_partial.json"
     path.write_text(json.dumps([tau.record([("a", {"x": 1})], [message])]))
     for profile, score in (("documented", 1.0), ("upstream", 0.4)):
@@ -91,7 +103,10 @@ def test_input_may_be_the_output(results):
 
 
 def test_records_that_cannot_be_scored_are_kept_and_told(tau, tmp_path, capsys):
-    """Records the original stops at, and records that are none, stay in the file; a warning counts them."""
+    """Records the original stops at, and records that are none, stay in the file.
+
+    A warning counts them.
+    """
     path = tmp_path / "r.json"
     records = [tau.record(info=None), {"no": "task"}, tau.record([], [])]
     path.write_text(json.dumps(records))
@@ -104,7 +119,9 @@ def test_records_that_cannot_be_scored_are_kept_and_told(tau, tmp_path, capsys):
 
 
 def test_names_from_data_stay_on_their_lines(tau, tmp_path, capsys):
-    """Neither the name of a file nor a task's id makes a line of its own or gives a log a command."""
+    """Neither the name of a file nor a task's id makes a line of its own or gives a log
+    a command.
+    """
     forged = "x\n::error::y\x1b[31m"
     path = tmp_path / f"{forged}.json"
     path.write_text(json.dumps([tau.record([], [], reward=1.0, task_id=forged)]))
@@ -112,7 +129,9 @@ def test_names_from_data_stay_on_their_lines(tau, tmp_path, capsys):
         main([str(path), "-o", str(target)])
     said = capsys.readouterr().out
     assert "x\\n::error::y\\x1b[31m.json" in said
-    assert not [line for line in said.split("\n") if line.startswith("::") or not line.isprintable()]
+    assert not [
+        line for line in said.split("\n") if line.startswith("::") or not line.isprintable()
+    ]
 
 
 def test_runs_as_a_module(results):

@@ -18,7 +18,10 @@ from tests.conftest import examples
 
 scalars = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.5, float("nan"), "", "a", "b", "1"])
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc/~"), inner, max_size=3)
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc/~"), inner, max_size=3)
+    ),
 )
 
 
@@ -27,7 +30,10 @@ def sim(expected, actual):
 
 
 def found(expected, actual):
-    return [(r.code, r.pointer, r.expected, r.actual) for r in differences(expected, actual, "tool", Budget())]
+    return [
+        (r.code, r.pointer, r.expected, r.actual)
+        for r in differences(expected, actual, "tool", Budget())
+    ]
 
 
 def test_an_item_may_be_the_partner_of_several():
@@ -38,7 +44,9 @@ def test_an_item_may_be_the_partner_of_several():
 @given(values, values)
 @settings(max_examples=examples(400))
 def test_equals_the_independent_scorer(tau, expected, actual):
-    """The result is the independent scorer's, to the last bit, for values as the JSON parser gives them."""
+    """The result is the independent scorer's, to the last bit, for values as the JSON parser gives
+    them.
+    """
     expected, actual = json.loads(json.dumps([expected, actual]))
     assert sim(expected, actual) == tau.ref_similarity(expected, actual)
 
@@ -54,7 +62,9 @@ def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
 @given(values, values)
 @settings(max_examples=examples(200))
 def test_pointers_lead_to_the_expected_value(expected, actual):
-    """Following a reason's pointer through the expected arguments gives the value the reason names."""
+    """Following a reason's pointer through the expected arguments gives the value the
+    reason names.
+    """
     expected, actual = json.loads(json.dumps([expected, actual]))
     for _, pointer, wanted, _ in found(expected, actual):
         value = expected

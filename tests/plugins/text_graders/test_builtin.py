@@ -5,7 +5,12 @@ import warnings
 import pytest
 
 from gradestack import Expectation, Sample
-from gradestack_plugins.text_graders.texts import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
+from gradestack_plugins.text_graders.texts import (
+    AsciiPrintableOnly,
+    Contains,
+    ExactMatch,
+    RegexMatch,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "builtin.yaml")

@@ -36,11 +36,18 @@ def test_a_combination(calls, success, options, expected):
 
 
 def test_a_suite_combines_its_graders():
-    """Each part is an item with its reasons; whatever the order of graders, the combination comes after them."""
+    """Each part is an item with its reasons.
+
+    Whatever the order of graders, the combination comes after them.
+    """
     combined = {"kind": "combined", "of": {"calls": 2, "success": 1}}
     report = gradestack.grade(SAMPLES, graders={"both": combined, **PARTS})
-    scores = {key: [row["grades"][key]["score"] for row in report.rows()] for key in ("both", *PARTS)}
-    assert scores["both"] == [(2 * a + b) / 3 for a, b in zip(scores["calls"], scores["success"], strict=True)]
+    scores = {
+        key: [row["grades"][key]["score"] for row in report.rows()] for key in ("both", *PARTS)
+    }
+    assert scores["both"] == [
+        (2 * a + b) / 3 for a, b in zip(scores["calls"], scores["success"], strict=True)
+    ]
     assert {0.0, 1.0} < set(scores["both"])
     row = next(row for row in report.rows() if row["grades"]["calls"]["score"] < 1)
     item, *_ = row["grades"]["both"]["items"]

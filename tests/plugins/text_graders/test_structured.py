@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Sample
-from gradestack_plugins.text_graders.texts import JsonEqual, NumericClose, first_difference, read_number
+from gradestack_plugins.text_graders.texts import (
+    JsonEqual,
+    NumericClose,
+    first_difference,
+    read_number,
+)
 
 
 def sample(text, truth=None):
@@ -23,19 +28,29 @@ def test_json_nested_deeply_is_compared_without_recursion():
 
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0]) | st.text(max_size=2),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, 1.0])
+    | st.text(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
 def _normal(value):
-    """Return a value in which only values that count as equal are equal, built independently of the grader."""
+    """Return a value in which only values that count as equal are equal, built independently of the
+    grader.
+    """
     if isinstance(value, dict):
         return ("object", frozenset((key, _normal(item)) for key, item in value.items()))
     if isinstance(value, list):
         return ("list", tuple(map(_normal, value)))
-    return ("number", float(value)) if type(value) in (int, float) else (type(value).__name__, value)
+    return (
+        ("number", float(value)) if type(value) in (int, float) else (type(value).__name__, value)
+    )
 
 
 @given(JSON_VALUES, JSON_VALUES)

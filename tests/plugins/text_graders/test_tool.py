@@ -26,9 +26,17 @@ def sample(text, truth=None, **fields):
 def test_tool_is_the_grader_it_names(function, profile):
     """`kind: tool` gives the grades of the grader of that name, in the same profile."""
     own = REGISTRY.load("grader", function)
-    fields = {"profile": profile} if "profile" in {field.name for field in own.__attrs_attrs__} else {}
+    fields = (
+        {"profile": profile} if "profile" in {field.name for field in own.__attrs_attrs__} else {}
+    )
     tool = structure({"function": function, "profile": profile}, Tool)
-    for case in (sample("a", "a"), sample("a"), sample("7", "7"), sample("a", ""), sample("\t", "(")):
+    for case in (
+        sample("a", "a"),
+        sample("a"),
+        sample("7", "7"),
+        sample("a", ""),
+        sample("\t", "("),
+    ):
         assert tool.grade(case) == own(**fields).grade(case)
 
 
@@ -58,7 +66,12 @@ def functions(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "score", "rationale"),
-    [("number", 0.25, ""), ("truth", 1.0, ""), ("mapping", 1.0, "t: where?"), ("result", 0.5, "as an object")],
+    [
+        ("number", 0.25, ""),
+        ("truth", 1.0, ""),
+        ("mapping", 1.0, "t: where?"),
+        ("result", 0.5, "as an object"),
+    ],
 )
 def test_functions_of_a_file(functions, name, score, rationale):
     """A function's number, truth value, mapping or object becomes a grade."""
@@ -70,8 +83,15 @@ def test_functions_see_the_reference_as_letta_writes_it(functions):
     """ground_truth is the text, a list of texts per turn, the label, or None."""
     seen = []
     grader = PythonFunction(file=functions, name="number")
-    object.__setattr__(grader, "function", lambda sample, _: seen.append(sample.ground_truth) or 1.0)
-    for expected in (Expectation(text="a"), Expectation(text=("a", "b")), Expectation(label="l"), Expectation()):
+    object.__setattr__(
+        grader, "function", lambda sample, _: seen.append(sample.ground_truth) or 1.0
+    )
+    for expected in (
+        Expectation(text="a"),
+        Expectation(text=("a", "b")),
+        Expectation(label="l"),
+        Expectation(),
+    ):
         grader.grade(Sample(id="t", text="x", expected=expected))
     assert seen == ["a", ["a", "b"], "l", None]
 
@@ -88,7 +108,10 @@ def test_functions_of_a_module():
 
 
 def test_a_function_of_the_sample_alone_grades_the_sample(functions):
-    """It takes no submission, so that a run that says nothing but calls a tool is graded too; the verdict is kept."""
+    """It takes no submission, so that a run that says nothing but calls a tool is graded too.
+
+    The verdict is kept.
+    """
     grader = PythonFunction(file=functions, name="alone")
     assert grader.submission is False
     graded = [grader.grade(Sample(id="t", calls=calls)) for calls in ((), (ToolCall(name="f"),))]
@@ -97,11 +120,15 @@ def test_a_function_of_the_sample_alone_grades_the_sample(functions):
 
 
 @pytest.mark.parametrize(
-    ("name", "given"), [("nobody", "none"), ("three", "sample, submission, more"), ("named", "sample, least")]
+    ("name", "given"),
+    [("nobody", "none"), ("three", "sample, submission, more"), ("named", "sample, least")],
 )
 def test_a_function_takes_one_parameter_or_two(functions, name, given):
     """Any other number of parameters without a default is refused with their names."""
-    with pytest.raises(ValueError, match=f"{name!r} must take one parameter, .*those without a default are: {given}"):
+    with pytest.raises(
+        ValueError,
+        match=f"{name!r} must take one parameter, .*those without a default are: {given}",
+    ):
         PythonFunction(file=functions, name=name)
 
 
@@ -113,7 +140,8 @@ def test_a_function_at_hand():
 
 
 @pytest.mark.parametrize(
-    ("said", "score"), [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)]
+    ("said", "score"),
+    [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)],
 )
 def test_returns_that_are_understood(said, score):
     """Numbers in [0, 1] of any type, mappings and grades."""
@@ -127,12 +155,28 @@ def test_a_truth_value_is_the_verdict_too(said, score):
 
 
 @pytest.mark.parametrize(
-    "said", ["1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)]
+    "said",
+    [
+        "1",
+        [],
+        {},
+        {"score": "1"},
+        1.5,
+        -0.1,
+        10**400,
+        float("nan"),
+        {"score": 2},
+        SimpleNamespace(score=None),
+    ],
 )
 def test_returns_that_are_not(said):
     """Anything else, and a score outside [0, 1], is a failed grade."""
     grade = as_grade(said)
-    assert (grade.outcome, grade.fault.category, grade.fault.code) == ("failed", "grading", "bad_return")
+    assert (grade.outcome, grade.fault.category, grade.fault.code) == (
+        "failed",
+        "grading",
+        "bad_return",
+    )
 
 
 def test_a_function_that_returns_nothing_failed():

@@ -1,4 +1,7 @@
-"""The table of docs/tool-calls.md: what every preset says of fourteen small runs; made when the site is built."""
+"""The table of docs/tool-calls.md: what every preset says of fourteen small runs.
+
+Made when the site is built.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -39,7 +42,10 @@ def sample_of(expected: Calls, made: Calls) -> Sample:
     for name, arguments in (*made, *expected):
         properties = named.setdefault(name, {})
         for key, value in arguments.items():
-            properties[key] = {"type": _WORDS.get(type(value), "string"), "items": {"type": "integer"}}
+            properties[key] = {
+                "type": _WORDS.get(type(value), "string"),
+                "items": {"type": "integer"},
+            }
     tools = [
         ToolSpec(name=name, parameters={"type": "dict", "properties": properties, "required": []})
         for name, properties in sorted(named.items())
@@ -47,7 +53,9 @@ def sample_of(expected: Calls, made: Calls) -> Sample:
     return Sample(
         id="case",
         tools=tuple(tools),
-        expected=Expectation(calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)),
+        expected=Expectation(
+            calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)
+        ),
         calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
     )
 
@@ -62,7 +70,10 @@ def shown(grade: Grade) -> str:
 
 
 def lines() -> Iterator[str]:
-    """Yield the lines of the table in Markdown: a row for presets that say the same, a column for each case."""
+    """Yield the lines of the table in Markdown.
+
+    A row for presets that say the same, a column for each case.
+    """
     yield "; ".join(f"{number}: {name}" for number, name in enumerate(CASES, 1)) + "."
     yield ""
     yield f"| preset | {' | '.join(map(str, range(1, len(CASES) + 1)))} |"
@@ -71,6 +82,8 @@ def lines() -> Iterator[str]:
     rows: dict[str, list[str]] = {}
     for name in (DOCUMENTED, *(each for each in PRESETS if each != DOCUMENTED)):
         grader = ToolCalls(preset=name)
-        rows.setdefault(" | ".join(shown(grader.grade(sample)) for sample in samples), []).append(f"`{name}`")
+        rows.setdefault(" | ".join(shown(grader.grade(sample)) for sample in samples), []).append(
+            f"`{name}`"
+        )
     for cells, names in rows.items():
         yield f"| {', '.join(names)} | {cells} |"

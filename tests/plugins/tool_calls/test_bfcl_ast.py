@@ -1,4 +1,7 @@
-"""BFCL's rules for calls: every error type from a prediction that was right before, and both profiles."""
+"""BFCL's rules for calls.
+
+Every error type from a prediction that was right before, and both profiles.
+"""
 
 import pytest
 
@@ -11,7 +14,8 @@ DATA = data(__file__, "bfcl_ast.yaml")
 
 PROPERTIES = DATA["properties"]
 TOOLS = tuple(
-    ToolSpec(name=name, parameters={"type": "dict", "properties": PROPERTIES, "required": ["s"]}) for name in "fg"
+    ToolSpec(name=name, parameters={"type": "dict", "properties": PROPERTIES, "required": ["s"]})
+    for name in "fg"
 )
 RULES = {
     "s": Rule(any_of=("Oslo", "Christiania")),
@@ -26,7 +30,10 @@ ONE = (ExpectedCall(name="f", rules=RULES),)
 
 
 def sample(calls, expected=ONE, tools=TOOLS[:1], **more):
-    """Return a sample of calls given as (name, arguments); arguments that are a text cannot be decoded."""
+    """Return a sample of calls given as (name, arguments).
+
+    Arguments that are a text cannot be decoded.
+    """
     made = tuple(
         ToolCall(name=name, arguments=None, raw_arguments=given)
         if isinstance(given, str)
@@ -37,7 +44,9 @@ def sample(calls, expected=ONE, tools=TOOLS[:1], **more):
 
 
 def told(subject, profile="documented"):
-    """Return the error type of a sample, 1.0 where it is right, or the code of why there is no score."""
+    """Return the error type of a sample, 1.0 where it is right, or the code of why there is no
+    score.
+    """
     grade = BfclAst(profile=profile).grade(subject)
     if grade.outcome is not Outcome.GRADED:
         return grade.fault.code if grade.fault else grade.reasons[0].code
@@ -78,11 +87,15 @@ CHANGED = {
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_every_error_type_comes_of_a_changed_prediction(profile):
     assert told(sample([("f", RIGHT)]), profile) == 1.0
-    assert {code: told(sample(calls), profile) for code, calls in CHANGED.items()} == {code: code for code in CHANGED}
+    assert {code: told(sample(calls), profile) for code, calls in CHANGED.items()} == {
+        code: code for code in CHANGED
+    }
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-@pytest.mark.parametrize(("allowed", "given", "expected"), DATA["choices_inside_objects_are_those_of_the_program"])
+@pytest.mark.parametrize(
+    ("allowed", "given", "expected"), DATA["choices_inside_objects_are_those_of_the_program"]
+)
 def test_choices_inside_objects_are_those_of_the_program(profile, allowed, given, expected):
     """An accepted ``""`` is a value of its key as well; errors are those of all values together."""
     name = "free" if isinstance(allowed, dict) else "lo"

@@ -26,20 +26,33 @@ def figures(report, key="calls"):
 
 
 def run(place, graders, name="out"):
-    suite = {"name": "s", "target": {"paths": ["runs.jsonl"]}, "graders": graders, "engine": "serial"}
+    suite = {
+        "name": "s",
+        "target": {"paths": ["runs.jsonl"]},
+        "graders": graders,
+        "engine": "serial",
+    }
     (place / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
     return gradestack.run(place / "suite.yaml", output=place / name)
 
 
 def graded(path, place, **options):
-    report = gradestack.grade_files([path], output=place / "out", stack="tool_calls", engine="serial", **options)
+    report = gradestack.grade_files(
+        [path], output=place / "out", stack="tool_calls", engine="serial", **options
+    )
     return figures(report)
 
 
 def test_logs_with_a_dataset(tmp_path):
     """OpenAI logs have no reference of their own; a dataset brings it, by id."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
-    log = {"id": "t", "messages": [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]}
+    log = {
+        "id": "t",
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "tool_calls": [call]},
+        ],
+    }
     wanted = {"id": "t", "expected": [{"name": "f", "arguments": {"x": 1}}, {"name": "g"}]}
     (tmp_path / "log.jsonl").write_text(json.dumps(log) + "\n", encoding="utf-8")
     (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted) + "\n", encoding="utf-8")
@@ -50,10 +63,15 @@ def test_logs_with_a_dataset(tmp_path):
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_published_examples(tmp_path):
-    """BFCL's and tau2's files have references with rules: the rules of their own programs take them, too."""
+    """BFCL's and tau2's files have references with rules.
+
+    The rules of their own programs take them, too.
+    """
     folder = Path(DATA) / "formats"
     shutil.copytree(folder / "bfcl", tmp_path / "bfcl")
-    report = gradestack.grade_files([tmp_path / "bfcl/result"], output=tmp_path / "a", stack="peers", engine="serial")
+    report = gradestack.grade_files(
+        [tmp_path / "bfcl/result"], output=tmp_path / "a", stack="peers", engine="serial"
+    )
     assert figures(report, "bfcl_ast")["verdict_rate"] == figures(report, "documented")["f1"] == 1.0
     report = gradestack.grade_files(
         [folder / "tau2/results.json"], output=tmp_path / "b", stack="peers", engine="serial"
@@ -69,7 +87,9 @@ def test_predictions_made_of_possible_answers_are_right(name):
     from tests.plugins.described_samples import read
 
     folder = Path(DATA) / "bfcl"
-    questions = read(Bfcl(), folder / f"BFCL_v4_{name}.json", folder / "possible_answer" / f"BFCL_v4_{name}.json")
+    questions = read(
+        Bfcl(), folder / f"BFCL_v4_{name}.json", folder / "possible_answer" / f"BFCL_v4_{name}.json"
+    )
 
     def value(rule):
         first = rule.any_of[0]
@@ -85,7 +105,9 @@ def test_predictions_made_of_possible_answers_are_right(name):
         made = []
         for call in question.expected.calls:
             rules = call.rules or {}
-            given = dict(call.arguments) | {key: value(rule) for key, rule in rules.items() if rule.any_of[0] != ""}
+            given = dict(call.arguments) | {
+                key: value(rule) for key, rule in rules.items() if rule.any_of[0] != ""
+            }
             made.append(gradestack.ToolCall(name=call.name, arguments=given))
         answered = gradestack.replace(question, calls=tuple(made))
         scores = [grader.grade(answered).score for grader in graders]
@@ -100,7 +122,9 @@ def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
     assert len(peers()["graders"]) == len(PRESETS)
     line = {"id": "a", "expected": [{"name": "f"}, {"name": "f"}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial")
+    report = gradestack.grade_files(
+        [tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial"
+    )
     row = next(iter(report.rows()))
     scores = {name: row["grades"][key_of(name)].get("score") for name in PRESETS}
     assert (scores["documented"], scores["ragas/tool_call_f1"], scores["adk/any_order"]) == (
@@ -108,12 +132,19 @@ def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
         1.0,
         0.0,
     )
-    named = {each["options"].get("preset") for each in report.header["components"] if each["kind"] == "grader"}
+    named = {
+        each["options"].get("preset")
+        for each in report.header["components"]
+        if each["kind"] == "grader"
+    }
     assert named == {preset.full_name for preset in PRESETS.values()}
 
 
 def test_the_preset_in_use_is_in_the_header(tmp_path):
-    """Our own rule, too, is named there, unless other options are set; a peer's with the options it stands for."""
+    """Our own rule, too, is named there, unless other options are set.
+
+    A peer's with the options it stands for.
+    """
     line = {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     said = []
@@ -122,7 +153,11 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
         grader = next(each for each in report.header["components"] if each["kind"] == "grader")
         said.append(grader["options"])
     stands = dict(PRESETS["bfcl/ast"].settings)
-    assert said == [{"preset": "documented@1"}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1", **stands}]
+    assert said == [
+        {"preset": "documented@1"},
+        {"order": "strict"},
+        {"preset": "bfcl/ast@2025.10.27.1", **stands},
+    ]
 
 
 def test_every_preset_can_be_given_with_the_options_it_stands_for():
@@ -130,18 +165,39 @@ def test_every_preset_can_be_given_with_the_options_it_stands_for():
     for preset in PRESETS.values():
         again = ToolCalls(preset=preset.full_name, **preset.settings)
         for case in CASES.values():
-            assert again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(sample_of(*case)), preset.name
+            assert again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(
+                sample_of(*case)
+            ), preset.name
 
 
 def test_the_page_says_why_other_tools_differ(tmp_path):
-    """Fourteen small runs by a few rules: what each differs in has its cause, its samples and an example."""
+    """Fourteen small runs by a few rules.
+
+    What each differs in has its cause, its samples and an example.
+    """
     lines = []
     for name, (expected, made) in CASES.items():
-        sides = [[{"name": tool, "arguments": given} for tool, given in side] for side in (expected, made)]
+        sides = [
+            [{"name": tool, "arguments": given} for tool, given in side]
+            for side in (expected, made)
+        ]
         lines.append({"id": name, "expected": sides[0], "predicted": sides[1]})
-    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    names = ("documented", "ragas/tool_call_f1", "adk/any_order", "adk/exact", "azure/exact_match", "tau2/action")
-    names = (*names, "deepeval/tool_correctness/default/arguments", "waza/action_sequence/any_order_match")
+    (tmp_path / "runs.jsonl").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
+    )
+    names = (
+        "documented",
+        "ragas/tool_call_f1",
+        "adk/any_order",
+        "adk/exact",
+        "azure/exact_match",
+        "tau2/action",
+    )
+    names = (
+        *names,
+        "deepeval/tool_correctness/default/arguments",
+        "waza/action_sequence/any_order_match",
+    )
     report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
     presets = presets_of(report)
     found = {(each.kind, each.cause): each for each in presets.differences}
@@ -150,14 +206,23 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
         told = {"samples": each.samples, "names": list(each.names), "example": each.example}
         assert {key: told[key] for key in wanted} == wanted
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "<bdi>One call counts for several equal ones: expected twice and made once is right</bdi>" in page
+    assert (
+        "<bdi>One call counts for several equal ones: expected twice and made once is right</bdi>"
+        in page
+    )
     markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "| Calls must come in the order expected | 1 | other order | 2 | adk, azure |" in markdown
+    assert (
+        "| Calls must come in the order expected | 1 | other order | 2 | adk, azure |" in markdown
+    )
 
 
 def test_every_option_can_be_set_in_a_suite(tmp_path):
     """Options are structured from YAML, those of single tools and of empty sides, too."""
-    line = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}], "predicted": [{"name": "f"}]}
+    line = {
+        "id": "a",
+        "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}],
+        "predicted": [{"name": "f"}],
+    }
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     options = data(__file__, "families.yaml")["options_of_every_option_can_be_set_in_a_suite"]
     report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}})
@@ -166,8 +231,12 @@ def test_every_option_can_be_set_in_a_suite(tmp_path):
 
 
 def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
-    """An unknown preset, a contradiction and an unknown option are configuration errors, all at once."""
-    (tmp_path / "runs.jsonl").write_text('{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8")
+    """An unknown preset, a contradiction and an unknown option are configuration errors, all at
+    once.
+    """
+    (tmp_path / "runs.jsonl").write_text(
+        '{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8"
+    )
     graders = {
         "a": {"kind": "tool_calls", "preset": "adk/exactly"},
         "b": {"kind": "tool_calls", "preset": "adk/exact", "extra": "allow"},

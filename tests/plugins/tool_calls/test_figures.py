@@ -12,14 +12,20 @@ def sample(name, expected, made):
     """Return a sample of calls given as (name, arguments)."""
     return Sample(
         id=name,
-        expected=Expectation(calls=tuple(ExpectedCall(name=tool, arguments=given) for tool, given in expected)),
+        expected=Expectation(
+            calls=tuple(ExpectedCall(name=tool, arguments=given) for tool, given in expected)
+        ),
         calls=tuple(ToolCall(name=tool, arguments=given) for tool, given in made),
     )
 
 
 RUNS = [
     sample("a", [("f", {"x": 1, "y": [1, 2]})], [("f", {"x": 1, "y": [1, 2]})]),
-    sample("b", [("f", {"x": 1, "y": [1, 2]}), ("g", {})], [("f", {"x": 2, "y": [1, 2]}), ("h", {"z": 1})]),
+    sample(
+        "b",
+        [("f", {"x": 1, "y": [1, 2]}), ("g", {})],
+        [("f", {"x": 2, "y": [1, 2]}), ("h", {"z": 1})],
+    ),
     sample("c", [("g", {})], []),
     sample("d", [], []),
 ]
@@ -50,15 +56,25 @@ def test_figures_by_hand():
         "macro_argument_recall": (1 + 2 / 3) / 2,
         "macro_argument_f1": (1 + 4 / 7) / 2,
     }
-    assert {name: found[name] for name in wanted} == {name: pytest.approx(value) for name, value in wanted.items()}
+    assert {name: found[name] for name in wanted} == {
+        name: pytest.approx(value) for name, value in wanted.items()
+    }
     assert found["n"] == found["clusters"] == 4
-    assert all(0 <= found[f"{name}_interval"]["low"] <= found[name] for name in ("f1", "verdict_rate"))
+    assert all(
+        0 <= found[f"{name}_interval"]["low"] <= found[name] for name in ("f1", "verdict_rate")
+    )
 
 
 def test_figures_of_published_rules():
-    """Presets have verdicts, and the figures their program gives; the rest is null, with the reason."""
+    """Presets have verdicts, and the figures their program gives.
+
+    The rest is null, with the reason.
+    """
     azure = figures(RUNS[:3], preset="azure/f1")
-    assert (azure["macro_precision"], azure["macro_recall"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (azure["macro_precision"], azure["macro_recall"]) == (
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+    )
     assert (azure["verdict_rate"], azure["f1"]) == (None, None)
     assert {"verdict_rate", "f1"} <= set(azure["undefined"])
     assert figures(RUNS, preset="adk/exact")["verdict_rate"] == 0.5
@@ -67,7 +83,10 @@ def test_figures_of_published_rules():
 
 def test_models_have_figures_of_their_own():
     """With several models each has its figures, clustered by task."""
-    rows = [("t", None, model, ToolCalls().grade(run)) for model, run in (("m", RUNS[0]), ("n", RUNS[2]))]
+    rows = [
+        ("t", None, model, ToolCalls().grade(run))
+        for model, run in (("m", RUNS[0]), ("n", RUNS[2]))
+    ]
     found = gradestack.figures({"call_figures": {}}, rows)["call_figures"]["models"]
     assert (found["m"]["f1"], found["n"]["f1"]) == (1.0, 0.0)
 
@@ -76,7 +95,9 @@ def test_the_stack_has_a_headline():
     """Samples pass by the verdict of the calls; figures by path are those of the aggregator."""
     report = gradestack.grade(RUNS, graders={"calls": ToolCalls()})
     assert report.summary["outcome"]["passed"] == 2
-    assert report.summary["metrics"]["aggregates"]["calls"]["call_figures"]["f1"] == pytest.approx(2 * (5 / 3) / 7)
+    assert report.summary["metrics"]["aggregates"]["calls"]["call_figures"]["f1"] == pytest.approx(
+        2 * (5 / 3) / 7
+    )
 
 
 def test_a_confidence_must_be_one():
@@ -87,7 +108,11 @@ def test_a_confidence_must_be_one():
 
 def test_names_may_be_made_of_anything():
     """Tools and arguments whose names are no UTF-8, or look like places in a list."""
-    odd = sample("u", [("a\ud800", {"\ud800": 1, "7": [1]})], [("a\ud800", {"\ud800": 2, "7": [1]})])
+    odd = sample(
+        "u", [("a\ud800", {"\ud800": 1, "7": [1]})], [("a\ud800", {"\ud800": 2, "7": [1]})]
+    )
     arguments = figures([odd])["tools"]["a\ud800"]["arguments"]
-    right, wrong = ({"right": 0, "wrong": 0, "missing": 0, "unknown": 0, fate: 1} for fate in ("right", "wrong"))
+    right, wrong = (
+        {"right": 0, "wrong": 0, "missing": 0, "unknown": 0, fate: 1} for fate in ("right", "wrong")
+    )
     assert arguments == {"/*/*": right, "/\ud800": wrong}

@@ -15,10 +15,16 @@ from tests.conftest import examples
 SETTINGS = settings(max_examples=examples(320), deadline=None)
 VALUES = st.sampled_from([0, 1, True, 1.0, "1", "a", None, [], {}, [1, 2], {"x": 1}])
 CALLS = st.lists(
-    st.tuples(st.sampled_from(["f", "f", "g"]), st.dictionaries(st.sampled_from("xyz"), VALUES, max_size=3)), max_size=5
+    st.tuples(
+        st.sampled_from(["f", "f", "g"]),
+        st.dictionaries(st.sampled_from("xyz"), VALUES, max_size=3),
+    ),
+    max_size=5,
 )
 WEIGHTS = st.integers(1, 5).flatmap(
-    lambda columns: st.lists(st.lists(st.integers(0, 4), min_size=columns, max_size=columns), max_size=5)
+    lambda columns: st.lists(
+        st.lists(st.integers(0, 4), min_size=columns, max_size=columns), max_size=5
+    )
 )
 
 
@@ -26,7 +32,9 @@ def grade(expected, made, **options):
     """Return the grade of calls given as (name, arguments)."""
     wanted = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
     done = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
-    return ToolCalls(**options).grade(Sample(id="s", expected=Expectation(calls=wanted), calls=done))
+    return ToolCalls(**options).grade(
+        Sample(id="s", expected=Expectation(calls=wanted), calls=done)
+    )
 
 
 def by_hand(weights, *, ordered):
@@ -49,7 +57,13 @@ def by_hand(weights, *, ordered):
 def leaves(value, pointer=""):
     """Return the leaves of arguments, written another way than the grader's."""
     if pointer and not (isinstance(value, dict | list) and value):
-        kind = "boolean" if isinstance(value, bool) else "number" if isinstance(value, int | float) else type(value)
+        kind = (
+            "boolean"
+            if isinstance(value, bool)
+            else "number"
+            if isinstance(value, int | float)
+            else type(value)
+        )
         return {pointer: (kind, value)}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     found = {}
@@ -66,7 +80,13 @@ def shares_by_hand(expected, made):
             left, right = leaves(wanted), leaves(given_)
             either = left.keys() | right.keys()
             equal = sum(left[key] == right[key] for key in left.keys() & right.keys())
-            row.append(Fraction(0) if name != other else Fraction(equal, len(either)) if either else Fraction(1))
+            row.append(
+                Fraction(0)
+                if name != other
+                else Fraction(equal, len(either))
+                if either
+                else Fraction(1)
+            )
         shares.append(row)
     return shares
 
@@ -82,14 +102,20 @@ def test_assignments(weights):
 @SETTINGS
 @given(CALLS, CALLS, st.data())
 def test_laws(expected, made, data):
-    """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and sides may change."""
+    """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and
+    sides may change.
+    """
     found = grade(expected, made)
     shares = shares_by_hand(expected, made)
     chosen = by_hand(shares, ordered=False) if expected else []
-    credit = sum((row[at] for row, at in zip(shares, chosen, strict=True) if at is not None), Fraction(0))
+    credit = sum(
+        (row[at] for row, at in zip(shares, chosen, strict=True) if at is not None), Fraction(0)
+    )
     score = float(2 * credit / (len(expected) + len(made))) if expected or made else 1.0
     assert found.score == pytest.approx(score, abs=1e-12)
-    assert [item.metadata["call"] if item.score else None for item in found.items[: len(expected)]] == chosen
+    assert [
+        item.metadata["call"] if item.score else None for item in found.items[: len(expected)]
+    ] == chosen
     assert grade(expected, expected).score == grade(made, made).score == 1.0
     assert found.passed is (found.score == 1.0)
     parts = found.parts
@@ -129,11 +155,16 @@ def test_larger_assignments(rows, columns, pick):
     assert len(set(used)) == len(used)
     total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
     rows_at, columns_at = optimize.linear_sum_assignment(weights, maximize=True)
-    assert total == sum(weights[row][column] for row, column in zip(rows_at, columns_at, strict=True))
+    assert total == sum(
+        weights[row][column] for row, column in zip(rows_at, columns_at, strict=True)
+    )
 
 
 def test_keys_that_are_no_text():
-    """Samples of one's own may have them; each stands under its own pointer, in right runs and in wrong ones."""
+    """Samples of one's own may have them.
+
+    Each stands under its own pointer, in right runs and in wrong ones.
+    """
     for key in (1, True, 1.0, None, 0, False):
         found = grade([("f", {key: "a"})], [("f", {key: "a"})])
         assert (found.score, found.passed) == (1.0, True)
@@ -148,7 +179,10 @@ def test_a_tool_whose_name_is_no_text_is_none_of_those_called(made):
     wanted = (ExpectedCall(name="f", arguments={"x": 1}),)
     tools = (ToolSpec(name="f"), ToolSpec(name=["f"]))  # type: ignore[arg-type]
     sample = Sample(
-        id="s", expected=Expectation(calls=wanted), calls=(ToolCall(name="f", arguments=made),), tools=tools
+        id="s",
+        expected=Expectation(calls=wanted),
+        calls=(ToolCall(name="f", arguments=made),),
+        tools=tools,
     )
     found = ToolCalls().grade(sample)
     assert (found.passed, found.counts["hallucinated_tool"]) == (made == {"x": 1}, 0)

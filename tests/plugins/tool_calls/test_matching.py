@@ -9,7 +9,9 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 
 def wanted(*calls):
     """Return expected calls: names, (name, arguments), or what they are already."""
-    return tuple(each if isinstance(each, ExpectedCall) else ExpectedCall(**_named(each)) for each in calls)
+    return tuple(
+        each if isinstance(each, ExpectedCall) else ExpectedCall(**_named(each)) for each in calls
+    )
 
 
 def done(*calls):
@@ -53,13 +55,22 @@ def test_rules_that_contradict_themselves(rule):
 
 def test_terms_of_single_tools():
     """A tool's calls may be compared by other terms than the rest."""
-    terms = {"f": ToolTerms(ignore=("meta.*", "page"), defaults={"day": 1}), "g": ToolTerms(keys=("/a/b", "c"))}
+    terms = {
+        "f": ToolTerms(ignore=("meta.*", "page"), defaults={"day": 1}),
+        "g": ToolTerms(keys=("/a/b", "c")),
+    }
     expected = [("f", {"x": 1, "meta": {"id": 1}}), ("g", {"a": {"b": 1, "z": 1}, "c": 2, "d": 3})]
-    made = [("f", {"x": 1, "meta": {"id": 2}, "page": 4, "day": 1}), ("g", {"a": {"b": 1, "z": 2}, "c": 2})]
+    made = [
+        ("f", {"x": 1, "meta": {"id": 2}, "page": 4, "day": 1}),
+        ("g", {"a": {"b": 1, "z": 2}, "c": 2}),
+    ]
     assert score(expected, made, per_tool=terms) == (1.0, True)
     assert score(expected, made)[1] is False
     assert score([F], [("f", {"x": 1, "day": 2})], per_tool=terms)[0] == 0.5
-    assert score([F, G], [("f", {}), ("g", {})], per_tool={"*": ToolTerms(arguments="ignore")}) == (1.0, True)
+    assert score([F, G], [("f", {}), ("g", {})], per_tool={"*": ToolTerms(arguments="ignore")}) == (
+        1.0,
+        True,
+    )
 
 
 def test_undecodable_arguments():
@@ -85,7 +96,9 @@ def test_too_many_calls():
         assert (found.outcome, found.fault.code) == (Outcome.FAILED, "too_many_calls")
     many = [("f", {"x": number}) for number in range(400)]
     assert score(many, many[::-1])[1] is True
-    assert score(many, [("f", {"x": 0})] * 400, arguments="ignore")[1] is True  # by name alone all are equal
+    assert (
+        score(many, [("f", {"x": 0})] * 400, arguments="ignore")[1] is True
+    )  # by name alone all are equal
 
 
 def test_odd_values_have_grades():
@@ -94,7 +107,12 @@ def test_odd_values_have_grades():
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    for preset in (None, "adk/exact", "ragas/tool_call_f1", "promptfoo/trajectory:tool-args-match/exact"):
+    for preset in (
+        None,
+        "adk/exact",
+        "ragas/tool_call_f1",
+        "promptfoo/trajectory:tool-args-match/exact",
+    ):
         found = grade(wanted(("f", {"x": deep})), done(("f", {"x": [deep]})), preset=preset)
         assert found.outcome in {Outcome.GRADED, Outcome.FAILED}
     missing = grade(wanted(("f", {"x": deep})), done("g"))

@@ -27,7 +27,9 @@ def sample(expected, made, **more):
     """Return a sample of calls given as (name, arguments)."""
     return Sample(
         id="s",
-        expected=Expectation(calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)),
+        expected=Expectation(
+            calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)
+        ),
         calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
         **more,
     )
@@ -42,7 +44,9 @@ def said(preset, subject, **options):
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_every_preset_says_what_its_program_says():
-    """Scores, verdicts, precision, recall and codes equal those of the released programs on every case."""
+    """Scores, verdicts, precision, recall and codes equal those of the released programs on every
+    case.
+    """
     folder = Path(DATA) / "tool_calls"
     samples = {}
     for name in ("cases.jsonl", "bfcl_cases.jsonl"):
@@ -64,7 +68,11 @@ def test_every_preset_says_what_its_program_says():
             numbers = {key for key in wanted if isinstance(wanted[key], float)}
             same = all(found.get(key) == pytest.approx(wanted[key], abs=1e-9) for key in numbers)
             verdict = "score" not in wanted or found.get("passed") is wanted.get("passed")
-            if not (same and verdict and all(found.get(key) == wanted[key] for key in wanted.keys() - numbers)):
+            if not (
+                same
+                and verdict
+                and all(found.get(key) == wanted[key] for key in wanted.keys() - numbers)
+            ):
                 wrong[preset, case] = (wanted, found)
     assert wrong == {}
 
@@ -74,21 +82,32 @@ ONE = [("f", {"x": 1})]
 
 def test_rules_by_hand():
     """Each program's rule and its quirks, worked out by hand."""
-    found = [(preset, said(preset, sample(expected, made))) for preset, expected, made, _ in CASES["by_hand"]]
+    found = [
+        (preset, said(preset, sample(expected, made)))
+        for preset, expected, made, _ in CASES["by_hand"]
+    ]
     assert found == [(preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]]
 
 
 def test_undecodable_arguments():
-    """Where a program raises on arguments that are no object the grade is failed; names alone do not look at them."""
+    """Where a program raises on arguments that are no object the grade is failed.
+
+    Names alone do not look at them.
+    """
     broken = Sample(
         id="s",
         expected=Expectation(calls=(ExpectedCall(name="f"),)),
         calls=(ToolCall(name="f", arguments=None, raw_arguments="not json"),),
     )
-    listed = Sample(id="s", expected=broken.expected, calls=(ToolCall(name="f", arguments=None, raw_arguments="[1]"),))
+    listed = Sample(
+        id="s",
+        expected=broken.expected,
+        calls=(ToolCall(name="f", arguments=None, raw_arguments="[1]"),),
+    )
     two = Sample(id="s", expected=broken.expected, calls=broken.calls * 2)
     raising = {
-        name: [said(name, each) == "undecodable_arguments" for each in (broken, listed, two)] for name in PRESETS
+        name: [said(name, each) == "undecodable_arguments" for each in (broken, listed, two)]
+        for name in PRESETS
     }
     for name, (text, a_list, more) in raising.items():
         family = name.partition("/")[0]
@@ -99,10 +118,20 @@ def test_undecodable_arguments():
 
 
 def bfcl(made, allowed, required=("s",)):
-    words = {"s": "string", "n": "integer", "r": "float", "b": "boolean", "l": "array", "o": "dict", "lo": "array"}
+    words = {
+        "s": "string",
+        "n": "integer",
+        "r": "float",
+        "b": "boolean",
+        "l": "array",
+        "o": "dict",
+        "lo": "array",
+    }
     properties = {key: {"type": word, "items": {"type": "string"}} for key, word in words.items()}
     properties["lo"]["items"] = {"type": "dict"}
-    tool = ToolSpec(name="f", parameters={"type": "dict", "properties": properties, "required": list(required)})
+    tool = ToolSpec(
+        name="f", parameters={"type": "dict", "properties": properties, "required": list(required)}
+    )
     rules = {
         key: Rule(any_of=tuple(each for each in values if each != ""), optional="" in values)
         for key, values in allowed.items()
@@ -117,16 +146,22 @@ def bfcl(made, allowed, required=("s",)):
 
 
 def test_parallel_calls_of_bfcl():
-    """Calls are found greedily, each once, and need a description; one with several tools is of `multiple`."""
+    """Calls are found greedily, each once, and need a description.
+
+    One with several tools is of `multiple`.
+    """
     tools = tuple(
-        ToolSpec(name=name, parameters={"properties": {"x": {"type": "integer"}}, "required": []}) for name in "fg"
+        ToolSpec(name=name, parameters={"properties": {"x": {"type": "integer"}}, "required": []})
+        for name in "fg"
     )
     both = [("f", {"x": 1}), ("g", {"x": 2})]
     grader = ToolCalls(preset="bfcl/ast")
 
     def error(expected, made, tools=tools):
         grade = grader.grade(sample(expected, made, tools=tools))
-        return grade.metadata.get("error_type") or (grade.fault.code if grade.fault else grade.score)
+        return grade.metadata.get("error_type") or (
+            grade.fault.code if grade.fault else grade.score
+        )
 
     assert error(both, both[::-1]) == 1.0
     assert error(both, both[:1]) == "parallel_function_checker_no_order:wrong_count"
@@ -161,7 +196,9 @@ REFUSED = data(__file__, "presets_texts.yaml")["refused"]
 
 @pytest.mark.parametrize(("options", "told"), REFUSED)
 def test_what_contradicts_is_refused(options, told):
-    """Unknown presets, other versions and options that say something else than the preset are mistakes."""
+    """Unknown presets, other versions and options that say something else than the preset are
+    mistakes.
+    """
     with pytest.raises(ValueError, match=re.escape(told)):
         ToolCalls(**options)
 

@@ -1,4 +1,7 @@
-"""Tool schemas that are made to take all time and memory: bounded, and the calls they are for are unchecked."""
+"""Tool schemas that are made to take all time and memory.
+
+Bounded, and the calls they are for are unchecked.
+"""
 
 import json
 import os
@@ -25,7 +28,10 @@ def deep(levels):
 def doubling(levels, combined):
     """Return a schema each of whose levels refers to the one below more than once."""
     steps = {f"l{n}": combined({"$ref": f"#/$defs/l{n - 1}"}) for n in range(1, levels + 1)}
-    return {"$defs": {"l0": {"type": "string"}, **steps}, "properties": {"a": {"$ref": f"#/$defs/l{levels}"}}}
+    return {
+        "$defs": {"l0": {"type": "string"}, **steps},
+        "properties": {"a": {"$ref": f"#/$defs/l{levels}"}},
+    }
 
 
 def of_a(schema):
@@ -40,7 +46,10 @@ def either(step):
 def each_to_each(count, combined):
     """Return schemas all of which refer to all."""
     names = [f"#/$defs/d{n}" for n in range(count)]
-    return {"$defs": {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)}, "$ref": names[0]}
+    return {
+        "$defs": {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)},
+        "$ref": names[0],
+    }
 
 
 def chain(length):
@@ -63,14 +72,23 @@ UNCHECKED = {
     "anyOf of two references, valid": (doubling(24, twice), {"a": "x"}),
     "oneOf of two references": (doubling(18, lambda step: {"oneOf": [step, step]}), {"a": 1}),
     "allOf of two references": (doubling(20, lambda step: {"allOf": [step, step]}), {"a": 1}),
-    "not of two references": (doubling(24, lambda step: {"not": {"allOf": [step, step]}}), {"a": 1}),
+    "not of two references": (
+        doubling(24, lambda step: {"not": {"allOf": [step, step]}}),
+        {"a": 1},
+    ),
     "if, then and else": (doubling(18, three_times), {"a": 1}),
     "an anchor twice at each level": ({"$anchor": "n", "anyOf": either({"$ref": "#n"})}, deep(30)),
-    "an id twice at each level": ({"$id": "http://x.example/n", "anyOf": either({"$ref": "n"})}, deep(30)),
+    "an id twice at each level": (
+        {"$id": "http://x.example/n", "anyOf": either({"$ref": "n"})},
+        deep(30),
+    ),
     "itself twice at each level": ({"anyOf": either({"$ref": "#"})}, deep(30)),
     "itself twice, oneOf": ({"oneOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
     "itself twice, allOf": ({"allOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
-    "a dynamic reference": ({"$dynamicAnchor": "n", "anyOf": either({"$dynamicRef": "#n"})}, deep(30)),
+    "a dynamic reference": (
+        {"$dynamicAnchor": "n", "anyOf": either({"$dynamicRef": "#n"})},
+        deep(30),
+    ),
     "a recursive reference": (
         {"$schema": DRAFT_2019, "$recursiveAnchor": True, "anyOf": either({"$recursiveRef": "#"})},
         deep(30),
@@ -78,15 +96,27 @@ UNCHECKED = {
     "references from each to each": (each_to_each(9, "allOf"), {"a": 1}),
     "a chain of references": (chain(4000), {"a": 1}),
     "a value for each error": (of_a({"allOf": [{"maxItems": 1}] * 2000}), {"a": [1] * 20_000}),
-    "an error for each item": (of_a({"items": {"allOf": [{"type": "string"}] * 1000}}), {"a": [1] * 2000}),
+    "an error for each item": (
+        of_a({"items": {"allOf": [{"type": "string"}] * 1000}}),
+        {"a": [1] * 2000},
+    ),
     "keys without an end": ({"required": [f"k{n}" for n in range(5000)]}, {"a": "x" * 300_000}),
-    "an enum for each item": (of_a({"items": {"enum": [[0] * 500 + [n] for n in range(400)]}}), {"a": [0] * 3000}),
+    "an enum for each item": (
+        of_a({"items": {"enum": [[0] * 500 + [n] for n in range(400)]}}),
+        {"a": [0] * 3000},
+    ),
     "contains for each number": (
         of_a({"allOf": [{"contains": {"const": n}} for n in range(1000)]}),
         {"a": [-1] * 20_000},
     ),
-    "multiples": (of_a({"items": {"allOf": [{"multipleOf": 1.5e-300}] * 200}}), {"a": [1e300] * 2000}),
-    "a pattern with many states": (of_a({"pattern": "^[ab]*a[ab]{10000}c$"}), {"a": "abbaababb" * 25_000}),
+    "multiples": (
+        of_a({"items": {"allOf": [{"multipleOf": 1.5e-300}] * 200}}),
+        {"a": [1e300] * 2000},
+    ),
+    "a pattern with many states": (
+        of_a({"pattern": "^[ab]*a[ab]{10000}c$"}),
+        {"a": "abbaababb" * 25_000},
+    ),
     "patterns that take much memory": (
         of_a({"allOf": [{"pattern": f"^[a-z{n}]{{60000}}c$"} for n in range(300)]}),
         {"a": "x"},
@@ -95,7 +125,11 @@ UNCHECKED = {
 }
 CHECKED = {
     "a loop": ({"$ref": "#"}, {"a": 1}, {}),
-    "a loop of two": ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, {}, {}),
+    "a loop of two": (
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {},
+        {},
+    ),
     "a tree": (
         {"properties": {"l": {"$ref": "#"}, "r": {"$ref": "#"}, "v": {"type": "integer"}}},
         {"l": {"v": 1}, "r": {"l": {"v": "x"}}},
@@ -103,7 +137,11 @@ CHECKED = {
     ),
     "a deep tree": ({"properties": {"c": {"$ref": "#"}}, "required": ["c"]}, {"c": deep(400)}, {}),
     "backtracking": (of_a({"pattern": "^(a+)+$"}), {"a": "a" * 100_000 + "!"}, {"pattern": 1}),
-    "objects that differ": (of_a({"uniqueItems": True}), {"a": [{"k": n} for n in range(50_000)]}, {}),
+    "objects that differ": (
+        of_a({"uniqueItems": True}),
+        {"a": [{"k": n} for n in range(50_000)]},
+        {},
+    ),
     "a large enum": (of_a({"enum": list(range(50_000))}), {"a": -1}, {"enum": 1}),
     "a large minimum length": (of_a({"minLength": 10**30}), {"a": "x"}, {"minLength": 1}),
     "numbers of many digits": (of_a({"multipleOf": 10**4000}), {"a": 10**4200}, {}),
@@ -112,8 +150,13 @@ CHECKED = {
 
 def logged(schema, *arguments):
     functions = [{"name": "book", "arguments": json.dumps(each)} for each in arguments]
-    calls = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
-    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)
+    ]
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+    ]
     tools = [{"type": "function", "function": {"name": "book", "parameters": schema}}]
     return json.dumps({"id": "a", "messages": messages, "tools": tools}) + "\n"
 
@@ -137,7 +180,9 @@ def grade_of(bounded, place, schema, value):
 
 @pytest.mark.parametrize("name", some_of(UNCHECKED, 5))
 def test_a_schema_that_takes_too_much_is_not_checked_by(bounded, tmp_path, name):
-    """The run ends within 20 s and 500 MB, and the call is counted as unchecked with the reason schema_too_large."""
+    """The run ends within 20 s and 500 MB, and the call is counted as unchecked with the reason
+    schema_too_large.
+    """
     grade = grade_of(bounded, tmp_path, *UNCHECKED[name])
     assert (grade["counts"]["calls"], grade["counts"]["unchecked"]) == (1, 1)
     assert [each["code"] for each in grade["reasons"]] == ["schema_unusable", "schema_too_large"]
@@ -181,12 +226,17 @@ def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
-    """Calls just within the limits, for minutes: at the latest the second Ctrl-C ends the run with exit 130."""
+    """Calls just within the limits, for minutes.
+
+    At the latest the second Ctrl-C ends the run with exit 130.
+    """
     schema = of_a({"items": {"allOf": [{"type": "string"}] * 100}})
     (tmp_path / "log.jsonl").write_text(logged(schema, *[{"a": [1] * 500}] * 300))
     (tmp_path / "suite.yaml").write_text(SUITE)
     command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--output", "out"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as run:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True
+    ) as run:
         try:
             with pytest.raises(subprocess.TimeoutExpired):
                 run.wait(2)

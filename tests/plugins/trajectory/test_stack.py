@@ -1,4 +1,7 @@
-"""The stack of what needs no reference: what it has for which format, and what it sums a run up by."""
+"""The stack of what needs no reference.
+
+What it has for which format, and what it sums a run up by.
+"""
 
 import pytest
 
@@ -18,20 +21,31 @@ SPECS = (ToolSpec(name="f", parameters={"required": ["x"]}),)
 def samples():
     made = ToolCall(name="f", arguments={"x": 1}, status="ok")
     failed = ToolCall(name="f", arguments={}, status="error")
-    return [Sample(id="a", calls=(made,) * 4, tools=SPECS), Sample(id="b", calls=(made, failed), tools=SPECS)]
+    return [
+        Sample(id="a", calls=(made,) * 4, tools=SPECS),
+        Sample(id="b", calls=(made, failed), tools=SPECS),
+    ]
 
 
 def test_samples_in_python_get_the_stack_with_its_headline():
-    """By hand: five of six calls succeed and keep their schema; one of two runs keeps the policy and is in no loop."""
+    """By hand: five of six calls succeed and keep their schema.
+
+    One of two runs keeps the policy and is in no loop.
+    """
     report = gradestack.grade(samples())
     assert list(report.aggregates) == sorted(ALL)
     assert report.summary["outcome"]["grader"] == "tool_success"
-    assert report.summary["outcome"]["words"] == {"passed": "without failed calls", "failed": "with failed calls"}
+    assert report.summary["outcome"]["words"] == {
+        "passed": "without failed calls",
+        "failed": "with failed calls",
+    }
     figures = report.summary["headline"]["figures"]
     assert [each["label"] for each in figures] == FIGURES
     assert [each["value"] for each in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
     assert all("interval" in each for each in figures[:4])
-    assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(report)
+    assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(
+        report
+    )
 
 
 @pytest.mark.parametrize(

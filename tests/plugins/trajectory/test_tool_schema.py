@@ -1,4 +1,7 @@
-"""Calls against the run's own tools: what is valid, what is violated where, and that nothing is fetched for it."""
+"""Calls against the run's own tools.
+
+What is valid, what is violated where, and that nothing is fetched for it.
+"""
 
 import http.server
 import json
@@ -22,7 +25,11 @@ from gradestack_plugins.trajectory.tool_schema import ToolSchema, violations
 
 BOOK = {
     "type": "object",
-    "properties": {"seat": {"type": "integer"}, "class": {"enum": ["a", "b"]}, "x/y~": {"type": "string"}},
+    "properties": {
+        "seat": {"type": "integer"},
+        "class": {"enum": ["a", "b"]},
+        "x/y~": {"type": "string"},
+    },
     "required": ["seat"],
     "additionalProperties": False,
 }
@@ -42,7 +49,9 @@ def graded(*calls, tools=BOOKING, **options):
 
 
 def one(schema, arguments, **options):
-    return graded(call(arguments=arguments), tools=(ToolSpec(name="book", parameters=schema),), **options)
+    return graded(
+        call(arguments=arguments), tools=(ToolSpec(name="book", parameters=schema),), **options
+    )
 
 
 def test_odd_values_are_checked_or_left_unchecked():
@@ -55,7 +64,10 @@ def test_odd_values_are_checked_or_left_unchecked():
 
 
 def test_nothing_is_fetched_or_opened(tmp_path):
-    """References to a server and to a file leave the call unchecked; the server that would answer hears nothing."""
+    """References to a server and to a file leave the call unchecked.
+
+    The server that would answer hears nothing.
+    """
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -116,7 +128,9 @@ def test_header_names_a_presets_version(tmp_path):
     line = {"id": "a", "predicted": [{"name": "f", "arguments": {}}], "tools": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n")
     grader = "{kind: tool_schema, preset: mcp_bench/tool_accuracy}"
-    (tmp_path / "suite.yaml").write_text(f"name: s\ntarget: {{paths: [runs.jsonl]}}\ngraders: {{s: {grader}}}\n")
+    (tmp_path / "suite.yaml").write_text(
+        f"name: s\ntarget: {{paths: [runs.jsonl]}}\ngraders: {{s: {grader}}}\n"
+    )
     report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out")
     stage = next(each for each in report.header["components"] if each["name"] == "tool_schema")
     assert stage["options"] == {"preset": VERSION}
@@ -131,7 +145,13 @@ def _schema(rng, depth=0):
         found["type"] = rng.choice([rng.choice(kinds), rng.sample(kinds, 2)])
     if rng.random() < 0.3:
         found |= rng.choice(
-            [{"enum": [1, "a", None, [1]]}, {"const": 1}, {"minimum": 1}, {"maxLength": 1}, {"maxItems": 1}]
+            [
+                {"enum": [1, "a", None, [1]]},
+                {"const": 1},
+                {"minimum": 1},
+                {"maxLength": 1},
+                {"maxItems": 1},
+            ]
         )
     if depth < 3:
         if rng.random() < 0.5:
@@ -140,7 +160,9 @@ def _schema(rng, depth=0):
         if rng.random() < 0.3:
             found["items"] = _schema(rng, depth + 1)
         if rng.random() < 0.3:
-            found[rng.choice(["anyOf", "oneOf", "allOf"])] = [_schema(rng, depth + 1) for _ in range(2)]
+            found[rng.choice(["anyOf", "oneOf", "allOf"])] = [
+                _schema(rng, depth + 1) for _ in range(2)
+            ]
         if rng.random() < 0.2:
             found["additionalProperties"] = rng.choice([False, _schema(rng, depth + 1)])
     return found
@@ -149,16 +171,26 @@ def _schema(rng, depth=0):
 def _value(rng, depth=0):
     plain = [0, 1, 2, 1.0, 1.5, "a", "ab", True, None]
     if depth < 3 and rng.random() < 0.5:
-        return rng.choice([[_value(rng, depth + 1) for _ in range(2)], {key: _value(rng, depth + 1) for key in "abc"}])
+        return rng.choice(
+            [
+                [_value(rng, depth + 1) for _ in range(2)],
+                {key: _value(rng, depth + 1) for key in "abc"},
+            ]
+        )
     return rng.choice(plain)
 
 
 def test_verdicts_and_places_are_those_of_another_validator():
-    """Five hundred random schemas and arguments against the jsonschema package, with what is violated where."""
+    """Five hundred random schemas and arguments against the jsonschema package, with what is
+    violated where.
+    """
     rng = random.Random(17)  # noqa: S311 - test data
     seen = set()
     for _ in range(500):
-        schema, arguments = _schema(rng), {key: _value(rng) for key in rng.sample("abc", rng.randrange(4))}
+        schema, arguments = (
+            _schema(rng),
+            {key: _value(rng) for key in rng.sample("abc", rng.randrange(4))},
+        )
         grade = one(schema, arguments)
         validator = jsonschema.Draft202012Validator(schema)
         wanted = {

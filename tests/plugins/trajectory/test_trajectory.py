@@ -17,7 +17,10 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     answers = {"openai": {"tool_calls": [call], "content": None}, "anthropic": {"content": [block]}}
     results = DATA["a_log_alone_gives_a_page"]
-    picture = {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {}}]}
+    picture = {
+        "role": "user",
+        "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {}}],
+    }
     talk = [picture, {"role": "assistant", **answers[reader]}, results[reader]]
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"messages": talk}) + "\n" + json.dumps({"messages": talk}) + "\n")

@@ -1,22 +1,44 @@
-"""Helpers for the When2Call tests: small datasets and predictions, read and graded without the kernel."""
+"""Helpers for the When2Call tests.
+
+Small datasets and predictions, read and graded without the kernel.
+"""
 
 import json
 
 import attrs
 import pytest
 
-from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Outcome, Sample, figures
+from gradestack import (
+    BadRecord,
+    ExportSummary,
+    Grade,
+    GraderSummary,
+    Input,
+    Outcome,
+    Sample,
+    figures,
+)
 from gradestack_plugins.when2call.aggregators import When2Call, When2CallExporter
 from gradestack_plugins.when2call.reader import When2CallReader
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-TOOL = {"name": "search", "description": "Search.", "parameters": {"type": "dict", "properties": {}}}
+TOOL = {
+    "name": "search",
+    "description": "Search.",
+    "parameters": {"type": "dict", "properties": {}},
+}
 
 
 def _row(uuid, gold="tool_call", **more):
     answers = {label: f"text of {label}" for label in LABELS}
     answers["tool_call"] = json.dumps({"name": "search", "arguments": {"q": uuid}})
-    row = {"uuid": uuid, "source": "s", "source_id": uuid, "question": f"question {uuid}", "correct_answer": gold}
+    row = {
+        "uuid": uuid,
+        "source": "s",
+        "source_id": uuid,
+        "question": f"question {uuid}",
+        "correct_answer": gold,
+    }
     return {**row, "answers": answers, "target_tool": None, "tools": [json.dumps(TOOL)], **more}
 
 
@@ -55,19 +77,33 @@ def evaluate(read, tmp_path):
     def _evaluate(predictions, dataset=None, *, profile="documented", grader=None, **options):
         samples = predictions
         reader = When2CallReader(profile=profile, **options)
-        if not (isinstance(predictions, list) and predictions and isinstance(predictions[0], Sample)):
+        if not (
+            isinstance(predictions, list) and predictions and isinstance(predictions[0], Sample)
+        ):
             samples = read(predictions, dataset, profile=profile, **options)
         marker = When2Call(profile=profile, **(grader or {}))
         samples = [each for each in samples if not isinstance(each, BadRecord)]
         grades = [marker.grade(sample) for sample in samples]
-        rows = [(sample.id, None, None, grade) for sample, grade in zip(samples, grades, strict=True)]
-        found = figures({"classification": {}, "hallucination": {}, "when2call_counts": {}}, rows, profile=profile)
+        rows = [
+            (sample.id, None, None, grade) for sample, grade in zip(samples, grades, strict=True)
+        ]
+        found = figures(
+            {"classification": {}, "hallucination": {}, "when2call_counts": {}},
+            rows,
+            profile=profile,
+        )
         states = {str(each): sum(grade.outcome is each for grade in grades) for each in Outcome}
         summary = ExportSummary(
-            input=Input(path=tmp_path / "predictions.jsonl", name="predictions", shown="predictions.jsonl"),
+            input=Input(
+                path=tmp_path / "predictions.jsonl", name="predictions", shown="predictions.jsonl"
+            ),
             reader=reader,
             profile=profile,
-            graders={"when2call": GraderSummary(key="label", grader=marker, states=states, aggregates=found)},
+            graders={
+                "when2call": GraderSummary(
+                    key="label", grader=marker, states=states, aggregates=found
+                )
+            },
         )
         text = When2CallExporter().finish(summary).get("when2call.json", "null")
         return Result(grades, *found.values(), json.loads(text), text)

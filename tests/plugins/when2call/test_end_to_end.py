@@ -1,4 +1,6 @@
-"""From files to native/when2call.json through the command's own path, the example of the docs page, and real data."""
+"""From files to native/when2call.json through the command's own path, the example of the docs page,
+and real data.
+"""
 
 import json
 import os
@@ -28,16 +30,33 @@ def grade(tmp_path):
 
 
 def example(grade, profile):
-    return grade(EXAMPLE / "judge_decisions.jsonl", EXAMPLE / "dataset.jsonl", name=profile, profile=profile)
+    return grade(
+        EXAMPLE / "judge_decisions.jsonl", EXAMPLE / "dataset.jsonl", name=profile, profile=profile
+    )
 
 
 def test_the_docs_page_shows_these_very_figures(grade):
     """Every figure of the worked example stands in the page, for both profiles."""
     page = (ROOT / "docs" / "when2call.md").read_text()
-    names = ["accuracy", "macro_f1", "macro_f1_no_direct", "tool_hallucination_rate", "answer_hallucination_rate"]
+    names = [
+        "accuracy",
+        "macro_f1",
+        "macro_f1_no_direct",
+        "tool_hallucination_rate",
+        "answer_hallucination_rate",
+    ]
     blocks = [native(example(grade, profile))["metrics"] for profile in ("documented", "upstream")]
-    for name in [*names, "parameter_hallucination_rate", "n_total", "n_missing_uuid", "n_invalid_label"]:
-        shown = [f"{block[name]:.6f}" if isinstance(block[name], float) else str(block[name]) for block in blocks]
+    for name in [
+        *names,
+        "parameter_hallucination_rate",
+        "n_total",
+        "n_missing_uuid",
+        "n_invalid_label",
+    ]:
+        shown = [
+            f"{block[name]:.6f}" if isinstance(block[name], float) else str(block[name])
+            for block in blocks
+        ]
         assert f"| `{name}` | {shown[0]} | {shown[1]} |" in page
 
 
@@ -66,16 +85,24 @@ def reference():
 
 
 def test_the_real_test_items_load(reference, read):
-    """300 items, 100 per gold label and none direct; 17 without tools, all of them cannot_answer; every call parses."""
+    """300 items, 100 per gold label and none direct; 17 without tools, all of them cannot_answer.
+
+    Every call parses.
+    """
     found = read([{"uuid": "nobody", "predicted_label": "direct"}], reference)
     rows = [sample for sample in found if sample.id != "nobody"]
     assert len(rows) == 300
     golds = [sample.expected.label for sample in rows]
-    assert {label: golds.count(label) for label in LABELS} == dict(zip(LABELS, (0, 100, 100, 100), strict=True))
+    assert {label: golds.count(label) for label in LABELS} == dict(
+        zip(LABELS, (0, 100, 100, 100), strict=True)
+    )
     without = [sample for sample in rows if sample.native.no_tools]
     assert len(without) == 17
     assert {sample.expected.label for sample in without} == {"cannot_answer"}
     assert max(len(sample.tools) for sample in rows) == 26
     assert all(sample.expected.calls is not None for sample in rows)
     called = [sample for sample in rows if sample.expected.label == "tool_call"]
-    assert all(len(sample.expected.calls) == 1 and sample.expected.calls[0].arguments is not None for sample in called)
+    assert all(
+        len(sample.expected.calls) == 1 and sample.expected.calls[0].arguments is not None
+        for sample in called
+    )

@@ -6,23 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack_plugins.when2call.reader import best_index, hopeless, judge_label, label_at, mcq_digit
+from gradestack_plugins.when2call.reader import (
+    best_index,
+    hopeless,
+    judge_label,
+    label_at,
+    mcq_digit,
+)
 from tests.core.outcomes import data
 
 DATA = data(__file__, "labels.yaml")
 
 
-@pytest.mark.parametrize(("text", "digit"), DATA["the_digit_is_a_lone_one_or_the_first_that_stands_as_a_word"])
+@pytest.mark.parametrize(
+    ("text", "digit"), DATA["the_digit_is_a_lone_one_or_the_first_that_stands_as_a_word"]
+)
 def test_the_digit_is_a_lone_one_or_the_first_that_stands_as_a_word(text, digit):
-    """Every case of the digit rule: signs and dots are no part of a word, letters, digits and underscores are."""
+    """Every case of the digit rule.
+
+    Signs and dots are no part of a word, letters, digits and underscores are.
+    """
     assert mcq_digit(text) == digit
 
 
 @pytest.mark.parametrize(
-    ("text", "label"), [*DATA["a_judges_answer_is_strict_json_with_one_of_four_labels"], ("[" * 100_000, None)]
+    ("text", "label"),
+    [*DATA["a_judges_answer_is_strict_json_with_one_of_four_labels"], ("[" * 100_000, None)],
 )
 def test_a_judges_answer_is_strict_json_with_one_of_four_labels(text, label):
-    """No fences, no trailing text; ``label`` only when ``classification`` is absent; trimmed and in lower case."""
+    """No fences, no trailing text; ``label`` only when ``classification`` is absent.
+
+    Trimmed and in lower case.
+    """
     assert judge_label(text) == label
 
 

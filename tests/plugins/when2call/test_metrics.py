@@ -1,4 +1,6 @@
-"""The When2Call grader and its metrics in both profiles, against numbers by hand and a slow calculation of its own."""
+"""The When2Call grader and its metrics in both profiles, against numbers by hand and a slow
+calculation of its own.
+"""
 
 import json
 
@@ -16,7 +18,10 @@ VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 
 
 def reference(rows, predictions):
-    """Metrics of the evaluation suite straight from their definitions: rows are (uuid, gold, has no tools)."""
+    """Metrics of the evaluation suite straight from their definitions.
+
+    Rows are (uuid, gold, has no tools).
+    """
     matrix = {gold: dict.fromkeys(LABELS, 0) for gold in LABELS}
     missing = invalid = 0
     tool, answer, parameter = [0, 0], [0, 0], [0, 0]
@@ -42,7 +47,8 @@ def reference(rows, predictions):
     n = len(rows)
     return {
         "accuracy": sum(matrix[label][label] for label in LABELS) / n if n else 0.0,
-        "macro_f1": (f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 4,
+        "macro_f1": (f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"])
+        / 4,
         "macro_f1_no_direct": (f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 3,
         "per_class_f1": f1,
         "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
@@ -70,10 +76,20 @@ def test_unknown_uuids_are_counted_and_change_no_metric(evaluate, row, profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
-    """No row with that gold label: null with a reason, in both profiles and in the native artefact."""
+    """No row with that gold label.
+
+    Null with a reason, in both profiles and in the native artefact.
+    """
     found = evaluate([judge("a", "tool_call")], [row("a")], profile=profile)
-    assert found.rates["tool_hallucination_rate"] is found.rates["parameter_hallucination_rate"] is None
-    assert set(found.rates["undefined"]) == {"tool_hallucination_rate", "parameter_hallucination_rate"}
+    assert (
+        found.rates["tool_hallucination_rate"]
+        is found.rates["parameter_hallucination_rate"]
+        is None
+    )
+    assert set(found.rates["undefined"]) == {
+        "tool_hallucination_rate",
+        "parameter_hallucination_rate",
+    }
     assert found.rates["answer_hallucination_rate"] == 0.0
     metrics = found.native["metrics"]
     assert metrics["tool_hallucination_rate"] is None
@@ -96,7 +112,11 @@ def fallback(uuid, label):
     return judge(uuid, "cannot_answer", raw, judge_fallback_to_cannot_answer=True)
 
 
-FORMS = {"mcq": mcq, "logprob": lambda uuid, label: logprob(uuid, [label] * 4), "fallback": fallback}
+FORMS = {
+    "mcq": mcq,
+    "logprob": lambda uuid, label: logprob(uuid, [label] * 4),
+    "fallback": fallback,
+}
 
 
 @pytest.mark.parametrize("case", data(__file__, "published.yaml"), ids=lambda case: case["name"])
@@ -109,7 +129,11 @@ def test_published_figures(evaluate, row, case):
     native = found.native["metrics"]
     assert set(VARIANTS) == native.keys() if case["form"] == "logprob" else "accuracy" in native
     several = native.values() if case["form"] == "logprob" else [native]
-    for part, places in (("native", several), ("classes", [found.classes]), ("counts", [found.counts])):
+    for part, places in (
+        ("native", several),
+        ("classes", [found.classes]),
+        ("counts", [found.counts]),
+    ):
         for name, value in case.get(part, {}).items():
             digits = len(repr(value).partition(".")[2])
             assert {round(at(each, name), digits) for each in places} == {value}, name
@@ -117,7 +141,9 @@ def test_published_figures(evaluate, row, case):
 
 cases = st.lists(
     st.tuples(
-        st.sampled_from(LABELS), st.booleans(), st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None])
+        st.sampled_from(LABELS),
+        st.booleans(),
+        st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None]),
     ),
     max_size=25,
 )
@@ -127,7 +153,9 @@ cases = st.lists(
 def test_upstream_equals_the_slow_calculation(given_cases):
     """Every figure of the native metrics equals its definition over dataset rows, bit for bit."""
     rows = [(f"u{n}", gold, no_tools) for n, (gold, no_tools, _) in enumerate(given_cases)]
-    predictions = {f"u{n}": label for n, (_, _, label) in enumerate(given_cases) if label is not None}
+    predictions = {
+        f"u{n}": label for n, (_, _, label) in enumerate(given_cases) if label is not None
+    }
     assert block(given_cases, "upstream") == reference(rows, predictions)
 
 
@@ -138,7 +166,9 @@ def block(given_cases, profile):
     for gold, no_tools, label in given_cases:
         tools = () if no_tools else (ToolSpec(name="f"),)
         status = Status.MISSING if label is None else Status.OK
-        rows.append(("x", None, None, grader.grade(sample(gold, label, tools=tools, status=status))))
+        rows.append(
+            ("x", None, None, grader.grade(sample(gold, label, tools=tools, status=status)))
+        )
     if not rows:
         rows = [("x", None, None, grader.grade(sample(None, None)))]
     metrics = {"classification": {"labels": LABELS, "exclude": ["direct"]}, "hallucination": {}}
@@ -147,13 +177,21 @@ def block(given_cases, profile):
 
 @given(cases, st.sampled_from(PROFILES))
 def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(given_cases, profile):
-    """The identities hold for any predictions, in both profiles; documented N leaves the missing out."""
+    """The identities hold for any predictions, in both profiles.
+
+    Documented N leaves the missing out.
+    """
     found = block(given_cases, profile)
     missing = sum(label is None for _, _, label in given_cases)
-    assert sum(map(sum, (row.values() for row in found["confusion_matrix"].values()))) == found["n_total"]
+    assert (
+        sum(map(sum, (row.values() for row in found["confusion_matrix"].values())))
+        == found["n_total"]
+    )
     assert found["n_total"] == len(given_cases) - (missing if profile == "documented" else 0)
     assert found["n_missing_uuid"] == missing
-    rates = [found[name] for name in found if name.endswith("_rate") or name in ("accuracy", "macro_f1")]
+    rates = [
+        found[name] for name in found if name.endswith("_rate") or name in ("accuracy", "macro_f1")
+    ]
     assert all(rate is None or 0 <= rate <= 1 for rate in rates)
     if profile == "documented":
         assert found["n_converted_to_cannot_answer"] == 0
@@ -171,7 +209,10 @@ def test_a_failed_run_fails_in_documented_and_is_missing_upstream():
 
 @pytest.mark.parametrize(
     ("aliases", "said"),
-    [({"x": "maybe"}, "x must stand for one of"), ({"direct": "tool_call"}, "direct is a label of its own")],
+    [
+        ({"x": "maybe"}, "x must stand for one of"),
+        ({"direct": "tool_call"}, "direct is a label of its own"),
+    ],
 )
 def test_senseless_aliases_are_refused(aliases, said):
     """An alias stands for one of the four labels and is none itself."""

@@ -1,4 +1,7 @@
-"""The When2Call reader: dataset rows, every form of prediction, joins, duplicates and broken records."""
+"""The When2Call reader.
+
+Dataset rows, every form of prediction, joins, duplicates and broken records.
+"""
 
 import json
 import math
@@ -18,12 +21,29 @@ ALL_INF = [-math.inf] * 4
 
 
 def judge(uuid, label, raw='{"classification": "direct"}', **more):
-    return {"uuid": uuid, "predicted_label": label, "judge_raw": raw, "judge_rationale": None, **more}
+    return {
+        "uuid": uuid,
+        "predicted_label": label,
+        "judge_raw": raw,
+        "judge_rationale": None,
+        **more,
+    }
 
 
 def mcq(uuid, label, index=0, raw="0", **more):
-    record = {"uuid": uuid, "gold_label": "tool_call", "gold_index": 1, "answer_names": list(LABELS)}
-    return {**record, "predicted_index": index, "predicted_label": label, "raw_mcq_output": raw, **more}
+    record = {
+        "uuid": uuid,
+        "gold_label": "tool_call",
+        "gold_index": 1,
+        "answer_names": list(LABELS),
+    }
+    return {
+        **record,
+        "predicted_index": index,
+        "predicted_label": label,
+        "raw_mcq_output": raw,
+        **more,
+    }
 
 
 def logprob(uuid, labels, **more):
@@ -41,13 +61,23 @@ def reasons(found):
 
 
 def test_a_row_gives_question_gold_tools_and_expectations(read, row):
-    """Tools are JSON texts; the expected call is the candidate's; the reference text is that of the gold answer."""
+    """Tools are JSON texts; the expected call is the candidate's.
+
+    The reference text is that of the gold answer.
+    """
     (sample,) = read([judge("a", "tool_call", target_model="m")], [row("a")])
-    assert (sample.id, sample.model, sample.label, sample.status) == ("a", "m", "tool_call", Status.OK)
+    assert (sample.id, sample.model, sample.label, sample.status) == (
+        "a",
+        "m",
+        "tool_call",
+        Status.OK,
+    )
     assert sample.input == "question a"
     assert [tool.name for tool in sample.tools] == ["search"]
     assert sample.expected.label == "tool_call"
-    assert [(call.name, call.arguments) for call in sample.expected.calls] == [("search", {"q": "a"})]
+    assert [(call.name, call.arguments) for call in sample.expected.calls] == [
+        ("search", {"q": "a"})
+    ]
     assert sample.native.no_tools is False
     assert sample.facets == {"source": "s"}
     assert (sample.source.file, sample.source.line) == ("predictions.jsonl", 1)
@@ -68,8 +98,14 @@ def test_log_probability_records_hold_four_prediction_sets(read, row):
     """Each variant keeps its own label; a variant that is not text is missing alone."""
     labels = ("direct", "tool_call", "cannot_answer", None)
     (sample,) = read([logprob("a", labels, scores_raw=[-1.0, -math.inf, -2, -3])], [row("a")])
-    assert sample.native.labels == dict(zip(("norm_bytes", "raw", "norm_tokens", "norm_chars"), labels, strict=True))
-    assert (sample.label, sample.status, sample.native.method) == ("direct", Status.OK, "mcq_logprob")
+    assert sample.native.labels == dict(
+        zip(("norm_bytes", "raw", "norm_tokens", "norm_chars"), labels, strict=True)
+    )
+    assert (sample.label, sample.status, sample.native.method) == (
+        "direct",
+        Status.OK,
+        "mcq_logprob",
+    )
 
 
 @pytest.mark.parametrize("case", DATA["read"], ids=lambda case: case["name"])
@@ -100,12 +136,16 @@ def test_an_audit_file_that_is_not_there_is_said_before_reading(read, row, tmp_p
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_a_large_dataset_is_read_in_several_shards(read, row, write, monkeypatch, as_list):
-    """Ranges of the dataset, lines or list, give the same samples and bad records as one piece, places included."""
+    """Ranges of the dataset, lines or list, give the same samples and bad records as one piece,
+    places included.
+    """
     rows = [row(f"u{n}") for n in range(40)]
     rows[7], rows[20], rows[30] = "no row", {"question": "no uuid"}, row("u8")
     rows = rows if as_list else [json.dumps(each) for each in rows]
     dataset = write("rows.json", rows, as_list=as_list)
-    predictions = write("p.json", [judge(f"u{n}", LABELS[n % 4]) for n in range(40)], as_list=as_list)
+    predictions = write(
+        "p.json", [judge(f"u{n}", LABELS[n % 4]) for n in range(40)], as_list=as_list
+    )
     whole = read(predictions, dataset)
     assert len(reasons(whole)) == 2
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 1000)
@@ -120,7 +160,10 @@ def head_of(records, *, as_list=False):
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_every_form_is_recognised(row, tmp_path, as_list):
-    """The first record's keys tell; stability sweeps, the dataset and other JSON are not claimed."""
+    """The first record's keys tell.
+
+    Stability sweeps, the dataset and other JSON are not claimed.
+    """
     path = tmp_path / "x.jsonl"
     item = row("a")
     ours = [
@@ -133,7 +176,13 @@ def test_every_form_is_recognised(row, tmp_path, as_list):
     ]
     for record in ours:
         assert When2CallReader.sniff(path, head_of([record], as_list=as_list)) > 0.5
-    others = [item, {"uuid": "a", "run_labels": [], "judge_model": "j"}, {"id": 1}, {"doc": {"a": 1}}, [1]]
+    others = [
+        item,
+        {"uuid": "a", "run_labels": [], "judge_model": "j"},
+        {"id": 1},
+        {"doc": {"a": 1}},
+        [1],
+    ]
     for record in others:
         assert When2CallReader.sniff(path, head_of([record], as_list=as_list)) == 0.0
     assert When2CallReader.sniff(path, b"\x00\xff") == 0.0
@@ -144,5 +193,8 @@ def test_a_first_record_longer_than_the_head_is_recognised():
     """Its keys near the beginning are enough."""
     from pathlib import Path
 
-    head = b'{"uuid": "a", "judge_response": {"classification": "direct"}, "question": "' + b"x" * 70_000
+    head = (
+        b'{"uuid": "a", "judge_response": {"classification": "direct"}, "question": "'
+        + b"x" * 70_000
+    )
     assert When2CallReader.sniff(Path("x.jsonl"), head[:65_536]) > 0.5

@@ -1,4 +1,6 @@
-"""Records that overwrite, records too short to tell their form, and dataset rows that cannot be used."""
+"""Records that overwrite, records too short to tell their form, and dataset rows that cannot be
+used.
+"""
 
 import pytest
 
@@ -10,11 +12,22 @@ VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 
 
 def mcq(uuid, label="direct", **more):
-    return {"uuid": uuid, "predicted_label": label, "predicted_index": 0, "raw_mcq_output": "0", **more}
+    return {
+        "uuid": uuid,
+        "predicted_label": label,
+        "predicted_index": 0,
+        "raw_mcq_output": "0",
+        **more,
+    }
 
 
 def logprob(uuid, label="direct", **more):
-    return {"uuid": uuid, **{f"predicted_label_{name}": label for name in VARIANTS}, "mode": "llama_scoring", **more}
+    return {
+        "uuid": uuid,
+        **{f"predicted_label_{name}": label for name in VARIANTS},
+        "mode": "llama_scoring",
+        **more,
+    }
 
 
 def bad(found):
@@ -22,12 +35,20 @@ def bad(found):
 
 
 def test_an_overwritten_prediction_upstream_is_a_missing_one(evaluate, row):
-    found = evaluate([mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream")
+    found = evaluate(
+        [mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream"
+    )
     metrics = found.native["metrics"]
-    assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["n_converted_to_cannot_answer"]) == (1, 1, 1)
+    assert (
+        metrics["n_total"],
+        metrics["n_missing_uuid"],
+        metrics["n_converted_to_cannot_answer"],
+    ) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("mark", ["judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second"])
+@pytest.mark.parametrize(
+    "mark", ["judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second"]
+)
 def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, mark):
     """Beside a label they tell a judge's record; on their own they tell nothing."""
     (sample,) = read([{"uuid": "a", "predicted_label": "direct", mark: "x"}], [row("a")])
@@ -49,7 +70,10 @@ def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, prof
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("options", [{}, {"method": "mcq_logprob"}])
 def test_a_scoring_record_without_labels_counts_under_its_mode(evaluate, row, profile, options):
-    """The counters are over every record that has a uuid, its labels there or not; the row is missing."""
+    """The counters are over every record that has a uuid, its labels there or not.
+
+    The row is missing.
+    """
     records = [
         {"uuid": "b", "mode": "string_fallback", "string_fallback_pred_idx": -1},
         {"uuid": "c"},
@@ -57,28 +81,52 @@ def test_a_scoring_record_without_labels_counts_under_its_mode(evaluate, row, pr
         *([] if options else [logprob("a")]),
     ]
     found = evaluate(records, [row(uuid) for uuid in "abcd"], profile=profile, **options)
-    assert found.native["mode_counts"] == {"llama_scoring": 0 if options else 1, "string_fallback": 1, "UNKNOWN": 2}
+    assert found.native["mode_counts"] == {
+        "llama_scoring": 0 if options else 1,
+        "string_fallback": 1,
+        "UNKNOWN": 2,
+    }
     fallbacks = found.native["fallbacks"]
-    assert (fallbacks["n_string_fallback"], fallbacks["n_string_fallback_pred_idx_minus1"]) == (1, 1)
+    assert (fallbacks["n_string_fallback"], fallbacks["n_string_fallback_pred_idx_minus1"]) == (
+        1,
+        1,
+    )
     missing = [each["n_missing_uuid"] for each in found.native["metrics"].values()]
     assert missing == [4 if options else 3] * 4
 
 
 @pytest.mark.parametrize(
     ("index", "number"),
-    [(-1, 1), (-1.0, 1), ("-1", 1), (-1.9, 1), (True, 0), (1, 0), ("x", 0), (None, 0), ([], 0), (float("inf"), 0)],
+    [
+        (-1, 1),
+        (-1.0, 1),
+        ("-1", 1),
+        (-1.9, 1),
+        (True, 0),
+        (1, 0),
+        ("x", 0),
+        (None, 0),
+        ([], 0),
+        (float("inf"), 0),
+    ],
 )
 def test_an_index_of_minus_one_may_be_a_float_or_text(evaluate, row, index, number):
     """As int() reads it, for choices and for the fall-back of scoring."""
     choice = evaluate([mcq("a", predicted_index=index)], [row("a")])
     assert choice.native["metrics"]["n_mcq_predicted_index_minus1"] == number
     record = logprob("a", mode="string_fallback", string_fallback_pred_idx=index)
-    assert evaluate([record], [row("a")]).native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == number
+    assert (
+        evaluate([record], [row("a")]).native["fallbacks"]["n_string_fallback_pred_idx_minus1"]
+        == number
+    )
 
 
 @pytest.mark.parametrize("uuid", [5, "", None, True, 2.5])
 def test_a_row_with_another_kind_of_uuid_is_a_row_upstream_only(evaluate, read, row, uuid):
-    """No prediction can have it, so it is missing; documented reports it. Text 5 is another uuid than number 5."""
+    """No prediction can have it, so it is missing; documented reports it.
+
+    Text 5 is another uuid than number 5.
+    """
     records = [judge("a", "tool_call"), judge("5", "direct"), judge("true", "direct")]
     dataset = [row("a"), row(uuid, "cannot_answer"), row(uuid, "cannot_answer")]
     metrics = evaluate(records, dataset, profile="upstream").native["metrics"]
@@ -89,7 +137,9 @@ def test_a_row_with_another_kind_of_uuid_is_a_row_upstream_only(evaluate, read, 
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("change", [{"correct_answer": "weird"}, {"correct_answer": None}])
-def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(evaluate, read, row, profile, change):
+def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
+    evaluate, read, row, profile, change
+):
     """It is neither lost nor left out of the counters of its file."""
     records = [judge("a", "direct"), judge("b", "direct", judge_used_retry=True)]
     dataset = [row("a"), {**row("b"), **change}]
@@ -103,6 +153,8 @@ def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(eval
 def test_a_row_that_can_be_used_counts_beside_one_that_cannot(evaluate, row, profile):
     """The counters of the prediction count once, at the row that is used."""
     records = [judge("b", "direct", judge_used_retry=True)]
-    found = evaluate(records, [{**row("b"), "correct_answer": "weird"}, row("b"), row("b")], profile=profile)
+    found = evaluate(
+        records, [{**row("b"), "correct_answer": "weird"}, row("b"), row("b")], profile=profile
+    )
     assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (0, 1)
     assert found.native["metrics"]["n_total"] == 2

@@ -1,9 +1,11 @@
-"""Lenient reading of chat-completion shapes, shared by the readers: messages, tool calls and tool schemas.
+"""Lenient reading of chat-completion shapes, shared by the readers.
 
-Understood tool calls: ``{"id", "type", "function": {"name", "arguments"}}`` with arguments as JSON text or object, and
-the flat ``{"name", "arguments"}`` form. Understood tools: OpenAI's form, the function without its wrapper, and
-DeepFabric's own, whose parameters are a list. Nothing here raises on odd data; what cannot be understood is left out or
-kept raw.
+Messages, tool calls and tool schemas.
+
+Understood tool calls: ``{"id", "type", "function": {"name", "arguments"}}`` with arguments as JSON
+text or object, and the flat ``{"name", "arguments"}`` form. Understood tools: OpenAI's form, the
+function without its wrapper, and DeepFabric's own, whose parameters are a list. Nothing here raises
+on odd data; what cannot be understood is left out or kept raw.
 """
 
 from __future__ import annotations
@@ -18,11 +20,16 @@ from gradestack import JSON, Message, ToolCall, ToolSpec, replace
 from gradestack.jsonio import JsonProblem, as_text, compact, loads
 
 OBJECT: Final = (dict, Mapping)
-"""What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
+"""What counts as an object.
+
+JSON decodes to dicts, which are told at once; asking for a mapping alone takes long.
+"""
 
 
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
-    """Return (arguments, raw text): the object, or None when there is none (then the value as text); text None for one.
+    """Return (arguments, raw text).
+
+    The object, or None when there is none (then the value as text); text None for one.
 
     A missing or null value reads as no arguments.
     """
@@ -88,19 +95,31 @@ def messages(raw: Any) -> tuple[Message, ...]:
 
 
 def made_calls(conversation: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """Return every call of a conversation in order, each with the result that a later ``tool`` message has of it."""
+    """Return every call of a conversation in order, each with the result that a later ``tool``
+    message has of it.
+    """
     calls: list[ToolCall] = []
     for entry in conversation:
         calls += entry.tool_calls
         if entry.role == "tool":
-            place = next((at for at, call in enumerate(calls) if call.result is None and answers(entry, call)), None)
+            place = next(
+                (
+                    at
+                    for at, call in enumerate(calls)
+                    if call.result is None and answers(entry, call)
+                ),
+                None,
+            )
             if place is not None:
                 calls[place] = replace(calls[place], result=entry.content)
     return tuple(calls)
 
 
 def answers(message: Message, call: ToolCall) -> bool:
-    """Return whether a message holds the result of a call: by its id, or without ids by the tool's name."""
+    """Return whether a message holds the result of a call.
+
+    By its id, or without ids by the tool's name.
+    """
     if message.role != "tool":
         return False
     if message.tool_call_id is not None:
@@ -109,7 +128,10 @@ def answers(message: Message, call: ToolCall) -> bool:
 
 
 def text_of(content: Any) -> str:
-    """Return message content as text: text itself, the text parts of a list joined by a space, "" otherwise."""
+    """Return message content as text.
+
+    Text itself, the text parts of a list joined by a space, "" otherwise.
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
@@ -119,7 +141,8 @@ def text_of(content: Any) -> str:
 
 
 def tool_spec(raw: Any) -> ToolSpec | None:
-    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name.
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it
+    has no name.
 
     Where it says no parameters, they are the ``input_schema`` of Anthropic's form and of MCP.
     """
@@ -139,7 +162,10 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
 
 def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
-    """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see ``schema_of``."""
+    """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema.
+
+    Else see ``schema_of``.
+    """
     if parameters is None or isinstance(parameters, dict):
         return parameters
     if isinstance(parameters, list) and all(isinstance(each, OBJECT) for each in parameters):
@@ -150,9 +176,14 @@ def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
 def schema_of(parameters: Any) -> Mapping[str, JSON] | None:
     """Return the schema of a tool's arguments, None where there is none.
 
-    What is no object becomes one that is no schema: so it is kept, and whoever uses it says that it cannot be.
+    What is no object becomes one that is no schema: so it is kept, and whoever uses it says that it
+    cannot be.
     """
-    return parameters if parameters is None or isinstance(parameters, OBJECT) else {"properties": parameters}
+    return (
+        parameters
+        if parameters is None or isinstance(parameters, OBJECT)
+        else {"properties": parameters}
+    )
 
 
 _JSON_WORDS: Final = {
@@ -166,12 +197,13 @@ _JSON_WORDS: Final = {
 
 
 def list_schema(parameters: Sequence[Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a list of ``{"name", "type", "description", "required", "default"}``.
+    """Return the JSON Schema of a list of
+    ``{"name", "type", "description", "required", "default"}``.
 
-    Types map word by word (``str`` or ``string`` to ``string``); a type outside the six words (``Any``, ``list[str]``)
-    is left undeclared. A parameter is required unless it says otherwise. A default is kept for parameters that are not
-    required, converted to the type, and left out where it is empty or does not convert. Entries without a name are
-    left out.
+    Types map word by word (``str`` or ``string`` to ``string``); a type outside the six words
+    (``Any``, ``list[str]``) is left undeclared. A parameter is required unless it says otherwise. A
+    default is kept for parameters that are not required, converted to the type, and left out where
+    it is empty or does not convert. Entries without a name are left out.
     """
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -195,7 +227,9 @@ def list_schema(parameters: Sequence[Any]) -> dict[str, Any]:
 
 
 def _default(word: str, text: str) -> tuple[bool, JSON]:
-    """Return (True, the default as a value of its type), or (False, None) when the text does not convert."""
+    """Return (True, the default as a value of its type), or (False, None) when the text does not
+    convert.
+    """
     try:
         if word == "integer":
             return True, int(text)
@@ -211,7 +245,9 @@ def _default(word: str, text: str) -> tuple[bool, JSON]:
 
 
 def literal(text: str) -> tuple[bool, JSON]:
-    """Return (True, the value of a JSON text or of a Python literal), or (False, None) where a text is neither."""
+    """Return (True, the value of a JSON text or of a Python literal), or (False, None) where a text
+    is neither.
+    """
     try:
         return True, loads(text)
     except JsonProblem:

@@ -1,4 +1,7 @@
-"""The one decoder of conversations: messages and items of every dialect, each read by its own form."""
+"""The one decoder of conversations.
+
+Messages and items of every dialect, each read by its own form.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,16 @@ _EXPECTED = re.compile("expected|gold|ground_?truth|reference", re.IGNORECASE)
 
 
 def kind_of(of: str, name: Any) -> str:
-    """Return the kind of remark on something of a type or name that is not understood: ``part:input_audio``."""
+    """Return the kind of remark on something of a type or name that is not understood.
+
+    ``part:input_audio``.
+    """
     kind = f"{of}:{name if isinstance(name, str) and _WORD.fullmatch(name) else 'other'}"
     if of not in ("key", "column") or not _EXPECTED.match(kind.removeprefix(f"{of}:")):
         return kind
-    field, grader = ("calls", "tool_calls") if re.search("call|tool", kind) else ("text", "exact_match")
+    field, grader = (
+        ("calls", "tool_calls") if re.search("call|tool", kind) else ("text", "exact_match")
+    )
     return f"{kind}, to compare: --map expected.{field}={name} --grader {grader}"
 
 
@@ -49,14 +57,19 @@ _KEPT_APART: Final = """
 id type status call_id caller created_by async results outputs output result error server_label name
 approval_request_id pending_safety_checks fingerprint namespace execution author
 """
-_BOOKKEEPING: Final = frozenset(_KEPT_APART.split())  # keys of a built-in call that are no arguments of it
+_BOOKKEEPING: Final = frozenset(
+    _KEPT_APART.split()
+)  # keys of a built-in call that are no arguments of it
 _OUTCOMES: Final = ("results", "outputs", "output", "result")
 _WHOLE_ANSWER: Final = frozenset({"stop_reason", "usage", "model"})
 """Keys by one of which a message is a recorded answer of Anthropic's, not an item of Responses."""
 
 
 def is_result(block: Any) -> bool:
-    """Return whether a block is the result of a call: ``tool_result``, or that of a server's tool."""
+    """Return whether a block is the result of a call.
+
+    ``tool_result``, or that of a server's tool.
+    """
     kind = word(block, "type")
     return kind == "tool_result" or kind.endswith("_tool_result")
 
@@ -65,7 +78,9 @@ def _thoughts(*lists: Any) -> list[str]:
     """Return the texts of reasoning: of its content, or where there is none of its summary."""
     for parts in lists:
         texts = [
-            part["text"] for part in as_list(parts) if isinstance(part, dict) and isinstance(part.get("text"), str)
+            part["text"]
+            for part in as_list(parts)
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
         ]
         if texts:
             return texts
@@ -73,11 +88,13 @@ def _thoughts(*lists: Any) -> list[str]:
 
 
 class Conversation:
-    """Reads messages, made of text, parts or blocks, and items; each message of the assistant is one answer.
+    """Reads messages, made of text, parts or blocks, and items.
 
-    What belongs to one answer of Responses is put together into one message. A user message begins a turn; what stands
-    before the first one belongs to it. A call is handed its result when it is met: until the conversation is read to
-    its end, calls are not finished.
+    Each message of the assistant is one answer.
+
+    What belongs to one answer of Responses is put together into one message. A user message begins
+    a turn; what stands before the first one belongs to it. A call is handed its result when it is
+    met: until the conversation is read to its end, calls are not finished.
 
     Attributes:
         turns: Messages by turn.
@@ -88,14 +105,20 @@ class Conversation:
         given_turns: Whether turns are given, not begun by the messages of the user.
         listed: Tools that MCP servers listed, as recorded.
         remarks: What was left out or lacks its counterpart, by kind.
-        part: What a part of a message is called in remarks: ``part``, or ``block`` as Anthropic calls them.
+        part: What a part of a message is called in remarks: ``part``, or ``block`` as Anthropic
+            calls them.
         texts: Types of parts that are text, and the key it stands under.
         model: What the last answer that names its model names.
         usages: What answers say of their usage, as recorded.
         results: Whether what calls gave is recorded.
     """
 
-    texts: ClassVar = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+    texts: ClassVar = {
+        "text": "text",
+        "input_text": "text",
+        "output_text": "text",
+        "refusal": "refusal",
+    }
 
     def __init__(self, part: str = "part") -> None:
         self.part = part
@@ -135,7 +158,10 @@ class Conversation:
         self.turns[-1].append(message)
 
     def text_of(self, content: Any, joint: str) -> str | None:
-        """Return the text of a message's content, None when there is none; parts that are no text are remarked."""
+        """Return the text of a message's content, None when there is none.
+
+        Parts that are no text are remarked.
+        """
         if isinstance(content, str):
             return content
         if not isinstance(content, list):
@@ -189,9 +215,16 @@ class Conversation:
         return call
 
     def answered(
-        self, identifier: Any, name: Any, result: Any, error: str | None = None, error_type: str | None = None
+        self,
+        identifier: Any,
+        name: Any,
+        result: Any,
+        error: str | None = None,
+        error_type: str | None = None,
     ) -> None:
-        """Hand a result to its call: the one of its id, or without one the oldest unanswered one of its name, if any.
+        """Hand a result to its call.
+
+        The one of its id, or without one the oldest unanswered one of its name, if any.
 
         A result that has no call, or whose call has another already, is remarked.
         """
@@ -211,7 +244,9 @@ class Conversation:
             self.remark("result_without_call")
             return
         force_setattr(call, "status", "denied")
-        force_setattr(call, "error", reason if isinstance(reason, str) and reason else "not approved")
+        force_setattr(
+            call, "error", reason if isinstance(reason, str) and reason else "not approved"
+        )
 
     def unanswered(self, identifier: Any) -> ToolCall | None:
         """Return the oldest call of an id that has no result yet."""
@@ -286,10 +321,15 @@ class Conversation:
         identifier, result = entry.get("tool_call_id"), plain(entry.get("content"))
         error, kind = _error_of(result)
         if entry.get("status") == "error":
-            error, kind = result if isinstance(result, str) and result else error or compact(result), None
+            error, kind = (
+                result if isinstance(result, str) and result else error or compact(result),
+                None,
+            )
         self.answered(identifier, entry.get("name"), result, error, kind)
         name = text_or_none(entry.get("name"))
-        self.add(Message(role=role, content=result, name=name, tool_call_id=text_or_none(identifier)))
+        self.add(
+            Message(role=role, content=result, name=name, tool_call_id=text_or_none(identifier))
+        )
 
     def _user(self, content: Any, name: str | None) -> None:
         """Take a message of the user; one that holds only results begins no turn."""
@@ -297,13 +337,17 @@ class Conversation:
             for each in said:
                 self._result_message("tool", each)
             return
-        if isinstance(content, list) and (results := [block for block in content if is_result(block)]):
+        if isinstance(content, list) and (
+            results := [block for block in content if is_result(block)]
+        ):
             for block in results:
                 self._result(block)
             if len(results) == len(content):
                 return
             content = [block for block in content if not is_result(block)]
-        self.ask(Message(role="user", content=content, name=name), self.text_of(content, "\n") or "")
+        self.ask(
+            Message(role="user", content=content, name=name), self.text_of(content, "\n") or ""
+        )
 
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1
@@ -323,11 +367,15 @@ class Conversation:
         others, thoughts, results = self._blocks(blocks, made, author) if blocks else ([], [], [])
         text = self.text_of(others if blocks else content, "")
         if text is None:
-            text = text_or_none(entry.get("refusal")) or text_or_none(as_map(entry.get("audio")).get("transcript"))
+            text = text_or_none(entry.get("refusal")) or text_or_none(
+                as_map(entry.get("audio")).get("transcript")
+            )
         self.text = text or (None if made else text)
         if len(others) < len(blocks) or (blocks and self.part == "block"):
             parts = [block for block in others if isinstance(block, dict)]
-            alone = len(parts) == 1 and parts[0].get("type") == "text" and not parts[0].get("citations")
+            alone = (
+                len(parts) == 1 and parts[0].get("type") == "text" and not parts[0].get("citations")
+            )
             content = text if alone else parts or None
         thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
         thoughts += [thought] if thought is not None and not thoughts else []
@@ -346,7 +394,10 @@ class Conversation:
     def _blocks(
         self, blocks: list[Any], made: list[ToolCall], author: str | None
     ) -> tuple[list[Any], list[str], list[dict[str, Any]]]:
-        """Take the blocks of an answer into account; return those that are none of its calls, thoughts and results."""
+        """Take the blocks of an answer into account.
+
+        Return those that are none of its calls, thoughts and results.
+        """
         others, thoughts, results = [], [], []
         known = {call.id for call in made if call.id is not None}
         for block in blocks:
@@ -358,7 +409,9 @@ class Conversation:
                 thoughts.append(block["thinking"])
             elif kind == "reasoning":
                 said = text_or_none(block.get("reasoning", block.get("text")))
-                thoughts += [said] if said else _thoughts(block.get("content"), block.get("summary"))
+                thoughts += (
+                    [said] if said else _thoughts(block.get("content"), block.get("summary"))
+                )
             elif is_result(block):
                 results.append(block)
             elif kind == "mcp_tool_listing":
@@ -368,9 +421,13 @@ class Conversation:
         return others, thoughts, results
 
     def _use(self, block: dict[str, Any], kind: str, author: str | None) -> ToolCall:
-        given = parse_arguments(next((block[key] for key in ("input", "args", "arguments") if key in block), None))
+        given = parse_arguments(
+            next((block[key] for key in ("input", "args", "arguments") if key in block), None)
+        )
         identifier, server = block.get("call_id", block.get("id")), block.get("server_name")
-        return self.made(_USES[kind], identifier, block.get("name"), given, server=server, author=author)
+        return self.made(
+            _USES[kind], identifier, block.get("name"), given, server=server, author=author
+        )
 
     def _result(self, block: dict[str, Any]) -> None:
         """Hand the result in a block to its call, and add its message."""
@@ -393,7 +450,9 @@ class Conversation:
             return None
         function, custom = raw.get("function"), raw.get("custom")
         if isinstance(custom, dict):
-            return self.made("custom", raw.get("id"), custom.get("name"), _input(custom), author=author)
+            return self.made(
+                "custom", raw.get("id"), custom.get("name"), _input(custom), author=author
+            )
         if isinstance(function, dict) and function.keys() <= {"name", "arguments"}:
             given = parse_arguments(function.get("arguments"))
             return self.made("function", raw.get("id"), function.get("name"), given, author=author)
@@ -421,7 +480,14 @@ class Conversation:
         if len(parts) == 1 and isinstance(parts[0], str):
             parts = parts[0]
         thought = "\n".join(self._thought) if self._thought else None
-        self.add(Message(role="assistant", content=parts or None, tool_calls=tuple(self._made), reasoning=thought))
+        self.add(
+            Message(
+                role="assistant",
+                content=parts or None,
+                tool_calls=tuple(self._made),
+                reasoning=thought,
+            )
+        )
         self._answering = False
         self._parts, self._thought, self._made = [], [], []
 
@@ -429,7 +495,9 @@ class Conversation:
         self._open()
         content = entry.get("content")
         self.text = self.text_of(content, "") or self.text
-        self._parts += content if isinstance(content, list) else [content] if content is not None else []
+        self._parts += (
+            content if isinstance(content, list) else [content] if content is not None else []
+        )
 
     def _item(self, item: dict[str, Any], kind: Any) -> None:
         read = self._items.get(kind) if isinstance(kind, str) else None
@@ -440,7 +508,11 @@ class Conversation:
         elif isinstance(kind, str) and kind.endswith("_output"):
             self._output(item)
         else:
-            self.remark(kind_of("item", "item_reference" if kind is None and item.keys() == {"id"} else kind))
+            self.remark(
+                kind_of(
+                    "item", "item_reference" if kind is None and item.keys() == {"id"} else kind
+                )
+            )
 
     def _reasoned(self, item: dict[str, Any]) -> None:
         self._open()
@@ -449,8 +521,14 @@ class Conversation:
     def _function_call(self, item: dict[str, Any]) -> None:
         self._open()
         custom, author = item["type"] == "custom_tool_call", text_or_none(item.get("author"))
-        kind, given = ("custom", _input(item)) if custom else ("function", parse_arguments(item.get("arguments")))
-        self._made.append(self.made(kind, item.get("call_id"), item.get("name"), given, author=author))
+        kind, given = (
+            ("custom", _input(item))
+            if custom
+            else ("function", parse_arguments(item.get("arguments")))
+        )
+        self._made.append(
+            self.made(kind, item.get("call_id"), item.get("name"), given, author=author)
+        )
 
     def _output(self, item: dict[str, Any]) -> None:
         self._close()
@@ -466,11 +544,21 @@ class Conversation:
         self.add(Message(role="tool", content=result, tool_call_id=text_or_none(identifier)))
 
     def _built_in(self, item: dict[str, Any], name: str) -> None:
-        """Take a call of a built-in tool into account: of one that the API runs, its result stands in the same item."""
+        """Take a call of a built-in tool into account.
+
+        Of one that the API runs, its result stands in the same item.
+        """
         self._open()
         given: tuple[dict[str, Any] | None, str | None]
         if item.get("arguments") is None:
-            given = {key: each for key, each in item.items() if key not in _BOOKKEEPING and each is not None}, None
+            given = (
+                {
+                    key: each
+                    for key, each in item.items()
+                    if key not in _BOOKKEEPING and each is not None
+                },
+                None,
+            )
         else:
             given = parse_arguments(item["arguments"])
         call = self.made("builtin", item.get("call_id") or item.get("id"), name, given)
@@ -478,7 +566,9 @@ class Conversation:
         _finish(call, item, ran_here=item.get("call_id") is not None or "execution" in item)
 
     def _mcp_call(self, item: dict[str, Any]) -> None:
-        """Take a call of an MCP tool into account, one that waits for approval, or what came of that one."""
+        """Take a call of an MCP tool into account, one that waits for approval, or what came of
+        that one.
+        """
         self._open()
         asks = item["type"] == "mcp_approval_request"
         call = None if asks else self.unanswered(item.get("approval_request_id"))
@@ -532,11 +622,16 @@ def finish(call: ToolCall, result: Any, error: str | None, error_type: str | Non
 
 
 def _finish(call: ToolCall, item: dict[str, Any], *, ran_here: bool = False) -> None:
-    """Give a call the result that stands in its own item; one that the API has run may be complete without any."""
+    """Give a call the result that stands in its own item.
+
+    One that the API has run may be complete without any.
+    """
     result = next((item[key] for key in _OUTCOMES if item.get(key) is not None), None)
     error, status = item.get("error"), item.get("status")
     if error is not None or status == "failed":
-        kind = text_or_none(error.get("type", error.get("code"))) if isinstance(error, dict) else None
+        kind = (
+            text_or_none(error.get("type", error.get("code"))) if isinstance(error, dict) else None
+        )
         finish(call, result, error_text(error) if error is not None else "failed", kind)
     elif result is not None or (status == "completed" and not ran_here):
         finish(call, result, None)
@@ -548,13 +643,17 @@ def _input(call: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
 
 
 def _error_of(result: Any) -> tuple[str | None, str | None]:
-    """Return what a result says went wrong, and the rule by which it is told: the API has no mark for it."""
+    """Return what a result says went wrong, and the rule by which it is told.
+
+    The API has no mark for it.
+    """
     found = error_form(result)
     return (None, None) if found is None else (found.message, found.type)
 
 
 def conversation_of(entries: Any, *, turns: Iterable[Any] | None = None) -> Conversation:
-    """Return the conversation that a list of messages or items is, of whatever dialect each of them is.
+    """Return the conversation that a list of messages or items is, of whatever dialect each of them
+    is.
 
     Args:
         entries: The messages and items.
@@ -575,6 +674,12 @@ def conversation_of(entries: Any, *, turns: Iterable[Any] | None = None) -> Conv
             talk.turns.append([])
         talk.read(each)
     if whole and not any(talk.turns) and not talk.calls:
-        keys = [",".join(map(str, each)) if isinstance(each, dict) else type(each).__name__ for each in whole[:1]]
-        raise ValueError(f"messages: expected a list of messages, each an object with a role; found {keys[0][:60]}")
+        keys = [
+            ",".join(map(str, each)) if isinstance(each, dict) else type(each).__name__
+            for each in whole[:1]
+        ]
+        raise ValueError(
+            "messages: expected a list of messages, each an object with a role; found "
+            f"{keys[0][:60]}"
+        )
     return talk

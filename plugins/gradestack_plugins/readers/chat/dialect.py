@@ -12,18 +12,36 @@ Name = Literal["openai", "anthropic", "other"]
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 BLOCKS: Final = frozenset(
-    {"tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "mcp_tool_result", "thinking", "redacted_thinking"}
+    {
+        "tool_use",
+        "tool_result",
+        "server_tool_use",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "thinking",
+        "redacted_thinking",
+    }
 )
-"""Types of content blocks that only Anthropic's messages have; results of server tools end in ``_tool_result``."""
+"""Types of content blocks that only Anthropic's messages have.
+
+Results of server tools end in ``_tool_result``.
+"""
 _ITEM_TYPES: Final = """
 reasoning function_call function_call_output custom_tool_call mcp_list_tools mcp_approval_request mcp_approval_response
 item_reference compaction additional_tools configuration_update tool_search_output program program_output
 """
 ITEMS: Final = frozenset(_ITEM_TYPES.split())
-"""Types of items of OpenAI's Responses; beside them whatever ends in ``_call`` or ``_call_output``."""
-_OPENAI_PARTS: Final = frozenset({"image_url", "input_audio", "refusal", "input_text", "output_text", "input_image"})
+"""Types of items of OpenAI's Responses.
+
+Beside them whatever ends in ``_call`` or ``_call_output``.
+"""
+_OPENAI_PARTS: Final = frozenset(
+    {"image_url", "input_audio", "refusal", "input_text", "output_text", "input_image"}
+)
 _OPENAI_ROLES: Final = frozenset({"system", "developer", "tool", "function"})
-_OF_OTHERS: Final = frozenset({"expected", "predicted", "turns", "recorded", "tool_context", "executions"})
+_OF_OTHERS: Final = frozenset(
+    {"expected", "predicted", "turns", "recorded", "tool_context", "executions"}
+)
 """Keys of other forms that hold messages too."""
 _LOOKED_AT: Final = 40
 _SURE, _CLEAR, _LIKELY, _PLAIN, PERHAPS = 0.95, 0.9, 0.7, 0.6, 0.4
@@ -61,7 +79,11 @@ def is_entry(value: Any) -> bool:
 
 
 def _of_message(message: Mapping[str, Any]) -> Name | None:
-    if "tool_calls" in message or "function_call" in message or word(message, "role") in _OPENAI_ROLES:
+    if (
+        "tool_calls" in message
+        or "function_call" in message
+        or word(message, "role") in _OPENAI_ROLES
+    ):
         return "openai"
     content = message.get("content")
     for part in content[:_LOOKED_AT] if isinstance(content, list) else ():
@@ -74,7 +96,10 @@ def _of_message(message: Mapping[str, Any]) -> Name | None:
 
 
 def of_entries(entries: Any) -> Dialect | None:
-    """Return whose a list of messages or items is; None when it is none. What could be either's is OpenAI's."""
+    """Return whose a list of messages or items is; None when it is none.
+
+    What could be either's is OpenAI's.
+    """
     if not isinstance(entries, list) or not entries:
         return None
     looked_at = entries[:_LOOKED_AT]
@@ -84,7 +109,9 @@ def of_entries(entries: Any) -> Dialect | None:
         return Dialect("other", _CLEAR)
     if any(map(is_item, looked_at)):
         return Dialect("openai", _CLEAR)
-    if not all(isinstance(each.get("role"), str) for each in looked_at) or not any(map(is_message, looked_at)):
+    if not all(isinstance(each.get("role"), str) for each in looked_at) or not any(
+        map(is_message, looked_at)
+    ):
         return None
     names = [name for each in looked_at if (name := _of_message(each)) is not None]
     if "anthropic" in names:
@@ -103,14 +130,19 @@ def _of_tools(tools: Any) -> Name | None:
 
 
 def of_request(request: Any) -> Dialect | None:
-    """Return whose request an object is: messages, or Responses' input, with what stands beside them."""
+    """Return whose request an object is.
+
+    Messages, or Responses' input, with what stands beside them.
+    """
     if not isinstance(request, dict):
         return None
     found = of_entries(request.get("messages"))
     if found is None:
         entries = request.get("input")
         responses = "instructions" in request or "previous_response_id" in request
-        answered = any(isinstance(request.get(key), str) for key in ("output", "response", "completion"))
+        answered = any(
+            isinstance(request.get(key), str) for key in ("output", "response", "completion")
+        )
         named = isinstance(entries, str) and (responses or ("model" in request and not answered))
         found = of_entries(entries) or (Dialect("openai", _LIKELY) if named else None)
         return found if found is not None and found.name == "openai" else None
@@ -131,8 +163,14 @@ def of_response(response: Any) -> Dialect | None:
     if not isinstance(response, dict):
         return None
     choices, output = response.get("choices"), response.get("output")
-    if isinstance(choices, list) and all(isinstance(each, dict) and "message" in each for each in choices):
-        return Dialect("openai", _SURE) if choices or response.get("object") == "chat.completion" else None
+    if isinstance(choices, list) and all(
+        isinstance(each, dict) and "message" in each for each in choices
+    ):
+        return (
+            Dialect("openai", _SURE)
+            if choices or response.get("object") == "chat.completion"
+            else None
+        )
     if isinstance(output, list) and (response.get("object") == "response" or of_entries(output)):
         return Dialect("openai", _SURE)
     whole = response.get("type") == "message" and ("stop_reason" in response or "model" in response)
@@ -168,26 +206,48 @@ def of_record(record: Any) -> Dialect | None:
     if "custom_id" in record and (found := _of_batch(record)):
         return found
     answers = (record.get("response"), record.get("completion"), record.get("output"), record)
-    looks: list[tuple[Callable[[Any], Dialect | None], Any]] = [(of_response, _body(each)) for each in answers]
-    looks += [(of_request, _body(each)) for each in (record.get("request"), record.get("body"), record)]
-    found = max((each for look, what in looks if (each := look(what))), key=lambda each: each.certainty, default=None)
+    looks: list[tuple[Callable[[Any], Dialect | None], Any]] = [
+        (of_response, _body(each)) for each in answers
+    ]
+    looks += [
+        (of_request, _body(each)) for each in (record.get("request"), record.get("body"), record)
+    ]
+    found = max(
+        (each for look, what in looks if (each := look(what))),
+        key=lambda each: each.certainty,
+        default=None,
+    )
     if found is None and is_entry(record):
         return of_entries([record])
     return Dialect(found.name, PERHAPS) if found is not None and of_others(record) else found
 
 
 def of_others(record: Any) -> bool:
-    """Return whether a record with messages, or an input, has keys of another form, such as gradestack's own."""
+    """Return whether a record with messages, or an input, has keys of another form, such as
+    gradestack's own.
+    """
     if not isinstance(record, dict) or not record.keys() & {"messages", "input"}:
         return False
-    return bool(record.keys() & _OF_OTHERS) or ("messages" in record and isinstance(record.get("response"), str))
+    return bool(record.keys() & _OF_OTHERS) or (
+        "messages" in record and isinstance(record.get("response"), str)
+    )
 
 
 def of_text(text: bytes) -> Dialect | None:
-    """Return whose log the beginning of a record is that is broken off; None when it tells nothing."""
+    """Return whose log the beginning of a record is that is broken off.
+
+    None when it tells nothing.
+    """
     if b'"role"' not in text and b'"call_id"' not in text:
         return None
     if any(f'"{block}"'.encode() in text for block in BLOCKS) or b'"input_schema"' in text:
         return Dialect("anthropic", 0.55)
-    named = (b'"messages"', b'"tool_calls"', b'"choices"', b'"function_call"', b'"call_id"', b'"output_text"')
+    named = (
+        b'"messages"',
+        b'"tool_calls"',
+        b'"choices"',
+        b'"function_call"',
+        b'"call_id"',
+        b'"output_text"',
+    )
     return Dialect("openai", 0.5) if any(each in text for each in named) else None

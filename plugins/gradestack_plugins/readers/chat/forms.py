@@ -1,7 +1,8 @@
 """Messages of other libraries and data sets, as the chat messages and items that they stand for.
 
-Each message is told by its own keys: LangChain's (plain, ``messages_to_dict``, ``dumpd``), ShareGPT's, items of the
-Agents SDK, Gemini's contents and ADK's events, OpenInference's; and the texts of Hermes and glaive that hold calls.
+Each message is told by its own keys: LangChain's (plain, ``messages_to_dict``, ``dumpd``),
+ShareGPT's, items of the Agents SDK, Gemini's contents and ADK's events, OpenInference's; and the
+texts of Hermes and glaive that hold calls.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _FROM: Final = {
     **dict.fromkeys(("human", "user"), "user"),
     **dict.fromkeys(("gpt", "assistant", "chatgpt", "model"), "assistant"),
     **dict.fromkeys(("function_call", "tool_call"), "call"),
-    **dict.fromkeys(("observation", "tool", "function_response", "tool_response", "function"), "tool"),
+    **dict.fromkeys(
+        ("observation", "tool", "function_response", "tool_response", "function"), "tool"
+    ),
 }
 _GEMINI: Final = """text thought functionCall functionResponse inlineData fileData executableCode codeExecutionResult
 function_call function_response inline_data file_data executable_code code_execution_result"""
@@ -36,14 +39,24 @@ _IN_TEXT: Final = re.compile(r"```.*?(?:```|\Z)|<tool_call>(.*?)(?:</tool_call>|
 _RESPONSE: Final = re.compile(r"\s*<tool_response>(.*?)</tool_response>\s*", re.DOTALL)
 _RESPONSES: Final = re.compile(rf"(?:{_RESPONSE.pattern})+", re.DOTALL)
 _SPEAKERS: Final = re.compile(r"^\s*(SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE):", re.MULTILINE)
-_GLAIVE: Final = {"SYSTEM": "system", "USER": "user", "ASSISTANT": "assistant", "FUNCTION RESPONSE": "tool"}
+_GLAIVE: Final = {
+    "SYSTEM": "system",
+    "USER": "user",
+    "ASSISTANT": "assistant",
+    "FUNCTION RESPONSE": "tool",
+}
 _FUNCTIONCALL: Final = re.compile(r"<functioncall>")
-_QUOTED: Final = re.compile(r"""\{\s*"name"\s*:\s*"([^"]*)"\s*,\s*"arguments"\s*:\s*'(.*)'\s*\}""", re.DOTALL)
+_QUOTED: Final = re.compile(
+    r"""\{\s*"name"\s*:\s*"([^"]*)"\s*,\s*"arguments"\s*:\s*'(.*)'\s*\}""", re.DOTALL
+)
 """A call whose arguments are JSON in single quotes, which is no JSON itself."""
 
 
 def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
-    """Return what reads a message of another form; None of one that is none, or of a form of the APIs."""
+    """Return what reads a message of another form.
+
+    None of one that is none, or of a form of the APIs.
+    """
     if not isinstance(entry, dict):
         return None
     kind, content = entry.get("type"), entry.get("content")
@@ -54,7 +67,9 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
             return _of_agents
         if "lc" in entry and isinstance(entry.get("kwargs"), dict):
             return _dumped
-        if _langchain_role(kind) is not None and (isinstance(entry.get("data"), dict) or "content" in entry):
+        if _langchain_role(kind) is not None and (
+            isinstance(entry.get("data"), dict) or "content" in entry
+        ):
             return _langchain
     if isinstance(entry.get("from"), str) and "value" in entry:
         return _sharegpt
@@ -94,11 +109,17 @@ def _langchain(entry: Entry) -> Iterator[Any]:
     role = _langchain_role(entry["type"]) or ""
     more, about = as_map(entry.get("additional_kwargs")), as_map(entry.get("response_metadata"))
     found: Entry = {"role": entry.get("role") if role == "chat" else role}
-    found |= {key: entry[key] for key in ("content", "name", "tool_call_id", "status") if entry.get(key) is not None}
+    found |= {
+        key: entry[key]
+        for key in ("content", "name", "tool_call_id", "status")
+        if entry.get(key) is not None
+    }
     if role == "assistant":
         calls = [*as_list(entry.get("tool_calls")), *as_list(entry.get("invalid_tool_calls"))]
         found["tool_calls"] = calls or as_list(more.get("tool_calls"))
-        found["usage"] = entry.get("usage_metadata") or about.get("token_usage") or about.get("usage")
+        found["usage"] = (
+            entry.get("usage_metadata") or about.get("token_usage") or about.get("usage")
+        )
         found["model"] = about.get("model_name") or about.get("model")
         found["reasoning_content"] = more.get("reasoning_content")
         found["function_call"] = more.get("function_call")
@@ -109,7 +130,9 @@ def _langchain(entry: Entry) -> Iterator[Any]:
 def _of_agents(entry: Entry) -> Iterator[Any]:
     agent = entry.get("agent")
     author = agent.get("name") if isinstance(agent, dict) else agent
-    yield from forms_read([{**entry["raw_item"], **({"author": author} if isinstance(author, str) else {})}])
+    yield from forms_read(
+        [{**entry["raw_item"], **({"author": author} if isinstance(author, str) else {})}]
+    )
 
 
 def _sharegpt(entry: Entry) -> Iterator[Any]:
@@ -121,16 +144,25 @@ def _sharegpt(entry: Entry) -> Iterator[Any]:
     found = literal(value)[1] if isinstance(value, str) else value
     calls = found if isinstance(found, list) else [found]
     understood = all(isinstance(each, dict) and isinstance(each.get("name"), str) for each in calls)
-    yield {"role": "assistant", "content": None, "tool_calls": calls if understood else [undecodable(value)]}
+    yield {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": calls if understood else [undecodable(value)],
+    }
 
 
 def _has_parts(entry: Any) -> bool:
     parts = entry.get("parts") if isinstance(entry, dict) else None
-    return isinstance(parts, list) and any(isinstance(part, dict) and not _PARTS.isdisjoint(part) for part in parts)
+    return isinstance(parts, list) and any(
+        isinstance(part, dict) and not _PARTS.isdisjoint(part) for part in parts
+    )
 
 
 def _gemini(entry: Entry) -> Iterator[Any]:
-    """Yield a content, or that of an event: an answer with its calls, results, and what the user says."""
+    """Yield a content, or that of an event.
+
+    An answer with its calls, results, and what the user says.
+    """
     held = entry if _has_parts(entry) else entry["content"]
     said = held.get("role") or ("user" if entry.get("author") == "user" else "model")
     blocks: list[Any] = []
@@ -139,10 +171,19 @@ def _gemini(entry: Entry) -> Iterator[Any]:
         call, result = _either(given, "functionCall"), _either(given, "functionResponse")
         if isinstance(call, dict):
             blocks.append(
-                {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("args")}
+                {
+                    "type": "tool_use",
+                    "id": call.get("id"),
+                    "name": call.get("name"),
+                    "input": call.get("args"),
+                }
             )
         elif isinstance(result, dict):
-            what = {"tool_call_id": result.get("id"), "name": result.get("name"), "content": result.get("response")}
+            what = {
+                "tool_call_id": result.get("id"),
+                "name": result.get("name"),
+                "content": result.get("response"),
+            }
             yield {"role": "tool", **what}
         elif isinstance(given.get("text"), str):
             key = "thinking" if given.get("thought") is True else "text"
@@ -159,10 +200,12 @@ def _gemini(entry: Entry) -> Iterator[Any]:
 def _openinference(entry: Entry) -> Iterator[Any]:
     held = entry["message"]
     calls = [
-        each.get("tool_call", each) if isinstance(each, dict) else each for each in as_list(held.get("tool_calls"))
+        each.get("tool_call", each) if isinstance(each, dict) else each
+        for each in as_list(held.get("tool_calls"))
     ]
     parts = [
-        each.get("message_content", each) if isinstance(each, dict) else each for each in as_list(held.get("contents"))
+        each.get("message_content", each) if isinstance(each, dict) else each
+        for each in as_list(held.get("contents"))
     ]
     yield {**held, "content": held.get("content", parts or None), "tool_calls": calls}
 
@@ -186,7 +229,9 @@ def _spread(value: Any) -> Any:
                 holder[step] = {}
             holder = holder[step]
         held, last = _spread(each), holder.get(name)
-        holder[name] = {**last, **held} if isinstance(last, dict) and isinstance(held, dict) else held
+        holder[name] = (
+            {**last, **held} if isinstance(last, dict) and isinstance(held, dict) else held
+        )
     return found
 
 
@@ -198,7 +243,9 @@ def _numbered(value: Any) -> Any:
         return value
     found = {key: _numbered(each) for key, each in value.items()}
     numbers = [str(number) for number in range(len(found))]
-    return [found[number] for number in numbers] if found and found.keys() == set(numbers) else found
+    return (
+        [found[number] for number in numbers] if found and found.keys() == set(numbers) else found
+    )
 
 
 _MODEL_CALLS: Final = frozenset({"GENERATION", "LLM"})
@@ -213,19 +260,32 @@ class Observation(NamedTuple):
     is_model_call: bool
     trace: Any
     scores: Sequence[tuple[str, Any]]
-    """Names and values: those of Langfuse, also of a row that is one by itself, and annotations of Phoenix."""
+    """Names and values.
+
+    Those of Langfuse, also of a row that is one by itself, and annotations of Phoenix.
+    """
     tool: tuple[Any, Any, str | None] | None = None
     """Of a call of a tool its name, its result, and its error where the row says that it is one."""
 
 
 def observation(record: Any) -> Observation | None:
-    """Return what a record is in Langfuse's observations and scores or Phoenix's spans; None of any other."""
+    """Return what a record is in Langfuse's observations and scores or Phoenix's spans.
+
+    None of any other.
+    """
     if not isinstance(record, dict):
         return None
-    trace = record.get("trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id")))
+    trace = record.get(
+        "trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id"))
+    )
     kind = record.get("span_kind", record.get("type"))
     of_session = _either(record, "sessionId") is not None
-    if kind is None and (trace is not None or of_session) and _either(record, "dataType") and (score := _score(record)):
+    if (
+        kind is None
+        and (trace is not None or of_session)
+        and _either(record, "dataType")
+        and (score := _score(record))
+    ):
         return Observation(False, trace, score)
     if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
         return None
@@ -236,19 +296,33 @@ def observation(record: Any) -> Observation | None:
     result = record.get("output", as_map(held.get("output")).get("value"))
     said = record.get("statusMessage") or record.get("status_message") or result
     failed = "ERROR" in (record.get("level"), record.get("status_code"))
-    return Observation(False, trace, scores_of(record), (name, result, str(said) if failed else None))
+    return Observation(
+        False, trace, scores_of(record), (name, result, str(said) if failed else None)
+    )
 
 
 def _score(entry: Any) -> list[tuple[str, Any]]:
     held, text = as_map(entry), _either(as_map(entry), "stringValue")
     said, name, kind = as_map(held.get("result", held)), held.get("name"), _either(held, "dataType")
-    values = (text if kind == "CATEGORICAL" else None, *map(said.get, ("value", "score")), text, said.get("label"))
+    values = (
+        text if kind == "CATEGORICAL" else None,
+        *map(said.get, ("value", "score")),
+        text,
+        said.get("label"),
+    )
     found = next((each for each in values if isinstance(each, str | int | float)), None)
-    return [(name, bool(found) if kind == "BOOLEAN" else found)] if isinstance(name, str) and found is not None else []
+    return (
+        [(name, bool(found) if kind == "BOOLEAN" else found)]
+        if isinstance(name, str) and found is not None
+        else []
+    )
 
 
 def scores_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the scores and annotations that a record holds; none where one of them is something else."""
+    """Return the scores and annotations that a record holds.
+
+    None where one of them is something else.
+    """
     found = [_score(each) for key in ("scores", "annotations") for each in as_list(record.get(key))]
     return [pair for each in found for pair in each] if all(found) else []
 
@@ -263,7 +337,11 @@ def calls_in(text: str) -> tuple[str, list[Any]]:
         if match[1] is not None:
             found = literal(match[1].strip())[1]
             calls.append(found if isinstance(found, dict) else undecodable(match[1].strip()))
-    rest = _IN_TEXT.sub(lambda match: match[0] if match[1] is None else "", text).strip() if calls else text
+    rest = (
+        _IN_TEXT.sub(lambda match: match[0] if match[1] is None else "", text).strip()
+        if calls
+        else text
+    )
     return rest, calls
 
 
@@ -273,7 +351,10 @@ def undecodable(text: Any) -> Entry:
 
 
 def results_in(text: Any) -> list[Entry]:
-    """Return the results that a text consists of, as ``<tool_response>…</tool_response>``; none of any other text."""
+    """Return the results that a text consists of, as ``<tool_response>…</tool_response>``.
+
+    None of any other text.
+    """
     if not isinstance(text, str) or "<tool_response>" not in text or not _RESPONSES.fullmatch(text):
         return []
     return [_result(match[1].strip()) for match in _RESPONSE.finditer(text)]
@@ -281,14 +362,22 @@ def results_in(text: Any) -> list[Entry]:
 
 def _result(text: str) -> Entry:
     found = literal(text)[1] if text.startswith("{") else None
-    if isinstance(found, dict) and "content" in found and found.keys() <= {"name", "content", "tool_call_id"}:
+    if (
+        isinstance(found, dict)
+        and "content" in found
+        and found.keys() <= {"name", "content", "tool_call_id"}
+    ):
         return found
     return {"content": text}
 
 
 def glaive(text: Any) -> list[Entry] | None:
     """Return the messages of a text whose lines begin with who speaks; None of any other text."""
-    if not isinstance(text, str) or (first := _SPEAKERS.match(text)) is None or "ASSISTANT:" not in text:
+    if (
+        not isinstance(text, str)
+        or (first := _SPEAKERS.match(text)) is None
+        or "ASSISTANT:" not in text
+    ):
         return None
     pieces = _SPEAKERS.split(text[first.start() :])[1:]
     return [_spoken(*each) for each in zip(pieces[::2], pieces[1::2], strict=True)]
@@ -297,7 +386,9 @@ def glaive(text: Any) -> list[Entry] | None:
 def _spoken(speaker: str, text: str) -> Entry:
     said, *calls = _FUNCTIONCALL.split(text.replace("<|endoftext|>", "").strip())
     found: Entry = {"role": _GLAIVE[speaker], "content": said.strip() or (None if calls else "")}
-    return {**found, "tool_calls": [_functioncall(each.strip()) for each in calls]} if calls else found
+    return (
+        {**found, "tool_calls": [_functioncall(each.strip()) for each in calls]} if calls else found
+    )
 
 
 def _functioncall(text: str) -> Entry:

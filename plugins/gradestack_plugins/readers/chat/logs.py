@@ -49,8 +49,11 @@ from gradestack_plugins.readers.chat.steps import STEPS, StepReader
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 
 Form = Literal["records", "lists", "entries", "document"]
-"""How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
-one conversation, or one object over several lines."""
+"""How a file is laid out.
+
+JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of one
+conversation, or one object over several lines.
+"""
 _HEAD: Final = 64 * 1024
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -63,7 +66,10 @@ PROVIDES: Final = frozenset(_PROVIDED.split())
 
 
 def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield the first lines of a file that are not blank, decoded: ABSENT for one that cannot be."""
+    """Yield the first lines of a file that are not blank, decoded.
+
+    ABSENT for one that cannot be.
+    """
     lines = filter(None, (line.strip() for line in head.split(b"\n")))
     for line in islice(lines, _LOOKED_AT):
         try:
@@ -77,7 +83,11 @@ def form_of(head: bytes) -> Form | None:
     text = head.removeprefix(_BOM).strip()
     lines = list(_lines(text))
     if text.startswith(b"["):
-        if len(lines) > 1 and isinstance(lines[0][0], list) and isinstance(lines[1][0], list | dict):
+        if (
+            len(lines) > 1
+            and isinstance(lines[0][0], list)
+            and isinstance(lines[1][0], list | dict)
+        ):
             return "lists"
         if len(lines) == 1 and _HEAD <= len(head) < _FAR:
             return None  # what stands in the next line decides
@@ -100,7 +110,9 @@ def form_of(head: bytes) -> Form | None:
 def _beside(found: Guess) -> dict[str, str]:
     """Return what is taken of the names that were recognised beside messages."""
     kinds = {"id", "cluster", "expected", "recorded"}
-    return {field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds}
+    return {
+        field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds
+    }
 
 
 class Answer(NamedTuple):
@@ -128,16 +140,22 @@ def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
     made, last = answers[0].entries, entries[-1]
     if len(made) != 1 or not isinstance(last, dict) or not isinstance(made[0], dict):
         return entries
-    same = all(last.get(key) == made[0].get(key) for key in ("role", "content", "tool_calls", "function_call"))
+    same = all(
+        last.get(key) == made[0].get(key)
+        for key in ("role", "content", "tool_calls", "function_call")
+    )
     return entries[:-1] if same else entries
 
 
 class ChatLogs(StepReader):
-    """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
+    """Base of readers of chat logs.
+
+    JSON Lines, a JSON list, one object over several lines, or one conversation.
 
     A format names its ``dialect`` and writes ``exchange_of`` and ``ended_of``.
 
-    Beside the messages, ids, verdicts and what was expected are recognised by their names (``own_data@1``).
+    Beside the messages, ids, verdicts and what was expected are recognised by their names
+    (``own_data@1``).
 
     Attributes:
         dialect: Whose logs it reads.
@@ -155,11 +173,17 @@ class ChatLogs(StepReader):
 
     @abc.abstractmethod
     def exchange_of(self, record: Any) -> Exchange:
-        """Return what a record holds: an object, or the list of messages or items of a conversation."""
+        """Return what a record holds.
+
+        An object, or the list of messages or items of a conversation.
+        """
 
     @abc.abstractmethod
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
-        """Return how a run ended, by its last answer; None where it says nothing, or waits for results."""
+        """Return how a run ended, by its last answer.
+
+        None where it says nothing, or waits for results.
+        """
 
     def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
         """Yield the samples of one record, one for each of its answers."""
@@ -176,7 +200,9 @@ class ChatLogs(StepReader):
             yield self._sample(exchange, answer, shared, source)
             known = known._replace(remarks=NOTHING)  # those of the record are said once
 
-    def _sample(self, exchange: Exchange, answer: Answer, known: Identity, source: Source) -> Sample:
+    def _sample(
+        self, exchange: Exchange, answer: Answer, known: Identity, source: Source
+    ) -> Sample:
         talk, several = Conversation(self.part), len(exchange.answers) > 1
         talk.read([*_before(exchange.entries, exchange.answers), *answer.entries])
         request, response = exchange.request, exchange.response
@@ -213,11 +239,18 @@ class ChatLogs(StepReader):
         """Return how sure the first records make it, or the object that the file holds."""
         form = form_of(head)
         if form == "lists":
-            return max((cls.looks_like(each) or 0.0 for each, _ in _lines(head) if each is not ABSENT), default=0.0)
+            return max(
+                (cls.looks_like(each) or 0.0 for each, _ in _lines(head) if each is not ABSENT),
+                default=0.0,
+            )
         if form != "document":
             found = super().recognised(path, head)
             first = (element.value for element, _ in first_records(head, cls.sniffed))
-            return min(found, dialect.PERHAPS) if found and any(map(dialect.of_others, first)) else found
+            return (
+                min(found, dialect.PERHAPS)
+                if found and any(map(dialect.of_others, first))
+                else found
+            )
         text = head
         if len(head) >= _HEAD and cls.begins_like(head) != 0.0:
             with suppress(OSError), path.open("rb") as file:  # reading it will say so
@@ -250,8 +283,12 @@ class ChatLogs(StepReader):
         return guess(map(self._own_keys, islice(_values(given, form), FIRST)))
 
     def holds_steps(self, given: Input) -> bool:
-        """Return whether one of the first records is a request with its response, which has no id of its own."""
-        return _form_of_file(given.path) == "records" and any(map(_is_exchange, islice(_values(given), 10)))
+        """Return whether one of the first records is a request with its response, which has no id
+        of its own.
+        """
+        return _form_of_file(given.path) == "records" and any(
+            map(_is_exchange, islice(_values(given), 10))
+        )
 
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""
@@ -260,10 +297,15 @@ class ChatLogs(StepReader):
         return {key: each for key, each in found.items() if key in keep or key not in self.known}
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
-        """Return what is recognised beside the messages of the first input, in words, and what could be otherwise."""
+        """Return what is recognised beside the messages of the first input, in words, and what
+        could be otherwise.
+        """
         for given in inputs.data[:1]:
             found = self._guessed(given, _form_of_file(given.path))
-            columns, doubts = _beside(found), [each for each in found.doubts if each.startswith(("expected", "not"))]
+            columns, doubts = (
+                _beside(found),
+                [each for each in found.doubts if each.startswith(("expected", "not"))],
+            )
             options = ["--reader", "records"] if "messages" in found.columns else None
             return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), doubts
         return [], []
@@ -285,12 +327,22 @@ class ChatLogs(StepReader):
         self, beside: Mapping[str, str], stem: str, record: Any, source: Source
     ) -> Iterable[Sample | BadRecord]:
         if not isinstance(record, dict | list):
-            raise ValueError(f"expected an object or a list of messages, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
+            raise ValueError(  # noqa: TRY004 - what makes a bad record
+                f"expected an object or a list of messages, found {compact(record)[:60]}"
+            )
         made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
-        return self._with(beside, made, record, source) if beside and isinstance(record, dict) else made
+        return (
+            self._with(beside, made, record, source)
+            if beside and isinstance(record, dict)
+            else made
+        )
 
     def _with(
-        self, beside: Mapping[str, str], samples: Iterable[Sample | BadRecord], record: dict[str, Any], source: Source
+        self,
+        beside: Mapping[str, str],
+        samples: Iterable[Sample | BadRecord],
+        record: dict[str, Any],
+        source: Source,
     ) -> Iterator[Sample | BadRecord]:
         """Yield samples with what stands beside the messages."""
         found = form_sample({**fields_of(record, mapped(beside), table=False), "id": ""}, source)
@@ -300,7 +352,11 @@ class ChatLogs(StepReader):
         used = {kind_of("key", place) for place in beside.values()}
         for sample in (each for each in samples if isinstance(each, Sample)):
             remarks = {kind: times for kind, times in sample.remarks.items() if kind not in used}
-            changes: dict[str, Any] = {"expected": found.expected, "recorded": found.recorded, "remarks": remarks}
+            changes: dict[str, Any] = {
+                "expected": found.expected,
+                "recorded": found.recorded,
+                "remarks": remarks,
+            }
             if found.cluster is not None:
                 changes["cluster"] = found.cluster
             named: Iterable[Sample | BadRecord] = [replace(sample, **changes)]
@@ -357,7 +413,9 @@ def type_of(raw: Any) -> Any:
 
 
 def body_of(value: Any) -> Mapping[str, Any]:
-    """Return the object that a request or an answer is, also one that is logged as text or as a ``body``."""
+    """Return the object that a request or an answer is, also one that is logged as text or as a
+    ``body``.
+    """
     for _ in range(2):
         value = decoded(value)
         if isinstance(value, dict) and "body" in value:
@@ -365,22 +423,31 @@ def body_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else NOTHING
 
 
-_SERVERS: Final = frozenset({"mcp", "mcp_toolset"})  # types of tools that stand for all that a server lists
+_SERVERS: Final = frozenset(
+    {"mcp", "mcp_toolset"}
+)  # types of tools that stand for all that a server lists
 
 
 def tools_of(talk: Conversation, *parts: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of a request, or those its answer names; what MCP servers listed is added."""
+    """Return the tools of a request, or those its answer names.
+
+    What MCP servers listed is added.
+    """
     for part in parts:
         if isinstance(part.get("functions"), list) and part["functions"]:
             talk.remark("functions")
         if isinstance(part.get("tools"), list):
-            offered = [each for each in part["tools"] if not talk.listed or type_of(each) not in _SERVERS]
+            offered = [
+                each for each in part["tools"] if not talk.listed or type_of(each) not in _SERVERS
+            ]
             return tuple(_tools([*offered, *talk.listed], talk))
     return tuple(_tools(talk.listed, talk)) if talk.listed else None
 
 
 def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
-    """Yield functions (wrapped or flat), custom tools, those of an MCP server, and built-in ones by their type."""
+    """Yield functions (wrapped or flat), custom tools, those of an MCP server, and built-in ones by
+    their type.
+    """
     for raw in raws:
         kind = type_of(raw)
         inside = raw.get("tools") if kind == "namespace" else None
@@ -408,7 +475,9 @@ def _form_of_file(path: Path) -> Form:
         if found is None and len(head) == _HEAD:
             text = head + file.read(_FAR)
             if file.read(1) and not text.removeprefix(_BOM).lstrip().startswith(b"["):
-                text, _ = whole_lines(text)  # decoding what is cut off takes all its memory, and fails
+                text, _ = whole_lines(
+                    text
+                )  # decoding what is cut off takes all its memory, and fails
             found = form_of(text)
     return found or "records"
 

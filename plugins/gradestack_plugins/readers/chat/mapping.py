@@ -1,4 +1,7 @@
-"""Columns by field: what is read of a record and its cells, what is left, and the sample it makes."""
+"""Columns by field.
+
+What is read of a record and its cells, what is left, and the sample it makes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,15 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
-from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
+from gradestack.jsonio import (
+    JsonProblem,
+    Query,
+    compact,
+    loads,
+    path_exists,
+    path_steps,
+    path_value,
+)
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
 from gradestack_plugins.readers.chat.usage import usage_of
@@ -22,7 +33,10 @@ _EMPTY: Final = re.compile(r"\s*")
 
 
 def _number_or(value: Any) -> Any:
-    """Return a whole float as the whole number it is: tables hold counts so where a cell of the column is empty."""
+    """Return a whole float as the whole number it is.
+
+    Tables hold counts so where a cell of the column is empty.
+    """
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -70,8 +84,12 @@ def _data(value: Any, field: str) -> Any:
     try:
         return loads(value)
     except JsonProblem as problem:
-        advice = "; it is written as Python shows it: write it with json.dumps" * bool(_WRITTEN_BY_PYTHON.match(value))
-        raise ValueError(f"{field}: expected JSON, got {compact(value)[:60]} ({problem}){advice}") from problem
+        advice = "; it is written as Python shows it: write it with json.dumps" * bool(
+            _WRITTEN_BY_PYTHON.match(value)
+        )
+        raise ValueError(
+            f"{field}: expected JSON, got {compact(value)[:60]} ({problem}){advice}"
+        ) from problem
 
 
 def _talk(value: Any, field: str) -> Any:
@@ -90,7 +108,9 @@ def _made(value: Any, field: str) -> Any:
     if not isinstance(found, list):
         return found
     return [
-        each if not isinstance(each, dict) or each.get("arguments") is not None else {**each, "arguments": {}}
+        each
+        if not isinstance(each, dict) or each.get("arguments") is not None
+        else {**each, "arguments": {}}
         for each in found
     ]
 
@@ -101,7 +121,10 @@ def _due(value: Any, field: str) -> Any:
 
 
 def _side(value: Any, field: str) -> Any:
-    """Return a reference or a prediction: calls, an object, or the name of a class, which may be a number."""
+    """Return a reference or a prediction.
+
+    Calls, an object, or the name of a class, which may be a number.
+    """
     return _text(_text_or_data(value, field))
 
 
@@ -110,7 +133,10 @@ def _anything(value: Any, _: str = "") -> Any:
 
 
 def _score(value: Any, _: str = "") -> Any:
-    """Return a recorded value; a number, a word for true or false, a list or an object written as text is decoded."""
+    """Return a recorded value.
+
+    A number, a word for true or false, a list or an object written as text is decoded.
+    """
     if isinstance(value, str):
         try:
             return loads(value)
@@ -131,7 +157,9 @@ FIELDS: Final[Mapping[str, Cell]] = {
     "id": _id,
     "run": _run,
     **{
-        f"usage.{name}": _number if name in {"cost_usd", "seconds", "first_token_seconds"} else _count
+        f"usage.{name}": _number
+        if name in {"cost_usd", "seconds", "first_token_seconds"}
+        else _count
         for name in Usage.__struct_fields__
     },
     "expected.calls": _due,
@@ -159,20 +187,26 @@ def reader_of(field: str) -> Cell | None:
 
 
 def as_json(value: Any) -> Any:
-    """Return a cell of a data frame as a JSON value: arrays as lists, what is missing as None, times as text."""
+    """Return a cell of a data frame as a JSON value.
+
+    Arrays as lists, what is missing as None, times as text.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return None if value != value else value  # noqa: PLR0124 - NaN is how a frame says that nothing is there
     if isinstance(value, Mapping):
         entries = {}
-        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+        for (
+            key,
+            each,
+        ) in value.items():  # a comprehension is a call more before Python 3.12: half the levels
             entries[str(key)] = as_json(each)
         return entries
     if isinstance(value, list | tuple):
         items = []
         for each in value:
-            items.append(as_json(each))  # noqa: PERF401 - likewise
+            items.append(as_json(each))
         return items
     if type(value).__name__ in {"NAType", "NaTType"}:
         return None
@@ -208,7 +242,8 @@ def check_columns(columns: Mapping[str, str]) -> None:
             known = [*FIELDS, *(f"{name}.NAME" for name in BELOW)]
             hint = suggest(field, known) or f"; known: {', '.join(known)}"
             raise ValueError(
-                f"{field!r} is no field of a sample{hint}; put your own data under facets.{field.rpartition('.')[2]}"
+                f"{field!r} is no field of a sample{hint}; put your own data under "
+                f"facets.{field.rpartition('.')[2]}"
             )
         if not place:
             raise ValueError(f"{field}: no column or path is given")
@@ -225,7 +260,9 @@ def mapped(columns: Mapping[str, str]) -> Columns:
         parent, dot, name = field.partition(".")
         holder = parent if dot else "predicted" if field in PREDICTED else None
         if (cell := reader_of(field)) is not None:
-            fields.append(Mapped(field, place, path_steps(place), cell, holder, name if dot else field))
+            fields.append(
+                Mapped(field, place, path_steps(place), cell, holder, name if dot else field)
+            )
     taken = frozenset(each.steps[0] for each in fields)
     return Columns(tuple(fields), taken, "messages" in columns, "prior_messages" in columns)
 
@@ -241,7 +278,10 @@ def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
 
 
 def _leads_on(record: Any, field: Mapped) -> bool:
-    """Return whether a path leads to something in a record; where that cannot be known, reading it says so."""
+    """Return whether a path leads to something in a record.
+
+    Where that cannot be known, reading it says so.
+    """
     try:
         return path_exists(record, field.steps)
     except (ValueError, RecursionError):
@@ -249,7 +289,9 @@ def _leads_on(record: Any, field: Mapped) -> bool:
 
 
 def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) -> list[Mapped]:
-    """Return the fields whose path leads to nothing in any of some rows, although their cells hold something."""
+    """Return the fields whose path leads to nothing in any of some rows, although their cells hold
+    something.
+    """
     left = {each: False for each in fields if len(each.steps) > 1}
     for row in rows if left else ():
         for each in list(left):
@@ -286,7 +328,10 @@ def fields_of(record: Mapping[str, Any], columns: Columns, *, table: bool) -> di
             continue
         inner = found.setdefault(each.holder, {})
         if not isinstance(inner, dict):
-            raise ValueError(f"{each.field}: {each.holder} is mapped as well, and is no object: {str(inner)[:60]!r}")  # noqa: TRY004 - what makes a bad record
+            raise ValueError(  # noqa: TRY004 - what makes a bad record
+                f"{each.field}: {each.holder} is mapped as well, and is no object: "
+                f"{str(inner)[:60]!r}"
+            )
         inner[each.key] = value
     return found
 
@@ -306,7 +351,9 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
     elif isinstance(value, dict):
         form[field] = {**value, **parts}
     else:
-        raise ValueError(f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}")  # noqa: TRY004 - what makes a bad record
+        raise ValueError(  # noqa: TRY004 - what makes a bad record
+            f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}"
+        )
 
 
 def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:

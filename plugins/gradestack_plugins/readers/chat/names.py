@@ -1,4 +1,7 @@
-"""What the columns and keys of people's own data are called: the table ``own_data@1``, and what is recognised by it."""
+"""What the columns and keys of people's own data are called.
+
+The table ``own_data@1``, and what is recognised by it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ recorded: success passed pass
 """
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
     field: names.split()
-    for field, _, names in (line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n"))
+    for field, _, names in (
+        line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n")
+    )
 }
 """Field -> names, the first that is there wins. A name that begins with ``$`` is a path."""
 _STEPS: Final = (
@@ -54,15 +59,43 @@ _STEPS: Final = (
 """Where a history and what followed it stand, each beside the other."""
 _NO_TOOL: Final = frozenset({"", "none", "no_tool", "-"})
 _CALL_NAMES: Final = ("name", "tool", "tool_name", "function")
-_ARGUMENTS: Final = ("arguments", "args", "input", "tool_input", "input_parameters", "parameters", "kwargs")
+_ARGUMENTS: Final = (
+    "arguments",
+    "args",
+    "input",
+    "tool_input",
+    "input_parameters",
+    "parameters",
+    "kwargs",
+)
 _DETAILS: Final = frozenset(
     {
-        *("id", "type", "names", "rules", "optional", "turn", "group", "requestor", "result", "error", "error_type"),
+        *(
+            "id",
+            "type",
+            "names",
+            "rules",
+            "optional",
+            "turn",
+            "group",
+            "requestor",
+            "result",
+            "error",
+            "error_type",
+        ),
         *("step", "author", "server", "kind", "status", "started", "seconds"),
     }
 )
 """Keys of calls that are taken as they are."""
-_UNDERSTOOD: Final = _DETAILS | {"name", "arguments", "function", "output", "index", "strict", "parsed_arguments"}
+_UNDERSTOOD: Final = _DETAILS | {
+    "name",
+    "arguments",
+    "function",
+    "output",
+    "index",
+    "strict",
+    "parsed_arguments",
+}
 """Keys of calls that are read, or say nothing of what was called."""
 JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
 """How text begins that is a JSON list or object, and not prose in brackets."""
@@ -84,10 +117,12 @@ def decoded(value: Any) -> Any:
 
 
 def calls_of(value: Any) -> Any:
-    """Return calls in the jsonl form, from a list, one call, a name, or the JSON text of any; what is none as it is.
+    """Return calls in the jsonl form, from a list, one call, a name, or the JSON text of any.
 
-    An empty cell, null, and ``none``, ``no_tool`` or ``-`` in place of a tool are no call. A call without arguments
-    has ``arguments`` null: where it is expected, they are not compared.
+    What is none as it is.
+
+    An empty cell, null, and ``none``, ``no_tool`` or ``-`` in place of a tool are no call. A call
+    without arguments has ``arguments`` null: where it is expected, they are not compared.
     """
     value = decoded(value)
     if value is None or value == {}:
@@ -103,7 +138,10 @@ def calls_of(value: Any) -> Any:
 
 
 def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call with its name and arguments under these keys, whatever they are called; the rest as it is."""
+    """Return a call with its name and arguments under these keys, whatever they are called.
+
+    The rest as it is.
+    """
     function = entry.get("function")
     if function is not None and isinstance(function, OBJECT):
         usual = usual_call(function)
@@ -114,21 +152,32 @@ def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _usual_names(keys: tuple[Any, ...]) -> Mapping[str, str]:
-    """Return which keys of a call are its name and arguments by another word: calls repeat the same few."""
+    """Return which keys of a call are its name and arguments by another word.
+
+    Calls repeat the same few.
+    """
     plain = {plain_name(str(key)): key for key in reversed(keys)}
     names = (("name", _CALL_NAMES), ("arguments", _ARGUMENTS))
-    found = {next((plain[each] for each in map(plain_name, of) if each in plain), name): name for name, of in names}
+    found = {
+        next((plain[each] for each in map(plain_name, of) if each in plain), name): name
+        for name, of in names
+    }
     return {key: name for key, name in found.items() if key != name}
 
 
 def call_of(entry: Any) -> tuple[Any, list[str]]:
-    """Return one call in the jsonl form, and its keys that are not understood; what names no tool as it is."""
+    """Return one call in the jsonl form, and its keys that are not understood.
+
+    What names no tool as it is.
+    """
     if isinstance(entry, str):
         return {"name": entry.strip(), "arguments": None}, []
     if not isinstance(entry, OBJECT):
         return entry, []
     call = usual_call(entry)
-    inner = call["function"] if "function" in call and isinstance(call["function"], OBJECT) else call
+    inner = (
+        call["function"] if "function" in call and isinstance(call["function"], OBJECT) else call
+    )
     if not isinstance(inner.get("name"), str) and "names" not in call:
         return entry, []
     found = {key: each for key, each in call.items() if key in _DETAILS}
@@ -137,11 +186,16 @@ def call_of(entry: Any) -> tuple[Any, list[str]]:
     if inner.get("name") is not None:
         found["name"] = inner["name"]
     found["arguments"] = inner.get("arguments")
-    return found, [str(key) for key in (call if inner is call else (*call, *inner)) if key not in _UNDERSTOOD]
+    return found, [
+        str(key) for key in (call if inner is call else (*call, *inner)) if key not in _UNDERSTOOD
+    ]
 
 
 def usual_record(record: Any) -> Any:
-    """Return a span whose keys are paths as objects, a list as the messages it is; anything else as it is."""
+    """Return a span whose keys are paths as objects, a list as the messages it is.
+
+    Anything else as it is.
+    """
     if isinstance(record, list):
         return {"messages": record}
     if not isinstance(record, dict):
@@ -155,7 +209,10 @@ def usual_record(record: Any) -> Any:
 
 
 def talk_of(value: Any) -> Any:
-    """Return the messages that a value, JSON or glaive's text of them holds; anything else as it is."""
+    """Return the messages that a value, JSON or glaive's text of them holds.
+
+    Anything else as it is.
+    """
     if (spoken := glaive(value)) is not None:
         return spoken
     found = decoded(value)
@@ -174,17 +231,23 @@ def _is_answer(value: Any) -> bool:
 
 def _are_calls(value: Any) -> bool:
     found = calls_of(value)
-    return isinstance(found, list) and all(isinstance(each, dict) and {"name", "names"} & each.keys() for each in found)
+    return isinstance(found, list) and all(
+        isinstance(each, dict) and {"name", "names"} & each.keys() for each in found
+    )
 
 
 def _is_scalar(value: Any) -> bool:
     found = decoded(value)
     held = found if isinstance(found, list) else [found]
-    return isinstance(value, str | int | float) and not any(isinstance(each, dict | list) for each in held)
+    return isinstance(value, str | int | float) and not any(
+        isinstance(each, dict | list) for each in held
+    )
 
 
 def _is_verdict(value: Any) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, str) and value.strip().lower() in VERDICTS)
+    return isinstance(value, bool | int | float) or (
+        isinstance(value, str) and value.strip().lower() in VERDICTS
+    )
 
 
 VERDICTS: Final = {
@@ -220,7 +283,9 @@ class Guess(NamedTuple):
         """Whether anything says what an agent did."""
         did = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state"}
         named = bool(self.columns.keys() & {"id", "input"})
-        return bool(did & self.columns.keys()) or (named and any(each.startswith("recorded") for each in self.columns))
+        return bool(did & self.columns.keys()) or (
+            named and any(each.startswith("recorded") for each in self.columns)
+        )
 
     @property
     def holds_answers(self) -> bool:
@@ -239,14 +304,20 @@ class _Columns:
     def values(self, place: str) -> Iterator[Any]:
         """Yield what stands at a place, record by record; None where nothing does."""
         for record in self.records:
-            found = path_value(record, path_steps(place)) if place.startswith("$") else record.get(place)
+            found = (
+                path_value(record, path_steps(place))
+                if place.startswith("$")
+                else record.get(place)
+            )
             yield None if found == "" or found is None else found
 
     def places(self, field: str) -> Iterator[str]:
         """Yield where a field may stand, in the order of the table."""
         for name in _NAMES[field]:
             place = self.place(name)
-            if place is not None and self.fits(place, _FITS[field], empty=field in {"calls", "expected.calls"}):
+            if place is not None and self.fits(
+                place, _FITS[field], empty=field in {"calls", "expected.calls"}
+            ):
                 yield place
 
     def place(self, name: str) -> str | None:
@@ -255,7 +326,10 @@ class _Columns:
         return self.by_name.get(plain_name(name.removeprefix("$.")), name if below else None)
 
     def fits(self, place: str, fits: Callable[[Any], bool], *, empty: bool = False) -> bool:
-        """Return whether most of what stands at a place is of a form; if there is nothing, whether that will do."""
+        """Return whether most of what stands at a place is of a form.
+
+        If there is nothing, whether that will do.
+        """
         held = [value for value in self.values(place) if value is not None]
         return 2 * sum(map(fits, held)) > len(held) if held else empty and place in self.names
 
@@ -272,15 +346,21 @@ def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def guess(
-    records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lambda _: None, *, fitting: bool = False
+    records: Iterable[Mapping[str, Any]],
+    own: Callable[[str], Any] = lambda _: None,
+    *,
+    fitting: bool = False,
 ) -> Guess:
-    """Return what the columns of records are, by their names and by what stands in the first of them.
+    """Return what the columns of records are, by their names and by what stands in the first of
+    them.
 
-    ``own`` knows the fields of a sample by name: columns called as these are taken first. With ``fitting`` a column is
-    taken for messages, calls or answers only where it holds them.
+    ``own`` knows the fields of a sample by name: columns called as these are taken first. With
+    ``fitting`` a column is taken for messages, calls or answers only where it holds them.
     """
     first = list(beginning(records))
-    columns = _Columns([each for each in first if getattr(observation(each), "is_model_call", False)] or first)
+    columns = _Columns(
+        [each for each in first if getattr(observation(each), "is_model_call", False)] or first
+    )
     found = {name: name for name in columns.names if own(name) is not None and name not in _TABLED}
     taken: set[str] = set()
 
@@ -294,27 +374,41 @@ def guess(
 
     rest: list[tuple[str, str, list[str]]] = []
     for before, after in ((columns.place(one), columns.place(other)) for one, other in _STEPS):
-        asked = _is_answer if after == "new_items" else _is_talk  # beside which a question may be text
+        asked = (
+            _is_answer if after == "new_items" else _is_talk
+        )  # beside which a question may be text
         if before and after and columns.fits(before, asked) and columns.fits(after, _is_answer):
             found |= {"prior_messages": before, "messages": after}
             taken |= {before, after}
             break
     take("messages", columns.places("messages"))
     take("text", columns.places("text"))
-    take("expected.calls", (each for each in columns.places("expected.calls") if _says_calls(columns, each)))
+    take(
+        "expected.calls",
+        (each for each in columns.places("expected.calls") if _says_calls(columns, each)),
+    )
     if "messages" not in found:
         take("calls", columns.places("calls"))
     elif "calls" in columns.names:
         found["calls"] = "calls"
-    held = "expected" in columns.names and columns.fits("expected", lambda value: isinstance(value, dict))
-    of_label = not held and not {"messages", "text", "calls", "predicted"}.isdisjoint(found)  # else `expected` says it
-    take("expected.text", (each for each in columns.places("expected.text") if each != "label" or of_label))
+    held = "expected" in columns.names and columns.fits(
+        "expected", lambda value: isinstance(value, dict)
+    )
+    of_label = not held and not {"messages", "text", "calls", "predicted"}.isdisjoint(
+        found
+    )  # else `expected` says it
+    take(
+        "expected.text",
+        (each for each in columns.places("expected.text") if each != "label" or of_label),
+    )
     if "label" in columns.names and "label" not in taken:
         found["label"] = "label"
         if "text" not in found and "expected.text" in found:
             found["expected.label"] = found.pop("expected.text")
     below = found.get("expected.calls") == "$.expected.tool_calls"
-    if "expected" in columns.names and "expected" not in found.values() and not below:  # in the jsonl form
+    if (
+        "expected" in columns.names and "expected" not in found.values() and not below
+    ):  # in the jsonl form
         found["expected"] = "expected"
     if found.get("messages", "").startswith("$.state."):
         found.pop("state", None)
@@ -343,7 +437,9 @@ _TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})
 def _says_calls(columns: _Columns, place: str) -> bool:
     """Return whether a column that may hold an expected text holds calls."""
     may_be_text = plain_name(place) in set(map(plain_name, _NAMES["expected.text"]))
-    return not may_be_text or columns.fits(place, lambda each: not isinstance(decoded(each), str) and _are_calls(each))
+    return not may_be_text or columns.fits(
+        place, lambda each: not isinstance(decoded(each), str) and _are_calls(each)
+    )
 
 
 def _differ(columns: _Columns, one: str, other: str) -> bool:
@@ -383,11 +479,17 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
     return ""
 
 
-def notes_on(inputs: Inputs, columns: Mapping[str, str], options: Sequence[str] | None) -> list[str]:
-    """Return what was recognised by the names of columns, and the command that says the same where there is one."""
+def notes_on(
+    inputs: Inputs, columns: Mapping[str, str], options: Sequence[str] | None
+) -> list[str]:
+    """Return what was recognised by the names of columns, and the command that says the same where
+    there is one.
+    """
     said = ", ".join(f"{field} = {place}" for field, place in columns.items())
     given = [str(each.path) for each in (*inputs.data, inputs.dataset) if each is not None]
-    given[len(inputs.data) :] = [text for path in given[len(inputs.data) :] for text in ("--dataset", path)]
+    given[len(inputs.data) :] = [
+        text for path in given[len(inputs.data) :] for text in ("--dataset", path)
+    ]
     mapping = [text for field, place in columns.items() for text in ("--map", f"{field}={place}")]
     command = shlex.join(["gradestack", "grade", *given, *(options or ()), *mapping])
     found = [f"Recognised ({OWN_DATA}): {said}", f"The same as: {command}"]

@@ -1,4 +1,7 @@
-"""Results of calls: their text, and whether they say that the call went wrong (the table ``errors@1``)."""
+"""Results of calls.
+
+Their text, and whether they say that the call went wrong (the table ``errors@1``).
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,20 @@ _TEXT_FORMS: Final = {
     "text_status": "|".join(rf"{code} {phrase}\b" for code, phrase in sorted(_PHRASES.items())),
 }
 """How text begins that is an error, by the name of its rule."""
-_TEXTS: Final = re.compile("|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE)
+_TEXTS: Final = re.compile(
+    "|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE
+)
 _WORDS: Final = ("error", "exception", "traceback", "failed", "http")
-"""Of which a text of an error has one, or begins with its status: sooner known than how it begins."""
+"""Of which a text of an error has one, or begins with its status.
+
+Sooner known than how it begins.
+"""
 _BEGINNING: Final = 1000  # characters of a text by which it is told
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 _CODES: Final = ("statusCode", "status_code", "http_status", "status")
-_TELLING: Final = frozenset({"success", "ok", "isError", "is_error", "error", "errors", "code", *_CODES})
+_TELLING: Final = frozenset(
+    {"success", "ok", "isError", "is_error", "error", "errors", "code", *_CODES}
+)
 """Keys by one of which an object may be an error."""
 
 
@@ -57,7 +67,11 @@ def plain(content: Any, joint: str = "") -> Any:
     """Return a result as text where it is parts of text alone, else as it is."""
     if not isinstance(content, list) or not content:
         return content
-    found = [part.get("text") for part in content if isinstance(part, dict) and word(part, "type") in _TEXT_PARTS]
+    found = [
+        part.get("text")
+        for part in content
+        if isinstance(part, dict) and word(part, "type") in _TEXT_PARTS
+    ]
     texts = [each for each in found if isinstance(each, str)]
     return joint.join(texts) if len(texts) == len(content) else content
 
@@ -73,10 +87,11 @@ def error_text(error: Any) -> str:
 def error_form(result: Any) -> ErrorForm | None:
     """Return what makes a result an error by the table ``errors@1``; None where nothing does.
 
-    Of a JSON object (also one written as text) the top level decides, the first that applies: ``success`` or ``ok``
-    false, ``isError`` or ``is_error`` true; ``success`` or ``ok`` true is fine; ``error`` or ``errors`` with something
-    in it; ``status`` ``error``, ``failed`` or ``failure``, while any other text there is fine; an HTTP status of 400 to
-    599. Text is an error when it begins as one: ``Error: …``, ``ValueError: …``, ``Traceback …``, ``failed to …``,
+    Of a JSON object (also one written as text) the top level decides, the first that applies:
+    ``success`` or ``ok`` false, ``isError`` or ``is_error`` true; ``success`` or ``ok`` true is
+    fine; ``error`` or ``errors`` with something in it; ``status`` ``error``, ``failed`` or
+    ``failure``, while any other text there is fine; an HTTP status of 400 to 599. Text is an error
+    when it begins as one: ``Error: …``, ``ValueError: …``, ``Traceback …``, ``failed to …``,
     ``Tool execution failed: …``, ``HTTP 500``, ``404 Not Found``. Anything else is fine.
     """
     if isinstance(result, str):
@@ -104,15 +119,27 @@ def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     if any(each is True for each in flags):
         return None
     for key in ("error", "errors"):
-        if (error := result.get(key)) is True or (isinstance(error, str | Mapping | list) and error):
+        if (error := result.get(key)) is True or (
+            isinstance(error, str | Mapping | list) and error
+        ):
             return ErrorForm("json_error", compact(result) if error is True else error_text(error))
     status = result.get("status")
     if isinstance(status, str):
-        return ErrorForm("json_status", _message(result)) if status.lower() in {"error", "failed", "failure"} else None
+        return (
+            ErrorForm("json_status", _message(result))
+            if status.lower() in {"error", "failed", "failure"}
+            else None
+        )
     codes = [result.get(key) for key in _CODES]
     codes += [result.get("code")] if "message" in result or "error" in result else []
-    numbers = [code for code in codes if isinstance(code, int | float) and not isinstance(code, bool)]
-    return ErrorForm("json_code", _message(result)) if any(code in range(400, 600) for code in numbers) else None
+    numbers = [
+        code for code in codes if isinstance(code, int | float) and not isinstance(code, bool)
+    ]
+    return (
+        ErrorForm("json_code", _message(result))
+        if any(code in range(400, 600) for code in numbers)
+        else None
+    )
 
 
 def _message(result: Mapping[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Steps put together: single model calls, each logged with its history, into the conversations they belong to."""
+"""Steps put together.
+
+Single model calls, each logged with its history, into the conversations they belong to.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,28 @@ class Step(NamedTuple):
     starts: tuple[bytes, ...]  # a digest of every beginning of its history, the shortest first
     end: bytes | None  # that of its history and answer; None where there is no answer
     group: str | None = None
-    """Id of the conversation or trace within which it is put together; None: with all others that have none."""
+    """Id of the conversation or trace within which it is put together.
+
+    None: with all others that have none.
+    """
 
 
 class Run(NamedTuple):
     """One conversation: a step that no other continues, and those before it."""
 
     steps: tuple[int, ...]
-    """Positions of its steps, first to last; the last one's history and answer are the whole conversation."""
+    """Positions of its steps, first to last.
+
+    The last one's history and answer are the whole conversation.
+    """
     shared: int  # how many of the first ones an earlier run has too: their usage counts there
 
 
 def step(history: Iterable[Message], answer: Iterable[Message], group: str | None = None) -> Step:
     """Return the step of a model call: the messages it was asked with, and those it answered.
 
-    Messages are compared by role, text (none is ""), ids, names and arguments of calls, and the id of the call that a
-    result answers. System messages are left out.
+    Messages are compared by role, text (none is ""), ids, names and arguments of calls, and the id
+    of the call that a result answers. System messages are left out.
     """
     starts, end = [_START], None
     for message in history:
@@ -70,9 +79,10 @@ def _text(content: Any) -> str:
 def joined(steps: Sequence[Step]) -> list[Run]:
     """Return the runs that steps make, in the order of their last steps.
 
-    A step continues the one whose history and answer are the longest beginning of its own history, within its group.
-    Each of several equal steps is continued once, in order, before one is continued again: then the runs branch, as
-    where an answer was asked for anew. Every step that none continues ends a run.
+    A step continues the one whose history and answer are the longest beginning of its own history,
+    within its group. Each of several equal steps is continued once, in order, before one is
+    continued again: then the runs branch, as where an answer was asked for anew. Every step that
+    none continues ends a run.
     """
     ends: dict[tuple[str | None, bytes], deque[int]] = {}
     for position, each in enumerate(steps):
@@ -109,16 +119,23 @@ class Joined(NamedTuple):
 
 
 def put_together(samples: Iterable[Sample]) -> Joined:
-    """Return what becomes of single model calls, each with its history: runs, with the usage of all their steps.
+    """Return what becomes of single model calls, each with its history.
 
-    They are put together within an id that was recorded, of a task, a conversation or a trace; those without any, all.
+    Runs, with the usage of all their steps.
+
+    They are put together within an id that was recorded, of a task, a conversation or a trace;
+    those without any, all.
     """
     steps: list[Step] = []
     kept: list[tuple[int, str, Usage | None, int]] = []
     for sample in samples:
         said = [message for turn in sample.turns for message in turn]
         asked = _asked(said)
-        group = sample.cluster or sample.trace.get("session_id") if "id_made" in sample.remarks else sample.id
+        group = (
+            sample.cluster or sample.trace.get("session_id")
+            if "id_made" in sample.remarks
+            else sample.id
+        )
         steps.append(step(said[:asked], said[asked:], group))
         ordinal = sample.source.ordinal if sample.source is not None else len(kept)
         kept.append((ordinal, sample.id, sample.usage, len(sample.calls or ())))
@@ -136,7 +153,9 @@ def put_together(samples: Iterable[Sample]) -> Joined:
         changes[ordinal] = found
         calls += made - (kept[run.steps[run.shared - 1]][3] if run.shared else 0)
     what = f"{len(steps):,} model calls put together into {_several(len(runs), 'conversation')}"
-    return Joined(changes, f"{what} with {_several(calls, 'tool call')}; to grade each by itself: --no-merge")
+    return Joined(
+        changes, f"{what} with {_several(calls, 'tool call')}; to grade each by itself: --no-merge"
+    )
 
 
 def _several(number: int, what: str) -> str:
@@ -144,33 +163,53 @@ def _several(number: int, what: str) -> str:
 
 
 def _asked(said: Sequence[Message]) -> int:
-    """Return how many messages stand before the answer: the last one of the assistant, with what a server's tools say.
+    """Return how many messages stand before the answer.
+
+    The last one of the assistant, with what a server's tools say.
 
     Where another message follows it, nothing was answered.
     """
-    last = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "assistant"), len(said))
-    own = {call.id for call in said[last].tool_calls if call.kind != "function"} if last < len(said) else set()
+    last = next(
+        (at for at in range(len(said) - 1, -1, -1) if said[at].role == "assistant"), len(said)
+    )
+    own = (
+        {call.id for call in said[last].tool_calls if call.kind != "function"}
+        if last < len(said)
+        else set()
+    )
     answered = all(each.role == "tool" and each.tool_call_id in own for each in said[last + 1 :])
     return last if answered else len(said)
 
 
-STEPS: Final = "steps"  # in place of an index: what is read are the records that are single model calls
+STEPS: Final = (
+    "steps"  # in place of an index: what is read are the records that are single model calls
+)
 
 
 @attrs.frozen(kw_only=True)
 class StepReader(RecordReader):
-    """Base of readers of records that may be single model calls, which ``read`` yields alone for ``STEPS``."""
+    """Base of readers of records that may be single model calls, which ``read`` yields alone for
+    ``STEPS``.
+    """
 
     merge: bool = True
-    """Whether single model calls, each logged with its history, are put together into conversations."""
+    """Whether single model calls, each logged with its history, are put together into
+    conversations.
+    """
 
     def index(self, inputs: Inputs) -> Any:
         """Return by input what becomes of its model calls."""
-        return {each.shown: self._joined(each).changes for each in inputs.data if self.merge and self.holds_steps(each)}
+        return {
+            each.shown: self._joined(each).changes
+            for each in inputs.data
+            if self.merge and self.holds_steps(each)
+        }
 
     def notes_on_steps(self, inputs: Inputs) -> list[str]:
         """Return what the model calls of each input are put together into, in words."""
-        found = (self._joined(each).note for each in inputs.data if self.merge and self.holds_steps(each))
+        found = (
+            self._joined(each).note for each in inputs.data if self.merge and self.holds_steps(each)
+        )
         return list(filter(None, found))
 
     @abc.abstractmethod
@@ -183,13 +222,19 @@ class StepReader(RecordReader):
         return put_together(each for each in found if isinstance(each, Sample) and each.run is None)
 
     def merged(
-        self, samples: Iterator[Sample | BadRecord], changes: Mapping[int, Mapping[str, Any] | None] | None
+        self,
+        samples: Iterator[Sample | BadRecord],
+        changes: Mapping[int, Mapping[str, Any] | None] | None,
     ) -> Iterator[Sample | BadRecord]:
         """Return the samples of an input with its model calls put together."""
-        return samples if not changes else filter(None, (_changed(each, changes) for each in samples))
+        return (
+            samples if not changes else filter(None, (_changed(each, changes) for each in samples))
+        )
 
 
-def _changed(sample: Sample | BadRecord, changes: Mapping[int, Mapping[str, Any] | None]) -> Sample | BadRecord | None:
+def _changed(
+    sample: Sample | BadRecord, changes: Mapping[int, Mapping[str, Any] | None]
+) -> Sample | BadRecord | None:
     """Return a sample as the run it ends, None where it is a part of one."""
     if isinstance(sample, BadRecord) or sample.source is None:
         return sample

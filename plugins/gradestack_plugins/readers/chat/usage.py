@@ -9,7 +9,14 @@ import msgspec
 
 from gradestack import Usage
 
-_INPUT: Final = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count", "prompt", "input")
+_INPUT: Final = (
+    "prompt_tokens",
+    "input_tokens",
+    "promptTokenCount",
+    "prompt_token_count",
+    "prompt",
+    "input",
+)
 _OUTPUT: Final = (
     *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
     *("completion", "output"),
@@ -18,12 +25,27 @@ _READ: Final = (
     *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
     *("cached_content_token_count", "input_cached_tokens", "input_tokens_cache_read"),
 )
-_WRITTEN: Final = ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens", "input_tokens_cache_write")
-_APART: Final = frozenset({*("cache_read_input_tokens", "cache_creation_input_tokens"), *(_READ[-1], _WRITTEN[-1])})
-"""Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache has."""
+_WRITTEN: Final = (
+    "cache_write_tokens",
+    "cache_creation",
+    "cache_creation_input_tokens",
+    "input_tokens_cache_write",
+)
+_APART: Final = frozenset(
+    {*("cache_read_input_tokens", "cache_creation_input_tokens"), *(_READ[-1], _WRITTEN[-1])}
+)
+"""Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache
+has.
+"""
 _MEASURED: Final = ("cost_usd", "seconds", "first_token_seconds")
 _THOUGHT: Final = (
-    *("reasoning_tokens", "thinking_tokens", "reasoning", "thoughtsTokenCount", "thoughts_token_count"),
+    *(
+        "reasoning_tokens",
+        "thinking_tokens",
+        "reasoning",
+        "thoughtsTokenCount",
+        "thoughts_token_count",
+    ),
     "output_reasoning_tokens",
 )
 
@@ -44,9 +66,9 @@ def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
 def usage_of(raw: Any) -> Usage | None:
     """Return the usage of one request, None where none is recorded in a form that is known.
 
-    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they are added where
-    they are kept apart, as by Anthropic and inspect_ai the former, by Gemini the latter, and by Langfuse both, whose
-    total says so.
+    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they
+    are added where they are kept apart, as by Anthropic and inspect_ai the former, by Gemini the
+    latter, and by Langfuse both, whose total says so.
     """
     if not isinstance(raw, dict):
         return None
@@ -59,7 +81,9 @@ def usage_of(raw: Any) -> Usage | None:
     thought = _first(_THOUGHT, _details(raw, said), raw)
     if asked == "input_tokens" and _APART & raw.keys():
         into = None if into is None else into + (read or 0) + (written or 0)
-    if asked == "input" and raw.get("total") == sum(filter(None, (into, out, read, written, thought))):
+    if asked == "input" and raw.get("total") == sum(
+        filter(None, (into, out, read, written, thought))
+    ):
         into = None if into is None else into + (read or 0) + (written or 0)
         out = None if out is None else out + (thought or 0)
     if said in {"candidatesTokenCount", "candidates_token_count"}:
@@ -71,12 +95,19 @@ def usage_of(raw: Any) -> Usage | None:
         cache_write_tokens=written,
         output_tokens=out,
         reasoning_tokens=thought,
-        **{name: raw[name] for name in _MEASURED if type(raw.get(name)) in {int, float} and raw[name] >= 0},
+        **{
+            name: raw[name]
+            for name in _MEASURED
+            if type(raw.get(name)) in {int, float} and raw[name] >= 0
+        },
     )
 
 
 def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return what stands beside a count: ``input_tokens_details``, ``input_token_details``, ``prompt_details``."""
+    """Return what stands beside a count.
+
+    ``input_tokens_details``, ``input_token_details``, ``prompt_details``.
+    """
     for key in (f"{name}_details", f"{name.removesuffix('s')}_details"):
         if isinstance(raw.get(key), dict):
             return raw[key]  # type: ignore[no-any-return]
@@ -91,11 +122,18 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
     sums = {}
     columns = zip(*map(msgspec.structs.astuple, given), strict=True)
     for name, column in zip(Usage.__struct_fields__, columns, strict=True):
-        if (held := [value for value in column if value is not None]) and name != "first_token_seconds":
+        if (
+            held := [value for value in column if value is not None]
+        ) and name != "first_token_seconds":
             sums[name] = sum(held)
     return Usage(**sums)
 
 
 def said_usage(given: Sequence[Any]) -> dict[str, Any]:
-    """Return the fields of a sample that hold what the answers of a conversation say of their usage."""
-    return {"usage": added(map(usage_of, given)), "agent_usage": given[0] if len(given) == 1 else given}
+    """Return the fields of a sample that hold what the answers of a conversation say of their
+    usage.
+    """
+    return {
+        "usage": added(map(usage_of, given)),
+        "agent_usage": given[0] if len(given) == 1 else given,
+    }

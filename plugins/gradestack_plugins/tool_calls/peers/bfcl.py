@@ -13,7 +13,14 @@ from gradestack import Rule as ArgumentRule
 from gradestack.jsonio import as_map
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json, name_of
 from gradestack_plugins.tool_calls.matching import heaviest
-from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Rule, Verdict, by_turn
+from gradestack_plugins.tool_calls.peers.preset import (
+    NotExpressible,
+    Preset,
+    Raised,
+    Rule,
+    Verdict,
+    by_turn,
+)
 
 Problem = str | None
 """BFCL's error type, None where there is none."""
@@ -23,9 +30,17 @@ _RAISED = (TypeError, KeyError, OverflowError, AttributeError)
 
 def presets() -> Iterator[Preset]:
     """Yield the rule of BFCL's AST checker."""
-    stands = {"order": "any", "extra": "forbid", "missing": "forbid", "assignment": "first_fit", "credit": "none"}
+    stands = {
+        "order": "any",
+        "extra": "forbid",
+        "missing": "forbid",
+        "assignment": "first_fit",
+        "credit": "none",
+    }
     stands["arguments"] = "rules"
-    yield Preset(name="bfcl/ast", version="2025.10.27.1", rule=rule(), settings=stands, takes_rules=True)
+    yield Preset(
+        name="bfcl/ast", version="2025.10.27.1", rule=rule(), settings=stands, takes_rules=True
+    )
 
 
 @attrs.frozen
@@ -38,7 +53,10 @@ class Wanted:
 
 
 def rule(*, optimal: bool = False) -> Rule:
-    """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``."""
+    """Return the rule of decoded calls.
+
+    ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
+    """
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:
         if any(call.turn is not None for call in expected):
@@ -76,7 +94,9 @@ def _turns(expected: Sequence[Expected], made: Sequence[Made]) -> Verdict:
     for turn, calls in enumerate(gold):
         if calls and (turn >= len(done) or not done[turn]):
             return _wrong("multi_turn:empty_turn_model_response")
-    raise NotExpressible("calls by turn are compared by what their execution leads to; see bfcl_valid")
+    raise NotExpressible(
+        "calls by turn are compared by what their execution leads to; see bfcl_valid"
+    )
 
 
 def _decoded(sample: Sample, made: Sequence[Made]) -> Verdict:
@@ -103,7 +123,9 @@ def _decoded(sample: Sample, made: Sequence[Made]) -> Verdict:
 
 
 def _all_found(sample: Sample, made: Sequence[Made]) -> bool:
-    """Return whether each of several expected calls can have a call of its own that fits it, and none is left over."""
+    """Return whether each of several expected calls can have a call of its own that fits it, and
+    none is left over.
+    """
     gold, tools = sample.expected.calls or (), sample.tools or ()
     if len(gold) < 2 or len(gold) != len(made):
         return False
@@ -120,7 +142,10 @@ def _fits(call: ExpectedCall, made: Made, tools: Sequence[ToolSpec]) -> bool:
 def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False) -> Wanted:
     named = tools[0] if only else next((tool for tool in tools if tool.name == call.name), None)
     if named is None:
-        raise Raised("schema_incomplete", f"no tool {call.name} is described, and the original program raises on that")
+        raise Raised(
+            "schema_incomplete",
+            f"no tool {call.name} is described, and the original program raises on that",
+        )
     return Wanted(name_of(call.name), answers_of(call), described(named))
 
 
@@ -136,7 +161,10 @@ def _problem(wanted: Wanted, call: Made) -> Problem:
         problem = problem_of(value, wanted.answers[name], tool.parameter(name))
         if problem is not None:
             return problem
-    if any(name not in call.arguments and LEFT_OUT not in allowed for name, allowed in wanted.answers.items()):
+    if any(
+        name not in call.arguments and LEFT_OUT not in allowed
+        for name, allowed in wanted.answers.items()
+    ):
         return f"{checker}:missing_optional"
     return None
 
@@ -144,12 +172,21 @@ def _problem(wanted: Wanted, call: Made) -> Problem:
 Answers = dict[str, list[Any]]
 """Parameter -> values of which one must be met; ``""`` among them: it may be left out."""
 LEFT_OUT = ""
-TYPES: dict[str, type] = {"string": str, "integer": int, "float": float, "number": float, "boolean": bool}
+TYPES: dict[str, type] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "number": float,
+    "boolean": bool,
+}
 TYPES |= {"array": list, "tuple": list, "dict": dict, "object": dict, "any": str}
 
 
 class Parameter(NamedTuple):
-    """What a tool's schema says of a parameter: its kind, that of the items of a list, whether it takes integers."""
+    """What a tool's schema says of a parameter.
+
+    Its kind, that of the items of a list, whether it takes integers.
+    """
 
     kind: type
     items: type | None
@@ -174,7 +211,10 @@ class Described:
 
 def _word(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
-        raise Raised("schema_incomplete", "a parameter of the tool has no description the original program can read")
+        raise Raised(
+            "schema_incomplete",
+            "a parameter of the tool has no description the original program can read",
+        )
     return schema.get("type", "any")
 
 
@@ -189,13 +229,19 @@ def described(tool: ToolSpec) -> Described:
     """Return a tool as the rules look at it."""
     properties, required = (as_map(tool.parameters).get(key) for key in ("properties", "required"))
     if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
-        message = f"the schema of {tool.name} lacks properties or required, which the original program reads"
+        message = (
+            f"the schema of {tool.name} lacks properties or required, which the original "
+            "program reads"
+        )
         raise Raised("schema_incomplete", message)
     return Described(name_of(tool.name), properties, tuple(map(str, required)))
 
 
 def answers_of(call: ExpectedCall) -> Answers:
-    """Return a call's possible answers: a plain value is the only one, the values of an object are lists in turn."""
+    """Return a call's possible answers.
+
+    A plain value is the only one, the values of an object are lists in turn.
+    """
     rules, arguments = call.rules or {}, arguments_of(call.arguments)
     plain = {key: [_listed(value)] for key, value in arguments.items() if key not in rules}
     return plain | {key: _ruled(rule) for key, rule in rules.items()}
@@ -204,7 +250,9 @@ def answers_of(call: ExpectedCall) -> Answers:
 def _ruled(rule: ArgumentRule) -> list[Any]:
     if rule.ignore or rule.compare not in {"exact", "schema"} or rule.tolerance is not None:
         raise NotExpressible("an argument has a rule that is no list of values")
-    values = [_from_schema(each) if rule.compare == "schema" else _listed(each) for each in rule.any_of]
+    values = [
+        _from_schema(each) if rule.compare == "schema" else _listed(each) for each in rule.any_of
+    ]
     return [*values, LEFT_OUT] if rule.optional else values
 
 
@@ -260,10 +308,13 @@ def problem_of(value: Any, answers: Sequence[Any], about: Parameter) -> Problem:
     return None if value in answers else "value_error:others"
 
 
-def _type_problem(value: Any, answers: Sequence[Any], kind: type[Any], items: type | None) -> tuple[Problem, bool]:
+def _type_problem(
+    value: Any, answers: Sequence[Any], kind: type[Any], items: type | None
+) -> tuple[Problem, bool]:
     """Return what is wrong with a value's type, and whether it stands for a variable.
 
-    A value of the answers' own type passes whatever the schema says: it is taken for the name of a variable.
+    A value of the answers' own type passes whatever the schema says: it is taken for the name of a
+    variable.
     """
     given = next((type(each) for each in answers if not _is_left_out(each)), None)
     problem = "type_error:simple"
@@ -278,7 +329,9 @@ def _type_problem(value: Any, answers: Sequence[Any], kind: type[Any], items: ty
 
 
 def _items_fit(value: Sequence[Any], answer: Any, items: type) -> bool:
-    return not isinstance(answer, list) or all(_type_problem(each, answer, items, None)[0] is None for each in value)
+    return not isinstance(answer, list) or all(
+        _type_problem(each, answer, items, None)[0] is None for each in value
+    )
 
 
 def _is_left_out(answer: Any) -> bool:
@@ -286,7 +339,10 @@ def _is_left_out(answer: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a text without spaces and punctuation that do not count, in lower case; anything else as it is."""
+    """Return a text without spaces and punctuation that do not count, in lower case.
+
+    Anything else as it is.
+    """
     return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
 
 
@@ -317,7 +373,9 @@ def _objects_problem(value: Sequence[Any], answers: Sequence[Any]) -> Problem:
         if len(value) != len(answer):
             problem = "value_error:list_dict_count"
             continue
-        found = (_object_problem(one, [allowed]) for one, allowed in zip(value, answer, strict=True))
+        found = (
+            _object_problem(one, [allowed]) for one, allowed in zip(value, answer, strict=True)
+        )
         problem = next((each for each in found if each is not None), None)
         if problem is None:
             return None

@@ -1,4 +1,6 @@
-"""Rules of ADK, agentevals, Azure, deepeval, MLflow, pydantic-evals, ragas, tau2, ToolSandbox and waza."""
+"""Rules of ADK, agentevals, Azure, deepeval, MLflow, pydantic-evals, ragas, tau2, ToolSandbox and
+waza.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,20 @@ Calls = Sequence[Expected]
 Done = Sequence[Made]
 
 
-def _settings(order: str, extra: str, arguments: str, equality: str = "python", **more: Any) -> Settings:
-    """Return the options a rule stands for; ``missing`` is ``forbid`` unless something else is said."""
-    return {"order": order, "extra": extra, "missing": "forbid", "arguments": arguments, "equality": equality} | more
+def _settings(
+    order: str, extra: str, arguments: str, equality: str = "python", **more: Any
+) -> Settings:
+    """Return the options a rule stands for.
+
+    ``missing`` is ``forbid`` unless something else is said.
+    """
+    return {
+        "order": order,
+        "extra": extra,
+        "missing": "forbid",
+        "arguments": arguments,
+        "equality": equality,
+    } | more
 
 
 def _same(expected: Expected, made: Made) -> bool:
@@ -63,7 +76,11 @@ def hashable(value: Any) -> Hashable:
 
 
 def _adk() -> Iterator[Preset]:
-    modes = {"exact": ("strict", "forbid"), "in_order": ("in_order", "allow"), "any_order": ("any", "allow")}
+    modes = {
+        "exact": ("strict", "forbid"),
+        "in_order": ("in_order", "allow"),
+        "any_order": ("any", "allow"),
+    }
     for mode, (order, extra) in modes.items():
         for suffix, arguments in (("", "exact"), ("/names", "ignore")):
             stands = _settings(order, extra, arguments, assignment="first_fit", credit="none")
@@ -96,13 +113,19 @@ def _adk_rule(mode: str, *, names: bool) -> Rule:
 
 
 def _invocations(expected: Calls, made: Done, sample: Sample) -> list[tuple[Calls, Done]]:
-    """Return expected and made calls by invocation, which is a user's turn; one, where the reference has no turns."""
+    """Return expected and made calls by invocation, which is a user's turn.
+
+    One, where the reference has no turns.
+    """
     if all(call.turn is None for call in expected):
         return [(expected, made)]
     wanted, done = by_turn(expected), by_turn(made)
     recorded = max(len(done), len(sample.turns) if len(sample.turns) > 1 else 0)
     if len(wanted) != recorded:
-        message = f"{len(wanted)} invocations are expected, {recorded} were made; the original program raises on that"
+        message = (
+            f"{len(wanted)} invocations are expected, {recorded} were made; the original "
+            "program raises on that"
+        )
         raise Raised("unequal_invocations", message)
     return [(calls, done[turn] if turn < len(done) else []) for turn, calls in enumerate(wanted)]
 
@@ -119,7 +142,12 @@ def _agentevals() -> Iterator[Preset]:
     }
     for mode, stands in modes.items():
         for arguments, agree in _AGENTEVALS_ARGUMENTS.items():
-            more = {"arguments": arguments, "equality": "python", "assignment": "first_fit", "credit": "none"}
+            more = {
+                "arguments": arguments,
+                "equality": "python",
+                "assignment": "first_fit",
+                "credit": "none",
+            }
             name, rule = f"agentevals/{mode}/{arguments}", _agentevals_rule(mode, agree)
             yield Preset(name=name, version="0.0.9", rule=rule, settings={**stands, **more})
 
@@ -138,7 +166,10 @@ _AGENTEVALS_ARGUMENTS: Mapping[str, _Agree] = {
 
 
 def _agentevals_rule(mode: str, agree: _Agree) -> Rule:
-    """Return the rule of a mode; ``subset`` looks for made calls among expected ones: arguments change sides."""
+    """Return the rule of a mode.
+
+    ``subset`` looks for made calls among expected ones: arguments change sides.
+    """
 
     def all_in(references: Sequence[Any], outputs: Sequence[Any]) -> bool:
         """Return whether every reference finds a call of its own among the outputs, first fit."""
@@ -155,18 +186,24 @@ def _agentevals_rule(mode: str, agree: _Agree) -> Rule:
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         refuse_undecodable(expected, made)
         if not all(call.compared for call in expected):
-            raise NotExpressible("an expected call has no arguments, and the original program raises on that")
+            raise NotExpressible(
+                "an expected call has no arguments, and the original program raises on that"
+            )
         if mode == "strict":
             same = len(made) == len(expected)
-            return yes_or_no(same and all(all_in([e], [a]) for e, a in zip(expected, made, strict=True)))
+            return yes_or_no(
+                same and all(all_in([e], [a]) for e, a in zip(expected, made, strict=True))
+            )
         return yes_or_no(
-            (mode == "subset" or all_in(expected, made)) and (mode == "superset" or all_in(made, expected))
+            (mode == "subset" or all_in(expected, made))
+            and (mode == "superset" or all_in(made, expected))
         )
 
     return verdict
 
 
-# Azure AI Evaluation: task navigation efficiency, over names or names with parameters compared as text
+# Azure AI Evaluation: task navigation efficiency, over names or names with parameters compared as
+# text
 
 
 def _azure() -> Iterator[Preset]:
@@ -181,7 +218,13 @@ def _azure() -> Iterator[Preset]:
             missing = "penalise" if mode == "f1" else "forbid"
             stands = _settings(order, extra, arguments, "text", credit=credit, missing=missing)
             rule = _azure_rule(mode, names=bool(suffix))
-            yield Preset(name=f"azure/{mode}{suffix}", version="1.18.10", rule=rule, settings=stands, pairs=False)
+            yield Preset(
+                name=f"azure/{mode}{suffix}",
+                version="1.18.10",
+                rule=rule,
+                settings=stands,
+                pairs=False,
+            )
 
 
 def _azure_rule(mode: str, *, names: bool) -> Rule:
@@ -189,7 +232,9 @@ def _azure_rule(mode: str, *, names: bool) -> Rule:
 
     def step(call: Expected | Made) -> Hashable:
         arguments: Mapping[str, Any] = {} if names else call.arguments
-        return call.name.strip(), tuple(sorted((key, _azure_text(value)) for key, value in arguments.items()))
+        return call.name.strip(), tuple(
+            sorted((key, _azure_text(value)) for key, value in arguments.items())
+        )
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         refuse_nothing(expected)
@@ -198,16 +243,24 @@ def _azure_rule(mode: str, *, names: bool) -> Rule:
         sides: tuple[Sequence[Expected | Made], ...] = (expected, made)
         for call in (call for side in sides for call in side):
             if call.raw is not None and not is_json(call.raw):
-                message = f"the arguments of {call.name} are no JSON, and the original program raises on that"
+                message = (
+                    f"the arguments of {call.name} are no JSON, and the original program "
+                    "raises on that"
+                )
                 raise Raised("undecodable_arguments", message)
         wanted, done = list(map(step, expected)), list(map(step, made))
         if mode == "f1":
             hits = _shared(wanted, done)
-            parts = {"precision": hits / len(done) if done else 0.0, "recall": hits / len(wanted) if done else 0.0}
+            parts = {
+                "precision": hits / len(done) if done else 0.0,
+                "recall": hits / len(wanted) if done else 0.0,
+            }
             return Verdict(f1(parts["precision"], parts["recall"]), None, parts)
         if mode == "exact_match":
             return yes_or_no(wanted == done)
-        return yes_or_no(_in(wanted, done) if mode == "in_order_match" else not Counter(wanted) - Counter(done))
+        return yes_or_no(
+            _in(wanted, done) if mode == "in_order_match" else not Counter(wanted) - Counter(done)
+        )
 
     return verdict
 
@@ -218,13 +271,20 @@ def _refuse_other_parameters(expected: Calls) -> None:
     for call in expected:
         name, text = call.name.strip(), json.dumps(call.arguments, sort_keys=True, default=str)
         if known.setdefault(name, text) != text:
-            message = f"{name} is expected with different arguments; the original takes one set of them for each tool"
+            message = (
+                f"{name} is expected with different arguments; the original takes one set "
+                "of them for each tool"
+            )
             raise NotExpressible(message)
 
 
 def _azure_text(value: Any) -> str:
     """Return a parameter as it is compared: only the top level becomes text."""
-    return json.dumps(value, sort_keys=True, default=str) if isinstance(value, dict | list) else str(value)
+    return (
+        json.dumps(value, sort_keys=True, default=str)
+        if isinstance(value, dict | list)
+        else str(value)
+    )
 
 
 # deepeval: tool correctness, with its bookkeeping of used calls by value
@@ -238,9 +298,16 @@ def _deepeval() -> Iterator[Preset]:
     }
     for mode, (order, extra, missing, credit) in modes.items():
         for what, compared in (("names", "ignore"), ("arguments", "exact")):
-            stands = _settings(order, extra, compared, missing=missing, credit=credit, score="recall")
+            stands = _settings(
+                order, extra, compared, missing=missing, credit=credit, score="recall"
+            )
             rule = _deepeval_rule(mode, arguments=what == "arguments")
-            yield Preset(name=f"deepeval/tool_correctness/{mode}/{what}", version="4.3.1", rule=rule, settings=stands)
+            yield Preset(
+                name=f"deepeval/tool_correctness/{mode}/{what}",
+                version="4.3.1",
+                rule=rule,
+                settings=stands,
+            )
 
 
 def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:
@@ -250,14 +317,21 @@ def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:
         return _deepeval_share(expected.arguments, made.arguments) if arguments else 1.0
 
     def best_unused(expected: Calls, made: Done) -> float:
-        """Return the credit of expected calls that each take the best call left; one taken bars all that equal it."""
+        """Return the credit of expected calls that each take the best call left.
+
+        One taken bars all that equal it.
+        """
         values = [(call.name, hashable(call.arguments)) for call in made]
         used: set[Any] = set()
         total = 0.0
         for wanted in expected:
             best, taken = 0.0, None
             for call, value in zip(made, values, strict=True):
-                if call.name == wanted.name and value not in used and (share := credit(wanted, call)) > best:
+                if (
+                    call.name == wanted.name
+                    and value not in used
+                    and (share := credit(wanted, call)) > best
+                ):
                     best, taken = share, value
             if taken is not None:
                 total += best
@@ -269,18 +343,26 @@ def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:
         if mode == "exact":
             same = len(expected) == len(made)
             pairs = zip(expected, made, strict=False)
-            score = float(same and all(_same(e, a) if arguments else e.name == a.name for e, a in pairs))
+            score = float(
+                same and all(_same(e, a) if arguments else e.name == a.name for e, a in pairs)
+            )
         elif not expected:
             score = 0.0 if made else 1.0
         else:
-            total = _common(expected, made, credit) if mode == "ordering" else best_unused(expected, made)
+            total = (
+                _common(expected, made, credit)
+                if mode == "ordering"
+                else best_unused(expected, made)
+            )
             score = total / len(expected)
         return Verdict(score, score >= 0.5)
 
     return verdict
 
 
-def _common(expected: Sequence[Any], made: Sequence[Any], credit: Callable[[Any, Any], float]) -> float:
+def _common(
+    expected: Sequence[Any], made: Sequence[Any], credit: Callable[[Any, Any], float]
+) -> float:
     """Return the weight of the heaviest common subsequence."""
     above = [0.0] * (len(made) + 1)
     for wanted in expected:
@@ -355,20 +437,30 @@ def _trajectory_match(mode: str) -> Rule:
     """Return pydantic-evals' rule of an order; calls that failed are left out."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        wanted, done = [call.name for call in expected], [call.name for call in made if not call.failed]
+        wanted, done = (
+            [call.name for call in expected],
+            [call.name for call in made if not call.failed],
+        )
         if mode == "exact":
             return Verdict(float(wanted == done))
         if not wanted or not done:
             return Verdict(float(not wanted and not done))
         in_order = mode == "in_order"
-        hits = int(_common(wanted, done, lambda e, a: float(e == a))) if in_order else _shared(wanted, done)
+        hits = (
+            int(_common(wanted, done, lambda e, a: float(e == a)))
+            if in_order
+            else _shared(wanted, done)
+        )
         return Verdict(_f1_of(hits, len(wanted), len(done)))
 
     return verdict
 
 
 def _action_sequence(mode: str) -> Rule:
-    """Return waza's rule of a mode, which decides the verdict; the score is F1 over the names, repeats kept."""
+    """Return waza's rule of a mode, which decides the verdict.
+
+    The score is F1 over the names, repeats kept.
+    """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         refuse_nothing(expected)
@@ -392,11 +484,16 @@ def _ragas() -> Iterator[Preset]:
         name, rule = f"ragas/tool_call_accuracy/{mode}", _ragas_accuracy(mode)
         yield Preset(name=name, version="0.4.3", rule=rule, settings=stands, pairs=False)
     stands = _settings("any", "penalise", "exact", repeats="set", credit="call", missing="penalise")
-    yield Preset(name="ragas/tool_call_f1", version="0.4.3", rule=_ragas_f1, settings=stands, pairs=False)
+    yield Preset(
+        name="ragas/tool_call_f1", version="0.4.3", rule=_ragas_f1, settings=stands, pairs=False
+    )
 
 
 def _ragas_accuracy(mode: str) -> Rule:
-    """Return tool call accuracy, ``strict`` or ``flexible``: 0 unless all names agree, else the mean argument share."""
+    """Return tool call accuracy, ``strict`` or ``flexible``.
+
+    0 unless all names agree, else the mean argument share.
+    """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         refuse_undecodable(expected, made)
@@ -417,31 +514,50 @@ def _ragas_accuracy(mode: str) -> Rule:
 
 
 def _sorting_key(call: Expected | Made) -> tuple[str, ...]:
-    return call.name, *(text for key in sorted(call.arguments) for text in (key, str(call.arguments[key])))
+    return call.name, *(
+        text for key in sorted(call.arguments) for text in (key, str(call.arguments[key]))
+    )
 
 
 def _ragas_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float:
-    """Return the share of the reference's arguments that are there as the same text; others are free."""
+    """Return the share of the reference's arguments that are there as the same text.
+
+    Others are free.
+    """
     if not wanted:
         return 0.0 if done else 1.0
-    return sum(key in done and str(done[key]) == str(value) for key, value in wanted.items()) / len(wanted)
+    return sum(key in done and str(done[key]) == str(value) for key, value in wanted.items()) / len(
+        wanted
+    )
 
 
 def _ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-    """Return F1 over sets of names with arguments, rounded to four places; 0 when both are empty."""
+    """Return F1 over sets of names with arguments, rounded to four places.
+
+    0 when both are empty.
+    """
     refuse_undecodable(expected, made)
     wanted = {(call.name, hashable(call.arguments)) for call in expected}
     done = {(call.name, hashable(call.arguments)) for call in made}
     return Verdict(round(_f1_of(len(wanted & done), len(wanted), len(done)), 4))
 
 
-# tau2-bench's actions and ToolSandbox's traces: one call that was made may serve several expected ones
+# tau2-bench's actions and ToolSandbox's traces: one call that was made may serve several expected
+# ones
 
 
 def _gold_actions() -> Iterator[Preset]:
     stands = _settings("any", "allow", "subset", credit="none", repeats="set")
-    yield Preset(name="tau2/action", version="a2c0247", rule=_tau2_actions, settings=stands, takes_rules=True)
-    stands = {"order": "any", "extra": "allow", "arguments": "superset", "equality": "python", "credit": "none"}
+    yield Preset(
+        name="tau2/action", version="a2c0247", rule=_tau2_actions, settings=stands, takes_rules=True
+    )
+    stands = {
+        "order": "any",
+        "extra": "allow",
+        "arguments": "superset",
+        "equality": "python",
+        "credit": "none",
+    }
     name = "toolsandbox/tool_trace"
     yield Preset(name=name, version="165848b", rule=_tool_trace, settings=stands, takes_rules=True)
 
@@ -454,7 +570,10 @@ def _tau2_actions(expected: Calls, made: Done, sample: Sample) -> Verdict:
 
 
 def _same_action(action: ExpectedCall, call: Made) -> bool:
-    """Return whether a call is a gold action: by the keys of the call itself, unless the action names its own."""
+    """Return whether a call is a gold action.
+
+    By the keys of the call itself, unless the action names its own.
+    """
     if action.name != call.name:
         return False
     if action.arguments is None:
@@ -462,7 +581,9 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
     wanted, keys, rules = arguments_of(action.arguments), set(call.arguments), action.rules
     if rules is not None:  # also empty: those that are not to be compared have a rule
         keys = {key for key in (*wanted, *rules) if key not in rules or not rules[key].ignore}
-    left, right = ({key: side[key] for key in side if key in keys} for side in (wanted, call.arguments))
+    left, right = (
+        {key: side[key] for key in side if key in keys} for side in (wanted, call.arguments)
+    )
     return left == right
 
 
@@ -488,7 +609,11 @@ def _traces(wanted: ExpectedCall, call: Made) -> bool:
 
 
 def _close(wanted: Any, value: Any, tolerance: float | None) -> bool:
-    if tolerance is None or not isinstance(wanted, int | float) or not isinstance(value, int | float):
+    if (
+        tolerance is None
+        or not isinstance(wanted, int | float)
+        or not isinstance(value, int | float)
+    ):
         return bool(wanted == value)
     return abs(value - wanted) <= tolerance
 

@@ -1,4 +1,7 @@
-"""What a published rule is: its name and version, the options it stands for, and what it says of calls."""
+"""What a published rule is.
+
+Its name and version, the options it stands for, and what it says of calls.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ class Raised(Exception):
 
 
 class NotExpressible(Exception):
-    """The original program cannot be told what is expected here, or asks a model (``needs_judge``)."""
+    """The original program cannot be told what is expected here, or asks a model
+    (``needs_judge``).
+    """
 
     def __init__(self, message: str, code: str = "not_expressible") -> None:
         super().__init__(message)
@@ -73,7 +78,9 @@ def yes_or_no(found: bool) -> Verdict:
 def refuse_nothing(expected: Sequence[Expected]) -> None:
     """Raise where no call is expected."""
     if not expected:
-        raise Raised("nothing_expected", "no call is expected, and the original program raises on that")
+        raise Raised(
+            "nothing_expected", "no call is expected, and the original program raises on that"
+        )
 
 
 def refuse_undecodable(*sides: Iterable[Expected | Made]) -> None:
@@ -81,7 +88,10 @@ def refuse_undecodable(*sides: Iterable[Expected | Made]) -> None:
     for side in sides:
         for call in side:
             if call.raw is not None:
-                message = f"the arguments of {call.name} are no JSON object, and the original program raises on that"
+                message = (
+                    f"the arguments of {call.name} are no JSON object, and the original "
+                    "program raises on that"
+                )
                 raise Raised("undecodable_arguments", message)
 
 
@@ -95,7 +105,10 @@ MOST_TURNS = 10_000
 
 
 def by_turn(calls: Sequence[Call]) -> list[list[Call]]:
-    """Return calls by turn, from the first to the last one that has a call; those without a turn are in the first."""
+    """Return calls by turn, from the first to the last one that has a call.
+
+    Those without a turn are in the first.
+    """
     last = max((call.turn or 0 for call in calls), default=0)
     if last >= MOST_TURNS or any((call.turn or 0) < 0 for call in calls):
         raise Raised("odd_turns", f"turns must lie between 0 and {MOST_TURNS}")

@@ -9,12 +9,22 @@ from typing import Any
 
 from gradestack import Sample
 from gradestack_plugins.tool_calls.diff import Expected, Made, decoded
-from gradestack_plugins.tool_calls.peers.preset import Preset, Raised, Rule, Verdict, f1, refuse_nothing, yes_or_no
+from gradestack_plugins.tool_calls.peers.preset import (
+    Preset,
+    Raised,
+    Rule,
+    Verdict,
+    f1,
+    refuse_nothing,
+    yes_or_no,
+)
 
 _VERSION = "0.121.20"
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
-_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 _ASCII = 127
 _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = ("cmd", "command", "commands")
@@ -22,18 +32,34 @@ _COMMANDS = ("cmd", "command", "commands")
 
 def presets() -> Iterator[Preset]:
     """Yield promptfoo's rules."""
-    stands = {"order": "any", "extra": "penalise", "arguments": "ignore", "repeats": "set", "credit": "call"}
-    yield Preset(name="promptfoo/tool-call-f1", version=_VERSION, rule=_call_f1, settings=stands, pairs=False)
+    stands = {
+        "order": "any",
+        "extra": "penalise",
+        "arguments": "ignore",
+        "repeats": "set",
+        "credit": "call",
+    }
+    yield Preset(
+        name="promptfoo/tool-call-f1", version=_VERSION, rule=_call_f1, settings=stands, pairs=False
+    )
     named = {"arguments": "ignore", "missing": "forbid"}
     stands = {**named, "order": "any", "extra": "allow", "repeats": "set", "credit": "none"}
-    yield Preset(name="promptfoo/trajectory:tool-used", version=_VERSION, rule=_tool_used, settings=stands)
+    yield Preset(
+        name="promptfoo/trajectory:tool-used", version=_VERSION, rule=_tool_used, settings=stands
+    )
     for mode, order, extra in (("in_order", "in_order", "allow"), ("exact", "strict", "forbid")):
         name, rule = f"promptfoo/trajectory:tool-sequence/{mode}", _tool_sequence(mode)
         stands = {**named, "order": order, "extra": extra, "credit": "none"}
         yield Preset(name=name, version=_VERSION, rule=rule, settings=stands, pairs=False)
     for mode, compared in (("partial", "superset"), ("exact", "exact")):
         name, rule = f"promptfoo/trajectory:tool-args-match/{mode}", _tool_args_match(mode)
-        stands = {"order": "any", "extra": "allow", "missing": "penalise", "arguments": compared, "credit": "call"}
+        stands = {
+            "order": "any",
+            "extra": "allow",
+            "missing": "penalise",
+            "arguments": compared,
+            "credit": "call",
+        }
         stands["repeats"] = "set"
         yield Preset(name=name, version=_VERSION, rule=rule, settings=stands)
 
@@ -58,9 +84,14 @@ def _tool_sequence(mode: str) -> Rule:
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
         refuse_nothing(expected)
         _refuse_unnamed(expected)
-        names, globs = [name for name, _ in _steps(made)], [_matching(call.name) for call in expected]
+        names, globs = (
+            [name for name, _ in _steps(made)],
+            [_matching(call.name) for call in expected],
+        )
         if mode == "exact":
-            fits = len(names) == len(globs) and all(glob(name) for glob, name in zip(globs, names, strict=True))
+            fits = len(names) == len(globs) and all(
+                glob(name) for glob, name in zip(globs, names, strict=True)
+            )
             return yes_or_no(fits)
         rest = iter(names)
         return yes_or_no(all(any(map(glob, rest)) for glob in globs))
@@ -69,7 +100,10 @@ def _tool_sequence(mode: str) -> Rule:
 
 
 def _tool_args_match(mode: str) -> Rule:
-    """Return the share of expected calls that some call of the name satisfies, one assertion each; passed when all."""
+    """Return the share of expected calls that some call of the name satisfies, one assertion each.
+
+    Passed when all.
+    """
     agree = _strict_equal if mode == "exact" else _within
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
@@ -77,14 +111,19 @@ def _tool_args_match(mode: str) -> Rule:
         named, hits = _steps(made), 0
         for call in expected:
             matches, wanted = _matching(call.name), decoded(call)
-            hits += any(value != "" and matches(name) and agree(value, wanted) for name, value in named)
+            hits += any(
+                value != "" and matches(name) and agree(value, wanted) for name, value in named
+            )
         return Verdict(hits / len(expected) if expected else 1.0, hits == len(expected))
 
     return verdict
 
 
 def _steps(made: Sequence[Made]) -> list[tuple[str, Any]]:
-    """Return names and arguments of calls that are steps of tools: those with a name, commands of a shell aside."""
+    """Return names and arguments of calls that are steps of tools.
+
+    Those with a name, commands of a shell aside.
+    """
     named = [(call.name.strip(_BLANKS), decoded(call)) for call in made]
     return [(name, value) for name, value in named if name and not _is_command(name, value)]
 
@@ -100,18 +139,28 @@ def _is_command(name: str, value: Any) -> bool:
 
 def _refuse_unnamed(expected: Sequence[Expected]) -> None:
     if not all(call.name for call in expected):
-        raise Raised("unnamed_tool", "an expected call has no name, and the original program raises on that")
+        raise Raised(
+            "unnamed_tool", "an expected call has no name, and the original program raises on that"
+        )
 
 
 def _matching(glob: str) -> Callable[[str], bool]:
-    """Return what tells whether a name is matched by a glob, case ignored; the empty one matches all."""
-    pattern = "".join(_ANY + "*" if each == "*" else _ANY if each == "?" else re.escape(each) for each in _units(glob))
+    """Return what tells whether a name is matched by a glob, case ignored.
+
+    The empty one matches all.
+    """
+    pattern = "".join(
+        _ANY + "*" if each == "*" else _ANY if each == "?" else re.escape(each)
+        for each in _units(glob)
+    )
     matcher = re.compile(pattern)
     return lambda name: not glob or matcher.fullmatch(_units(name)) is not None
 
 
 def _units(text: str) -> str:
-    """Return a text as patterns of JavaScript see it that ignore case: 16 bits at a time, each in upper case.
+    """Return a text as patterns of JavaScript see it that ignore case.
+
+    16 bits at a time, each in upper case.
 
     A character keeps its case where the other is longer, or where it alone is beyond ASCII.
     """
@@ -128,18 +177,34 @@ def _upper(unit: str) -> str:
 
 
 def _within(value: Any, wanted: Any) -> bool:
-    """Return whether objects have at least what is wanted; lists agree in length and element by element."""
+    """Return whether objects have at least what is wanted.
+
+    Lists agree in length and element by element.
+    """
     if isinstance(wanted, list):
-        return isinstance(value, list) and len(value) == len(wanted) and all(map(_within, value, wanted))
+        return (
+            isinstance(value, list)
+            and len(value) == len(wanted)
+            and all(map(_within, value, wanted))
+        )
     if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(key in value and _within(value[key], wanted[key]) for key in wanted)
+        return isinstance(value, dict) and all(
+            key in value and _within(value[key], wanted[key]) for key in wanted
+        )
     return _strict_equal(value, wanted)
 
 
 def _strict_equal(value: Any, wanted: Any) -> bool:
-    """Return whether two values are the same to JavaScript: numbers are doubles, 0 is not -0, true is no number."""
+    """Return whether two values are the same to JavaScript.
+
+    Numbers are doubles, 0 is not -0, true is no number.
+    """
     if isinstance(wanted, list):
-        return isinstance(value, list) and len(value) == len(wanted) and all(map(_strict_equal, value, wanted))
+        return (
+            isinstance(value, list)
+            and len(value) == len(wanted)
+            and all(map(_strict_equal, value, wanted))
+        )
     if isinstance(wanted, dict):
         same = isinstance(value, dict) and value.keys() == wanted.keys()
         return same and all(_strict_equal(value[key], wanted[key]) for key in wanted)

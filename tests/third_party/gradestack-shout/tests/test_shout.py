@@ -27,17 +27,25 @@ CHECKS = testing.checks(
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
 def test_everything_it_offers_keeps_the_contract(check):
-    """Components are what they say, pure and frugal, and stand hostile samples; a run has the same bytes anywhere."""
+    """Components are what they say, pure and frugal, and stand hostile samples.
+
+    A run has the same bytes anywhere.
+    """
     check()
 
 
 @pytest.mark.parametrize("component", gradestack_components(), ids=lambda component: component.name)
 def test_components_are_found_in_this_distribution(component):
     plugin = discover().find(component.kind, component.name).plugin
-    assert (plugin.distribution, plugin.version) == ("gradestack-shout", version("gradestack-shout"))
+    assert (plugin.distribution, plugin.version) == (
+        "gradestack-shout",
+        version("gradestack-shout"),
+    )
 
 
-@pytest.mark.parametrize(("text", "score", "passed"), [("all", 0.0, False), ("ALl", 2 / 3, True), ("ALL!", 1.0, True)])
+@pytest.mark.parametrize(
+    ("text", "score", "passed"), [("all", 0.0, False), ("ALl", 2 / 3, True), ("ALL!", 1.0, True)]
+)
 def test_the_score_is_the_share_of_capitals(text, score, passed):
     """Among letters only; from the limit on it passes."""
     found = Shout().grade(Sample(id="a", text=text))
@@ -45,7 +53,10 @@ def test_the_score_is_the_share_of_capitals(text, score, passed):
 
 
 def test_it_is_graded_by_name():
-    """Its grader and both aggregators, over samples in memory; a sample without letters is skipped."""
+    """Its grader and both aggregators, over samples in memory.
+
+    A sample without letters is skipped.
+    """
     samples = [
         {"id": "calm", "predicted": "well"},
         {"id": "loud", "predicted": "WELL"},
@@ -73,9 +84,15 @@ def run(tmp_path_factory):
     for name in ("suite.yaml", "house"):
         source = Path(__file__).with_name(name)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, place / name)
-    answers = [("calm", "well then"), ("loud", "WELL THEN"), ("mute", "!"), ("rude", f"GO {HOSTILE}")]
+    answers = [
+        ("calm", "well then"),
+        ("loud", "WELL THEN"),
+        ("mute", "!"),
+        ("rude", f"GO {HOSTILE}"),
+    ]
     (place / "answers.jsonl").write_text(
-        "".join(json.dumps({"id": id_, "predicted": text}) + "\n" for id_, text in answers), encoding="utf-8"
+        "".join(json.dumps({"id": id_, "predicted": text}) + "\n" for id_, text in answers),
+        encoding="utf-8",
     )
     command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "-o", "out", "--quiet"]
     done = subprocess.run(command, cwd=place, capture_output=True, text=True)  # noqa: PLW1510 - looked at below
@@ -85,12 +102,16 @@ def run(tmp_path_factory):
 
 def samples_of(page):
     """Return what a page carries of its samples, packed, for its script to draw."""
-    packed = re.findall(r'<script type="application/json" id="(?:chunk\d+|panels)"[^>]*>([^<]*)</script>', page)
+    packed = re.findall(
+        r'<script type="application/json" id="(?:chunk\d+|panels)"[^>]*>([^<]*)</script>', page
+    )
     return "\n".join(zlib.decompress(base64.b64decode(text), wbits=-15).decode() for text in packed)
 
 
 def test_its_panels_stand_on_the_page(run):
-    """The overview's, and the block of each sample that has letters, made by a template of the package."""
+    """The overview's, and the block of each sample that has letters, made by a template of the
+    package.
+    """
     page = (run / "report.html").read_text(encoding="utf-8")
     assert '<h2 id="panel-shout-loudness-title">How loud</h2>' in page
     assert 'href="#q=loud"' in page
@@ -109,7 +130,12 @@ def test_the_page_has_its_theme_and_its_own_part(run):
 
 def test_a_page_without_shouting_has_no_panel(tmp_path):
     """Runs without the grader look as if the package were not there."""
-    with grade([{"id": "a", "predicted": "b"}], graders=["exact_match"], reports=["html"], output=tmp_path / "o"):
+    with grade(
+        [{"id": "a", "predicted": "b"}],
+        graders=["exact_match"],
+        reports=["html"],
+        output=tmp_path / "o",
+    ):
         page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "panel-shout" not in page
     assert " letters of " not in samples_of(page)

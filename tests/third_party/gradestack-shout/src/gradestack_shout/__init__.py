@@ -19,9 +19,15 @@ def gradestack_components() -> tuple[Component, ...]:
             summary="The sample that shouts most",
         ),
         Component(
-            kind="panel", name="loudness", target="gradestack_shout.panels:Loudness", summary="How loud answers were"
+            kind="panel",
+            name="loudness",
+            target="gradestack_shout.panels:Loudness",
+            summary="How loud answers were",
         ),
         Component(
-            kind="panel", name="letters", target="gradestack_shout.panels:Letters", summary="The letters of an answer"
+            kind="panel",
+            name="letters",
+            target="gradestack_shout.panels:Letters",
+            summary="The letters of an answer",
         ),
     )

@@ -11,7 +11,9 @@ from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio
 class Loudest(Aggregator):
     """The share of samples that are all capitals, and the first sample with the highest score."""
 
-    figures = (Figure("all_capitals", "All capitals", about="samples with score 1 / graded samples"),)
+    figures = (
+        Figure("all_capitals", "All capitals", about="samples with score 1 / graded samples"),
+    )
 
     def numbers(self, grade: Grade) -> Numbers | None:
         return None if grade.score is None else {"graded": 1, "capitals": int(grade.score == 1)}

@@ -7,7 +7,10 @@ from gradestack import Grade, Grader, Sample, skipped
 
 @attrs.frozen(kw_only=True)
 class Shout(Grader):
-    """Score = capitals / letters of the final answer, in [0, 1]; skipped when there is no letter."""
+    """Score = capitals / letters of the final answer, in [0, 1].
+
+    Skipped when there is no letter.
+    """
 
     version = "2"
     needs = frozenset({"text"})
@@ -22,4 +25,8 @@ class Shout(Grader):
             return skipped("no_letters", "the answer has no letters")
         capitals = sum(char.isupper() for char in letters)
         score = capitals / len(letters)
-        return Grade(score=score, passed=score >= self.limit, counts={"capitals": capitals, "letters": len(letters)})
+        return Grade(
+            score=score,
+            passed=score >= self.limit,
+            counts={"capitals": capitals, "letters": len(letters)},
+        )

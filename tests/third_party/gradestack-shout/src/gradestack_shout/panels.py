@@ -18,7 +18,11 @@ class Loudness(blocks.Panel):
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
         if GRADER not in about.states or not about.has_rows:
             return None
-        grades = [row for row in about.table("grades").rows() if row["grader"] == GRADER and row["score"] is not None]
+        grades = [
+            row
+            for row in about.table("grades").rows()
+            if row["grader"] == GRADER and row["score"] is not None
+        ]
         groups: dict[str, list[float]] = {"shouts": [], "speaks": []}
         for row in grades:
             groups["shouts" if row["passed"] else "speaks"].append(row["score"])
@@ -41,4 +45,8 @@ class Letters(blocks.Panel):
         if not grade or not grade.get("counts"):
             return None
         counts = grade["counts"]
-        return {"text": about["submission"] or "", "share": 100 * counts["capitals"] / counts["letters"], **counts}
+        return {
+            "text": about["submission"] or "",
+            "share": 100 * counts["capitals"] / counts["letters"],
+            **counts,
+        }

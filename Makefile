@@ -15,12 +15,14 @@ RELEASE := build/release
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test docs fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog release bench pages clean
+.PHONY: help demo test docs reference golden fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog release bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
 	@echo "make docs        the documentation: runs every example, builds the site into build/site, strictly, in an environment of its own"
+	@echo "make reference   write docs/reference.md, docs/components and the other generated parts of the docs"
+	@echo "make golden      record what every golden run prints and writes into OUT (build/golden)"
 	@echo "make fuzz        mutated files and suites for GRADESTACK_FUZZ_SECONDS (600)"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
@@ -79,13 +81,18 @@ format: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest --numprocesses auto
 
-# mkdocs needs nothing of gradestack's: the reference is made of the source.
+reference: $(VENV)/.installed-dev
+	$(BIN)/python docs/reference.py
+
 docs: $(VENV)/.installed-dev
 	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet --editable . 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1,<2' 'nbconvert>=7,<8'
+	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet --editable . 'mkdocs-material>=9.7,<10' 'nbconvert>=7,<8'
 	$(SITE)/bin/mkdocs build --quiet
 	$(BIN)/pytest --numprocesses auto tests/docs tests/plugins/pages/test_notebook.py
 	@echo "Open the site: $(CURDIR)/build/site/index.html"
+
+golden: $(VENV)/.installed-dev
+	$(BIN)/python tests/golden/golden.py record $(or $(OUT),build/golden)
 
 fuzz: $(VENV)/.installed-dev
 	GRADESTACK_FUZZ_SECONDS=$${GRADESTACK_FUZZ_SECONDS:-600} $(BIN)/pytest -m "proof or not proof" tests/fuzz

@@ -6,20 +6,21 @@ Fenced blocks that are checked, in page order, in one directory per page that ho
 ``examples/`` and of two of its files, ``results.json`` and ``runs.jsonl``:
 
 - ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is
-what they print,
-  standard error included. ``...`` stands for any text, also for any lines; blank lines do not
-  matter.
+  what they print, standard error included. ``...`` stands for any text, also for any lines; blank
+  lines do not matter.
 - ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there
-are any. - ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the
-published schema. - any block whose info string has a file name (``jsonl calls.jsonl``,
-``yaml suite.yaml``, ``python pkg/mod.py``):
-  written to that file first.
+  are any.
+- ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the published
+  schema.
+- any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``,
+  ``python pkg/mod.py``): written to that file first.
 """
 
 import ast
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -383,15 +384,24 @@ def test_relative_links_resolve(page):
         name, _, anchor = target.partition("#")
         path = (page.parent / name).resolve() if name else page
         assert path.exists(), f"{page.name} links to {target}"
-        if (
-            anchor and path.name != "components.md"
-        ):  # made when the site is built, which looks at its anchors
+        if anchor:
             headings = re.findall(
                 r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE
             )
             assert anchor in {_slug(heading) for heading in headings}, (
                 f"{page.name} links to {target}"
             )
+
+
+def test_the_reference_is_current():
+    """``make reference`` would change nothing."""
+    make_pages = runpy.run_path(str(DOCS / "reference.py"))["make_pages"]
+    outdated = [
+        path.relative_to(ROOT).as_posix()
+        for path, text in make_pages().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    assert outdated == [], "run make reference"
 
 
 def test_index_links_to_every_page():

@@ -5,11 +5,11 @@ What the model said and called, by the document's rules and as the program hears
 A reply is an object of one of five kinds (a bare one is recognised by its keys) or plain text:
 
 - ``{"kind": "tool_call", "content", "tool_call": {"name", "arguments"} | null}``: a reply already
-reduced to one call -
-``{"kind": "chat", "content", "tool_calls": [{"name", "arguments"} or {"function": {...}}, ...]}`` -
-``{"kind": "text", "text"}``: raw text the call is parsed out of -
-``{"kind": "exception", "message"}``: the inference itself failed -
-``{"kind": "turns", "turns": [REPLY, ...]}``: the replies of several turns, one after the other
+  reduced to one call
+- ``{"kind": "chat", "content", "tool_calls": [{"name", "arguments"} or {"function": {...}}, ...]}``
+- ``{"kind": "text", "text"}``: raw text the call is parsed out of
+- ``{"kind": "exception", "message"}``: the inference itself failed
+- ``{"kind": "turns", "turns": [REPLY, ...]}``: the replies of several turns, one after the other
 
 None of the ways through a text looks at a part of it more than a few times: the text is the
 model's.

@@ -1,0 +1,209 @@
+"""Golden runs: record what gradestack prints and writes, and compare two recordings byte for byte.
+
+A refactoring is proven by it: record before, record after, compare.
+
+    python tests/golden/golden.py record BEFORE
+    python tests/golden/golden.py record AFTER
+    python tests/golden/golden.py compare BEFORE AFTER
+
+``record`` runs the ``gradestack`` command beside the running interpreter (or ``--program``) on every
+case of ``cases.yaml``. It keeps exit codes, standard output, standard error and every file written,
+but for ``header.json`` (times and digests). Paths of this machine and durations are masked. Cases
+on field data run where ``GRADESTACK_REFERENCE_DATA`` names its folder. ``compare`` prints the first
+differing line of every file and exits with 1 where there is one.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LEFT_OUT = {"header.json"}
+MASKS = [
+    (re.compile(r"\b\d+(\.\d+)? ?(s|ms|min)\b"), "DURATION"),
+    (re.compile(r"\b\d[\d,.]*/s\b"), "SPEED"),
+    (re.compile(r"\bpid \d+"), "pid N"),
+]
+"""Patterns in console output that differ from run to run, and their replacements."""
+HEADER_DIGEST = re.compile(rb"(header\.json\D{1,40})[\d,]+( bytes.{1,80}?)[0-9a-f]{64}")
+"""The size and digest of header.json on a page of a graded report directory; it holds times."""
+TIMEOUT_SECONDS = 300
+
+
+def read_cases(data: Path | None) -> list[dict[str, Any]]:
+    """Read the cases, with one case for each field-data file a pattern names."""
+    document = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
+    cases = list(document["cases"])
+    if data is None:
+        return cases
+    for group in document["reference_data"]:
+        for path in sorted(data.glob(group["files"])):
+            if path.name in {"expected.json", "README.md"} or path.suffix in {".py", ".sh"}:
+                continue
+            name = "data-" + path.relative_to(data).as_posix().replace("/", "-")
+            steps = [[*group["command"], str(path), "-o", "out"]]
+            cases.append({"name": name, "steps": steps, "engines": ["serial"]})
+    return cases
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    """Write the made files of a case into its folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def mask(text: str, replacements: dict[str, str]) -> str:
+    """Replace machine paths and durations in console output."""
+    for path, word in replacements.items():
+        text = text.replace(path, word)
+    for pattern, word in MASKS:
+        text = pattern.sub(word, text)
+    return text
+
+
+def record_case(case: dict[str, Any], engine: str, program: Path, out: Path) -> None:
+    """Run the steps of a case in an empty folder and keep everything it printed and wrote."""
+    folder = Path(tempfile.mkdtemp(prefix="golden-"))
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    write_files(folder, case.get("files", {}))
+    inputs = {path for path in folder.rglob("*") if path.is_file()}
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC"}
+    environment |= case.get("environment", {})
+    replacements = {str(folder): "FOLDER", str(ROOT): "ROOT"}
+    data = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if data:
+        replacements[data] = "DATA"
+    transcript = []
+    for step in case["steps"]:
+        words = [str(word) for word in step]
+        if engine != "serial" and words[0] in {"run", "grade"}:
+            words += ["--engine", engine, "--workers", "2"]
+        elif words[0] in {"run", "grade"}:
+            words += ["--engine", "serial"]
+        done = subprocess.run(
+            [str(program), *words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+        transcript += [
+            f"$ gradestack {mask(' '.join(map(str, step)), replacements)}",
+            mask(done.stdout.decode(errors="replace"), replacements),
+            "--- standard error",
+            mask(done.stderr.decode(errors="replace"), replacements),
+            f"--- exit {done.returncode}",
+            "",
+        ]
+    target = out / case["name"]
+    target.mkdir(parents=True)
+    (target / "transcript.txt").write_text("\n".join(transcript), encoding="utf-8")
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path in inputs or path.name in LEFT_OUT:
+            continue
+        copy = target / "files" / path.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes().replace(str(folder).encode(), b"FOLDER")
+        copy.write_bytes(HEADER_DIGEST.sub(rb"\1N\2DIGEST", content))
+    shutil.rmtree(folder)
+
+
+def record(out: Path, program: Path, names: list[str]) -> int:
+    """Record every case on every engine it names; return the number of recordings."""
+    data = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    count = 0
+    for case in read_cases(Path(data) if data else None):
+        if names and case["name"] not in names:
+            continue
+        for engine in case.get("engines", ["serial", "processes"]):
+            record_case(case, engine, program, out / engine)
+            count += 1
+    return count
+
+
+def read_recording(folder: Path) -> dict[str, bytes]:
+    """Read a recording as file contents by relative path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def first_difference(before: bytes, after: bytes) -> str:
+    """Show the first differing lines of two files."""
+    lines_before = before.decode(errors="replace").splitlines()
+    lines_after = after.decode(errors="replace").splitlines()
+    for line in difflib.unified_diff(lines_before, lines_after, lineterm="", n=0):
+        if line.startswith(("---", "+++", "@@")):
+            continue
+        return line[:200]
+    return "(the same lines, other line ends)"
+
+
+def compare_recordings(before: Path, after: Path) -> list[str]:
+    """Compare two recordings; return a sentence for each difference."""
+    old, new = read_recording(before), read_recording(after)
+    differences = [f"only in {before.name}: {path}" for path in sorted(old.keys() - new.keys())]
+    differences += [f"only in {after.name}: {path}" for path in sorted(new.keys() - old.keys())]
+    for path in sorted(old.keys() & new.keys()):
+        if old[path] != new[path]:
+            differences.append(f"{path}: {first_difference(old[path], new[path])}")
+    return differences
+
+
+def compare_engines(recording: Path) -> list[str]:
+    """Compare the files (not the consoles) of each case between engines."""
+    serial = recording / "serial"
+    differences = []
+    for folder in sorted(recording.iterdir()):
+        if folder == serial:
+            continue
+        for case in sorted(folder.iterdir()):
+            pair = (serial / case.name / "files", case / "files")
+            differences += [f"{case.name}: {line}" for line in compare_recordings(*pair)]
+    return differences
+
+
+def main() -> int:
+    """Record or compare."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record", help="run every case and keep what it wrote")
+    recording.add_argument("out", type=Path)
+    recording.add_argument(
+        "--program", type=Path, default=Path(sys.executable).parent / "gradestack"
+    )
+    recording.add_argument("--case", action="append", default=[], help="only this case")
+    comparing = commands.add_parser("compare", help="compare two recordings")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    options = parser.parse_args()
+    if options.command == "record":
+        count = record(options.out, options.program.absolute(), options.case)
+        differences = compare_engines(options.out)
+        print(f"{count} recordings in {options.out}, {len(differences)} differ by engine")
+    else:
+        differences = compare_recordings(options.before, options.after)
+        count = len(read_recording(options.before))
+        print(f"{count} files compared, {len(differences)} differ")
+    print("\n".join(differences), end="\n" if differences else "")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,15 +33,9 @@ Ask = Callable[[Judged, Iterator[tuple[Request, int]], Recorder], str]
 
 Returns why some have no reply, "" where all have.
 """
-REPLY_CODES = (
-    "refused",
-    "filtered",
-    "truncated",
-    "tool_calls",
-    "malformed",
-    "wrong_check",
-    "unclear",
-)
+NO_VERDICT = ("refused", "filtered", "truncated", "tool_calls", "malformed", "wrong_check")
+"""States of replies in which there is no verdict."""
+REPLY_CODES = (*NO_VERDICT, "unclear")
 
 
 class _Requests(Grader):
@@ -83,7 +78,7 @@ def judge(
     Raises:
         ConfigError: Suite, rubric or options that cannot be honoured, or a server that refuses
             them.
-        DataError: Judgements are missing at the end.
+        DataError: Judgements are missing at the end, or replies have no verdict.
     """
     if unknown := sorted(set(again) - set(REPLY_CODES)):
         raise ConfigError(
@@ -122,7 +117,7 @@ def _ask_missing(
 ) -> str:
     """Ask for what one judge lacks.
 
-    Return why something is still missing, "" where all is on record.
+    Return why a verdict is still missing, "" where all are on record.
     """
     judged, key, noting = stage.component, stage.key, _Requests(stage.component)
     of = msgspec.structs.replace(stage, component=noting)
@@ -134,6 +129,8 @@ def _ask_missing(
         "main": key,
     }
     plan = msgspec.structs.replace(suite.bare(), **changes)
+    places = set[Place]()
+    codes = dict[Place, str]()  # of replies on record, "" for a sound one
 
     def missing(
         known: Mapping[Place, bytes], say: Say = lambda _: None
@@ -141,24 +138,24 @@ def _ask_missing(
         """Yield, once each, requests whose reply is not on record, or has one of the states to ask
         again for.
         """
-        seen = set[Place]()
+        places.clear()
         for _ in stream_grades(plan, lambda bad: say(f"warning: {bad.source}: {bad.reason}")):
             for request, place in noting.found:
-                wanted = place not in known
-                if again and not wanted:
-                    wanted = (
-                        judged.problem(request, msgspec.json.decode(known[place], type=Reply))
-                        in again
-                    )
-                if wanted and place not in seen:
+                if place in places:
+                    continue
+                places.add(place)
+                if place in known:
+                    reply = msgspec.json.decode(known[place], type=Reply)
+                    codes[place] = judged.problem(request, reply) or ""
+                if place not in known or codes[place] in again:
                     yield request, place[1]
-                seen.add(place)
             noting.found.clear()
 
     path, endpoint = judged.judgements, judged.endpoint
     part = part_of(path)
     known = recorded(path) | recorded(part, part=True)
     most = [(1, *request.most_tokens) for request, _ in missing(known, say)]
+    total = len(places)
     number, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *most, strict=True))
     dollars = (
         f", cost at most {endpoint.cost(tokens_in, tokens_out):.4f} USD" if endpoint.price else ""
@@ -170,10 +167,15 @@ def _ask_missing(
     )
     worst = f"; at most {tokens_in:,} tokens in, {out}" if number else ""
     say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
-    if offline and number and not estimate:
-        return f"{counted(number, 'judgement')} of {key} not on record, and --offline asks nothing"
-    if estimate or not (number or part.exists()):
+    if estimate:
         return ""
+    if offline and number:
+        unasked = (
+            f"{counted(number, 'judgement')} of {key} not on record, and --offline asks nothing"
+        )
+        return "; ".join(filter(None, [unasked, _without_verdict(key, codes, total)]))
+    if not (number or part.exists()):
+        return _without_verdict(key, codes, total)
     why, done = "", set[Place]()
     with recording(path) as (known, add):  # joins what a killed process left
 
@@ -182,12 +184,25 @@ def _ask_missing(
             line = Line(**of, key=request.key, vote=vote, mode=mode, rejected=rejected or UNSET)
             add(line)
             done.add(line.place)
+            codes[line.place] = judged.problem(request, reply) or ""
 
         if number:
             why = ask(judged, missing(known), record)
     rest = number - len(done)
+    unasked = f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on"
+    short = [unasked] if rest else []
+    return "; ".join(filter(None, [*short, _without_verdict(key, codes, total)]))
+
+
+def _without_verdict(key: str, codes: Mapping[Place, str], total: int) -> str:
+    """Return how many replies on record have no verdict, and how to ask again; "" for none."""
+    counts = Counter(code for code in codes.values() if code in NO_VERDICT)
+    if not counts:
+        return ""
+    kinds = ", ".join(f"{number:,} {code}" for code, number in sorted(counts.items()))
+    states = ",".join(sorted(counts))
+    number = sum(counts.values())
     return (
-        f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on"
-        if rest
-        else ""
+        f"{number:,} of {total:,} replies of {key} have no verdict ({kinds}); "
+        f"to ask again: --again {states}"
     )

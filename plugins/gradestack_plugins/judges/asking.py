@@ -11,7 +11,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,6 +22,7 @@ import attrs
 import msgspec
 
 from gradestack import (
+    JSON,
     REPLY_CODES,
     ConfigError,
     Endpoint,
@@ -32,6 +33,8 @@ from gradestack import (
     Request,
     Tokens,
     library,
+    reply_text,
+    visible,
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
 
@@ -45,6 +48,10 @@ _RETRIED = (408, 409, 425, 429)
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
 _LARGEST = 1 << 24  # bytes of a reply
 _GIVEN_UP = 3  # before any was answered: no more are sent
+_FORMLESS = 5  # replies without the form asked for, before any has it: no more are sent
+_LONGEST_SHOWN = 200  # characters of a reply that is shown
+_SHORTEST_SECRET = 8  # characters; shorter ones are in ordinary words
+_FINISHES = ("stop", "length", "content_filter", "tool_calls")
 _SHOWN_EVERY = 10.0
 _FORM = re.compile("response_format|json_schema|json_object")
 _REFUSED = {
@@ -107,11 +114,13 @@ def connection_to(
         if (
             not value.isascii()
             or not value.isprintable()
+            or value != value.strip()
             or not re.fullmatch(r"[A-Za-z0-9-]+", header)
         ):
             raise ConfigError(f"the variable {name} holds characters that no header may have")
     longest_first = sorted(values.values(), key=len, reverse=True)
-    secrets = re.compile("|".join(map(_in_any_form, longest_first)) or "(?!)")
+    secret = [_in_any_form(each) for each in longest_first if len(each) >= _SHORTEST_SECRET]
+    secrets = re.compile("|".join(secret) or "(?!)")
     if api_key_env is not None:
         values["Authorization"] = f"Bearer {values['Authorization']}"
     return Connection(f"{base_url.rstrip('/')}/chat/completions", values, secrets, local)
@@ -155,7 +164,7 @@ class Asker:
     there.
 
     Options are those of `gradestack judge`. ``counts`` are requests, what was judged or given up,
-    and codes of replies; ``full`` is the budget that is used up.
+    and codes of replies; ``stopped`` is why no more are sent, "" while they are.
     """
 
     connect: Callable[[Endpoint], Connection]
@@ -169,13 +178,14 @@ class Asker:
     backoff: float = 1.0
     repairs: int = 1
     counts: Counter[str] = attrs.Factory(Counter)
-    full: str = ""
+    stopped: str = ""
     last: str = ""
 
     def __attrs_post_init__(self) -> None:
         self._spent, self._held, self._mode = 0.0, 0.0, 0
         self._open_at, self._slot, self._shown = 0.0, 0.0, time.monotonic()
         self._stop: GradestackError | None = None
+        self._has_form, self._formless = False, 0
 
     @property
     def spent_text(self) -> str:
@@ -195,6 +205,7 @@ class Asker:
         self._connection = self.connect(self._endpoint)
         self._httpx = library("httpx", extra="judge")
         before = self.counts.copy()
+        self._has_form, self._formless = False, 0
         asyncio.run(self._all(todo))
         if self._stop is not None:
             raise self._stop
@@ -207,7 +218,7 @@ class Asker:
             f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}"
         )
         last = f", the last for {self.last}" if self.last else ""
-        return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
+        return f"not asked: {self.stopped}" if self.stopped else f"given up{last}"
 
     async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
         httpx = self._httpx
@@ -219,7 +230,7 @@ class Asker:
         ) as self._client:
             for request, vote in todo:  # alone: a wrong key or form costs one request
                 await self._ask(request, vote)
-                if self.counts["judged"] or self._over:
+                if self._has_form or self._over:
                     break
                 if self.counts["given up"] >= _GIVEN_UP:
                     return
@@ -231,7 +242,7 @@ class Asker:
 
     @property
     def _over(self) -> bool:
-        return self._stop is not None or bool(self.full)
+        return self._stop is not None or bool(self.stopped)
 
     async def _ask(self, request: Request, vote: int) -> None:
         """Ask once, and once more for each repair."""
@@ -241,11 +252,16 @@ class Asker:
             while True:
                 reply, mode = await self._reply(request, vote, mode)
                 code = self._judged.problem(request, reply)
-                if code not in REPAIRED or len(rejected) >= self.repairs:
+                if code not in REPAIRED:
+                    self._has_form = True
                     break
-                rejected.append({"code": code, "content": reply.content, "mode": MODES[mode]})
+                self._note_formless(reply.content or "")
+                if len(rejected) >= self.repairs or self._over:
+                    break
+                content = None if reply.content is None else self._clean(reply.content)
+                rejected.append({"code": code, "content": content, "mode": MODES[mode]})
                 mode = min(mode + 1, len(MODES) - 1)
-            self._record(request, vote, reply, MODES[mode], rejected)
+            self._record(request, vote, self._redacted(request, reply), MODES[mode], rejected)
             self.counts.update(("judged", code or "sound"))
         except _GivenUp as error:
             self.counts["given up"] += not self._over
@@ -255,6 +271,17 @@ class Asker:
         if time.monotonic() - self._shown > _SHOWN_EVERY:
             self._shown = time.monotonic()
             self.say(f"{self.counts['judged']:,} judged{self.spent_text}")
+
+    def _note_formless(self, text: str) -> None:
+        """Count a reply without the form asked for; stop where the first ones are all so."""
+        self._formless += 1
+        if self._has_form or self._formless < _FORMLESS:
+            return
+        shown = visible(dumps(" ".join(self._clean(text).split())[:_LONGEST_SHOWN]))
+        self.stopped = (
+            f"the endpoint's replies do not have the form asked for, {_FORMLESS} in a row from "
+            f"the first on; the last: {shown}"
+        )
 
     async def _reply(self, request: Request, vote: int, mode: int) -> tuple[Reply, int]:
         """Return a reply and the form it was asked for in.
@@ -284,9 +311,10 @@ class Asker:
                 self._held, self._spent = self._held - worst, self._spent + spent
             if reply is not None:
                 return reply, mode
-            text = self._clean(body.decode(errors="replace"))
+            raw = body.decode(errors="replace")
+            text = self._clean(raw)
             said = f": {' '.join(text.split())[:200]}".removesuffix(": ")
-            if status in (400, 422) and _FORM.search(text) and mode + 1 < len(MODES):
+            if status in (400, 422) and _FORM.search(raw) and mode + 1 < len(MODES):
                 mode += 1
                 self._mode = max(self._mode, mode)
                 continue
@@ -306,6 +334,10 @@ class Asker:
                 if status
                 else text
             )
+            if fine:
+                self._note_formless(text)
+                if self._over:
+                    break
             pause = min(_LONGEST_BACKOFF, self.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
             if (asked := _seconds(wait or "")) is not None and asked <= _LONGEST_WAIT:
                 pause = asked
@@ -329,7 +361,7 @@ class Asker:
             )
         while self.max_cost is not None and self._spent + self._held + worst > self.max_cost:
             if self._held < worst / 1e6:  # nothing is in flight
-                self.full = f"--max-cost {self.max_cost:g}"
+                self.stopped = f"--max-cost {self.max_cost:g} is reached"
             if self._over:
                 raise _GivenUp
             await asyncio.sleep(0.02)  # until it is known what those in flight took
@@ -344,7 +376,7 @@ class Asker:
             self._slot = max(self._slot, time.monotonic()) + 60 / self.rpm
             await asyncio.sleep(self._slot - 60 / self.rpm - time.monotonic())
         if self.counts["requests"] == self.max_requests:
-            self.full = f"--max-requests {self.max_requests}"
+            self.stopped = f"--max-requests {self.max_requests} is reached"
         if self._over:
             raise _GivenUp
         self.counts["requests"] += 1
@@ -387,25 +419,77 @@ class Asker:
             )
             refusal += more
         tokens = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
-        finish = self._clean(as_text(choice.get("finish_reason"))) or "stop"
+        finish = as_text(choice.get("finish_reason")) or "stop"
         calls = (
             message.get("tool_calls") or message.get("function_call") or finish == "function_call"
         )
         return Reply(
-            content=self._clean(content) if isinstance(content, str) else None,
-            finish="tool_calls" if calls else finish,
-            refusal=self._clean(refusal) or None,
-            model=self._clean(as_text(data.get("model"))) or None,
+            content=_valid(content) if isinstance(content, str) else None,
+            finish="tool_calls" if calls else _valid(finish),
+            refusal=_valid(refusal) or None,
+            model=_valid(as_text(data.get("model"))) or None,
             usage=Tokens(
                 *(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)
             ),
         )
 
-    def _clean(self, text: str) -> str:
-        """Return a text of the server's without the secrets it may repeat, nor halves of
-        characters.
+    def _redacted(self, request: Request, reply: Reply) -> Reply:
+        """Return a reply as it goes on record, without the secrets it may repeat.
+
+        A secret may be a word of the form asked for. What the reply comes to is the same: where it
+        would not be, secrets are looked for in the texts of its JSON alone.
         """
-        return self._connection.secrets.sub("***", text.encode(errors="replace").decode())
+        finish = reply.finish if reply.finish in _FINISHES else self._clean(reply.finish)
+        content, refusal, model = (
+            None if text is None else self._clean(text)
+            for text in (reply.content, reply.refusal, reply.model)
+        )
+        clean = msgspec.structs.replace(
+            reply, content=content, finish=finish, refusal=refusal, model=model
+        )
+        judged = self._judged
+        if judged.problem(request, clean) == judged.problem(request, reply):
+            return clean
+        try:
+            data = loads(reply_text(reply)[0])
+        except JsonProblem:
+            return clean
+        content = dumps(self._without_secrets(data, _words_of(request.schema)))
+        return msgspec.structs.replace(clean, content=content)
+
+    def _without_secrets(self, value: JSON, words: Collection[str]) -> JSON:
+        """Return JSON data without secrets in its texts, but for words of the form asked for."""
+        if isinstance(value, str):
+            return value if value in words else self._clean(value)
+        if isinstance(value, Mapping):
+            return {key: self._without_secrets(each, words) for key, each in value.items()}
+        if isinstance(value, Sequence):
+            return [self._without_secrets(each, words) for each in value]
+        return value
+
+    def _clean(self, text: str) -> str:
+        """Return a text of the server's without the secrets it may repeat."""
+        return self._connection.secrets.sub("***", _valid(text))
+
+
+def _valid(text: str) -> str:
+    """Return a text without halves of characters."""
+    return text.encode(errors="replace").decode()
+
+
+def _words_of(schema: JSON) -> set[str]:
+    """Return all texts in a schema."""
+    if isinstance(schema, str):
+        return {schema}
+    values: Iterable[JSON] = ()
+    if isinstance(schema, Mapping):
+        values = schema.values()
+    elif isinstance(schema, Sequence):
+        values = schema
+    words = set[str]()
+    for value in values:
+        words |= _words_of(value)
+    return words
 
 
 def _seconds(retry_after: str) -> float | None:

@@ -268,7 +268,7 @@ def test_judges_of_families(family, profile, command, place):
 
     with serving(answer) as server:
         said = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
-    assert said[0] == command("run s.yaml -o out --engine serial")[0] == 0, said
+    assert (said[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), said
     for case, grade in zip(cases, rows(place).values(), strict=True):
         found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
         if family == "orchestrationbench":
@@ -307,6 +307,68 @@ def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
     for task, grade in rows(place).items():
         right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
         assert (grade["score"], grade["passed"]) == (sum(right) / 2, all(right))
+
+
+SECRETS = [
+    *("p", "pass", "fail", "solved", "reason", "verdict", "unclear", "criteria", "0.5", "1234567"),
+    *(("sk-" + "a1B2" * 10)[:size] for size in range(1, 41)),
+    *('{"check":', '"verdict": "pass"', "json_schema", "content_filter", "*" * 9, "S0003 solved"),
+]
+
+
+@pytest.mark.parametrize("secret", some_of(SECRETS, 12))
+def test_verdicts_do_not_depend_on_the_key(secret, command, place, monkeypatch):
+    """A key of 8 characters or more is nowhere on disk; no reply is read with a part missing."""
+    monkeypatch.setenv("JUDGE_KEY", secret)
+    write_samples(place / "data.jsonl", 6)
+
+    def answer(server, question, task, nth):
+        reply = json.loads(usual(question, task))
+        reply["criteria"]["polite"]["reason"] += f" {question['key']} é"
+        return 200, completion(json.dumps(reply))
+
+    with serving(answer) as server:
+        code, said = command("JUDGE ", server)
+        assert (code, server.counts["asked"]) == (0, 6), said
+    assert command("GRADE")[0] == 0
+    for task, grade in rows(place).items():
+        right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
+        assert (grade["state"], grade["score"]) == ("graded", sum(right) / 2)
+    lines = (place / "J.jsonl").read_text(encoding="utf-8").splitlines()
+    reasons = [json.loads(line)["content"] for line in lines]
+    repeated = [json.loads(text)["criteria"]["polite"]["reason"] for text in reasons]
+    hidden = len(secret) >= 8
+    assert all((f"Bearer {secret}" in text) != hidden for text in repeated)
+
+
+@pytest.mark.parametrize("kind", ["nonsense", "prose", "refusals", "HTML", "half of them right"])
+def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command, place):
+    """Verdicts, exit codes and the number of requests, of 40 samples."""
+    bodies = {
+        "nonsense": completion("%&/(" * 300),
+        "prose": completion("I think the agent did well: pass."),
+        "refusals": completion(None, refusal="I cannot help with that."),
+        "HTML": b"<!doctype html><title>Sign in</title>",
+    }
+
+    def answer(server, question, task, nth):
+        if kind in bodies:
+            return 200, bodies[kind]
+        return None if int(task[1:]) % 2 else (200, completion("I think so."))
+
+    with serving(answer) as server:
+        code, said = command("JUDGE --repairs 0", server)
+        asked = server.counts["asked"]
+    assert code == 3
+    assert asked == (5 if kind in ("nonsense", "prose", "HTML") else 40)
+    assert ("--again" in said) == (kind != "HTML")
+    if kind == "HTML":
+        assert not (place / "J.jsonl").exists()
+        return
+    assert command("GRADE")[0] == (0 if kind == "half of them right" else 3)
+    verdicts = {task for task, grade in rows(place).items() if grade["state"] == "graded"}
+    right = {f"S{n:04d}" for n in range(1, 40, 2)} if kind == "half of them right" else set()
+    assert verdicts == right
 
 
 def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):

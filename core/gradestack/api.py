@@ -212,6 +212,9 @@ class Grader(Contract):
         better: Whether a higher or a lower score is better, or neither.
         score_unit: Unit of its score.
         words: Of its verdict: a sample that passes, and one that does not.
+        corrected: Figure of an aggregator that corrects the share of its successes, what that is
+            called, and what the share itself is: ``("calibrated.rate", "People would pass", "the
+            judge passes")``. None where nothing does.
         sums: Names of the ``Grade.numbers`` its grades have.
         native: Class of the ``Sample.native`` it reads by ``gradestack.native_of``; rows then hold
             it.
@@ -230,6 +233,7 @@ class Grader(Contract):
     better: ClassVar[Direction] = "higher"
     score_unit: ClassVar[Unit] = "score"
     words: ClassVar[tuple[str, str]] = ("passed", "not passed")
+    corrected: ClassVar[tuple[str, str, str] | None] = None
     sums: ClassVar[frozenset[str]] = frozenset()
     native: ClassVar[type[Any] | None] = None
 

@@ -247,8 +247,13 @@ def block(report: Report) -> Iterator[str]:
     if _in_lettas_words(report):
         yield from _letta(report, bands=found is not None and found["letta"])
     if found is not None and not found["letta"]:
-        yield from _outcome(report.summary["outcome"])
-        yield from _figures(found["figures"], Declarations(report.header))
+        outcome, figures = report.summary["outcome"], found["figures"]
+        for figure in figures:
+            if "corrects" in figure:
+                yield from _corrected(figure, outcome)
+        yield from _outcome(outcome)
+        others = [figure for figure in figures if "corrects" not in figure]
+        yield from _figures(others, Declarations(report.header))
 
 
 def _letta(report: Report, *, bands: bool) -> Iterator[str]:
@@ -267,6 +272,35 @@ def _letta(report: Report, *, bands: bool) -> Iterator[str]:
     if bands and average is not None:
         word = next((name for bound, name in _BANDS if average >= bound), _BANDS[-1][1])
         yield f"  Score band: {word}"
+
+
+def _corrected(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the share of successes as labels correct it, beside the share itself."""
+    share_itself = outcome["share"]
+    raw = "" if share_itself is None else f"; {figure['corrects']} {100 * share_itself:.1f}%"
+    models = {name or "unnamed": each for name, each in figure.get("models", {}).items()}
+    if not models:
+        between = " " if figure["value"] is not None else ": "
+        yield f"  {figure['label']}{between}{_percent(figure)}{raw}"
+        return
+    yield f"  {figure['label']}:"
+    width = max(map(len, models))
+    yield from (f"    {name:<{width}}  {_percent(each)}" for name, each in models.items())
+
+
+def _percent(figure: Mapping[str, Any]) -> str:
+    """Return a share as ``60.3% (95% interval 51.6 to 68.4%)``, or why it is not known."""
+    value, interval = figure["value"], figure.get("interval") or {}
+    if value is None:
+        return f"not known ({figure['reason']})"
+    return f"{100 * value:.1f}%{_percent_interval(interval)}"
+
+
+def _percent_interval(interval: Mapping[str, Any]) -> str:
+    if interval.get("low") is None:
+        return f" (no interval: {interval['reason']})" if interval.get("reason") else ""
+    ends = f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}%"
+    return f" ({100 * interval['confidence']:.6g}% interval {ends})"
 
 
 def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:

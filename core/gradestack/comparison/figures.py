@@ -136,6 +136,8 @@ def headline_figures(report: Report) -> list[str]:
     """
     found = []
     for each in _headline(report):
+        if "corrects" in each and each.get("value") is None:  # uncalibrated
+            continue
         path = as_text(each.get("figure"))
         entry = _entry(report, *split_path(path, report.aggregates)[:2])
         value = each.get("value")

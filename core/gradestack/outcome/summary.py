@@ -203,18 +203,26 @@ def headline_figures(
 ) -> list[dict[str, JSON]]:
     """Return the figures of the headline.
 
-    Label, path, value, and interval or reason where there is one.
+    Label, path, value, and interval or reason where there is one. One that corrects the share of
+    successes (``corrects``) has no value while it is uncalibrated.
     """
     found = []
     for figure in suite.headline.figures:
         metrics = as_map(
             aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
         )
+        entry: dict[str, JSON] = {"label": figure.label, "figure": figure.path}
+        why = metrics.get("uncalibrated")
+        if figure.corrects:
+            entry["corrects"] = figure.corrects
+        if figure.corrects and why is not None:
+            found.append({**entry, "value": None, "reason": why})
+            continue
         models = {
             str(name): _estimate(figure, as_map(each))
             for name, each in as_map(metrics.get("models")).items()
         }
-        entry = {"label": figure.label, "figure": figure.path, **_estimate(figure, metrics)}
+        entry |= _estimate(figure, metrics)
         found.append({**entry, "models": models} if models else entry)
     return found
 

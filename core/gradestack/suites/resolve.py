@@ -727,9 +727,9 @@ class Verdicts:
         words = getattr(type(graders[main].component), "words", None) if own_verdict else ()
         passed, failed = words if words and isinstance(words, tuple) else Grader.words
         own = spec.headline
+        figures = declared.figures if own.figures is None else self._own_figures(own.figures)
         return success, Headline(
-            figures=(declared.figures if own.figures is None else self._own_figures(own.figures))
-            or (average,),
+            figures=self._with_corrected(main if own_verdict else "", figures or (average,)),
             passed=own.passed or passed,
             failed=own.failed or failed,
             letta=own.letta or letta,
@@ -776,6 +776,22 @@ class Verdicts:
         return _Declared(
             outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures)
         )
+
+    def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+        """Return figures of a headline, before them that which corrects the outcome's share."""
+        known = self.metrics.get(main, {})
+        corrected = (
+            getattr(type(self.graders[main].component), "corrected", None) if known else None
+        )
+        if corrected is None:
+            return figures
+        path, label, share = corrected
+        metric, _, name = path.partition(".")
+        key = next((key for key, each in known.items() if each.name == metric), "")
+        if not key:
+            return figures
+        first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
+        return (first, *(each for each in figures if each.path != first.path))
 
     def _label(self, grader: str, metric: str, name: str) -> str:
         """Return what an aggregator itself calls its figure, for a grader with other options than

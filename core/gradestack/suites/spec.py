@@ -85,6 +85,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """Key of the aggregator; "" for a figure every grader has."""
     name: str = ""
     """Its dotted path below the aggregator; "" for the aggregator's main figure."""
+    corrects: str = ""
+    """What the share of successes is that it corrects, in words; "" where it corrects none."""
 
     @property
     def path(self) -> str:

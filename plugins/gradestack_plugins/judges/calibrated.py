@@ -317,12 +317,18 @@ class Calibrated(IntervalAggregator):
         }
 
     def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
-        """Return what is below the floor, None for nothing."""
+        """Return what is below the floor, and how many labels are missing; None for nothing."""
         floor, number, passes = self.floor, sum(cells), cells[0] + cells[2]
         if number < floor.labels:
-            return f"{number or 'no'} label{'' if number == 1 else 's'}, floor {floor.labels}"
-        if min(passes, number - passes) < floor.each:
-            return f"{passes} labelled pass, {number - passes} fail, floor {floor.each}"
+            known = f"{number or 'no'} label{'' if number == 1 else 's'}, floor {floor.labels}"
+            return f"{known}: {floor.labels - number} missing"
+        counts = {"pass": passes, "fail": number - passes}
+        lacking = [
+            f"{floor.each - count} {word}" for word, count in counts.items() if count < floor.each
+        ]
+        if lacking:
+            known = f"{passes} labelled pass, {number - passes} fail, floor {floor.each}"
+            return f"{known}: {' and '.join(lacking)} missing"
         if "reason" in youden or youden["low"] < floor.youden:
             shown = youden.get("reason") or f"{youden['low']:.2f}–{youden['high']:.2f}"
             return f"youden {shown}, floor {floor.youden:.2f}"

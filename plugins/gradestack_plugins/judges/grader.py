@@ -208,6 +208,7 @@ class LabelledJudge(Judged):
     aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
     label: ClassVar[str] = "Mean score by the judge"
     words: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
+    corrected: ClassVar = ("calibrated.rate", "People would pass", "the judge passes")
 
     labels: Path | None = None
     calibration: Path | None = None

@@ -99,7 +99,10 @@ def rows_of(
     }
     order = {} if success is None else {model: place for place, model in enumerate(success.models)}
     rows, path = list[Shape](), ""
-    for entry in headline(summary):
+    entries = headline(summary)
+    for entry in entries:
+        if "corrects" in entry:
+            continue
         if success is not None and not path and _is_share(entry, shares, success.grader):
             path = _path(as_text(entry.get("figure")))
         else:
@@ -119,7 +122,22 @@ def rows_of(
         )
         value = success.passed / success.of if success.of else None
         rows.insert(0, _row(title, {**shares[""], "value": value}, None, note, "%", path))
-    return tuple(rows[:_MOST_ROWS])
+    corrected = [row for entry in entries for row in _corrected(entry, order)]
+    return tuple([*corrected, *rows][:_MOST_ROWS])
+
+
+def _corrected(entry: Mapping[str, Any], order: Mapping[str, int]) -> Iterator[Shape]:
+    """Yield the rows of a figure that corrects the share of successes: one, or one a model."""
+    if "corrects" not in entry:
+        return
+    label, path = brief(as_text(entry.get("label")), 80), _path(as_text(entry.get("figure")))
+    models = as_map(entry.get("models"))
+    if not models:
+        yield _row(label, entry, None, unit="%", code=path)
+    for model in sorted(models, key=lambda name: order.get(name, 0)):
+        yield _row(
+            label, as_map(models[model]), None, unit="%", code=brief(model, 40) or "(no name)"
+        )
 
 
 def confidence_of(summary: Mapping[str, Any]) -> str:

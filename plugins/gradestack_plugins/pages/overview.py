@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack import Declarations, Report
-from gradestack.jsonio import as_count, as_list, as_map, as_text
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import draw
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.figures import (
     axes_of,
     confidence_of,
+    ends_of,
     gate_of,
     headline,
     rows_of,
@@ -208,7 +209,12 @@ def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, m
     rows = rows_of(summary, declared, reliable)
     return Shape(
         sentence=sentence(
-            success, words_of(summary), reliable, rows, as_count(metrics.get("total"))
+            success,
+            words_of(summary),
+            reliable,
+            rows,
+            as_count(metrics.get("total")),
+            next((each for each in headline(summary) if "corrects" in each), {}),
         ),
         made_of=made_of(summary, reliable),
         states=[(name, as_count(states.get(name))) for name in _STATES] if states else [],
@@ -227,10 +233,12 @@ def sentence(
     reliable: Reliability,
     rows: Collection[Shape],
     total: int,
+    corrected: Mapping[str, Any] = {},
 ) -> tuple[Part, ...]:
     """Return what a run comes to.
 
-    Its successes, of several models those of each, else its first figure.
+    Its successes, of several models those of each, else its first figure. Before the successes of
+    one model the share that labels make of them (``corrected``).
     """
     if not total:
         return (Part("This run has no samples."),)
@@ -240,6 +248,8 @@ def sentence(
     if success is None or not (success.of or any(map(any, success.models.values()))):
         by = "" if success is None else f" by {brief(success.grader, 60)}"
         return (Part("No result", "no"), Part(f": none of {counted(total, 'samples')} graded{by}"))
+    if corrected and not success.many:
+        return _corrected_sentence(success, corrected)
     head = Part(f"{capital(words['passed'])}: ")
     if success.many:
         shares = [
@@ -253,6 +263,20 @@ def sentence(
         return (head, share)
     every = f"{number(reliable.parts[0][1])} of {counted(reliable.tasks, 'tasks')}"
     return (head, share, Part("; in every trial: "), Part(every, "no"))
+
+
+def _corrected_sentence(success: Shape, corrected: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Return the share of successes as labels correct it, and the share itself."""
+    label = brief(as_text(corrected.get("label")), 80)
+    whose = brief(as_text(corrected.get("corrects")), 80)
+    share = success.passed / success.of
+    raw = f"{whose} {share:.0%} ({number(success.passed)} of {number(success.of)})"
+    value, (low, high) = as_number(corrected.get("value")), ends_of(corrected.get("interval"))
+    if value is None:
+        why = brief(as_text(corrected.get("reason")), 160)
+        return (Part(f"{label}: "), Part("not known", "no"), Part(f" ({why}); {raw}"))
+    ends = "" if low is None or high is None else f" ({100 * low:.0f}–{100 * high:.0f})"
+    return (Part(f"{label} "), Part(f"{value:.0%}{ends}", "ok"), Part(f"; {raw}"))
 
 
 def side_of(summary: Mapping[str, Any]) -> str:

@@ -120,7 +120,8 @@ class Reader(Contract):
     Attributes:
         provides: Fields of ``Sample`` the format fills (beyond ``id``).
         stack: Name of the metric stack used when the user names none.
-        duplicates: The format's habit for two records of the same (id, model, run).
+        duplicates: The format's habit for two records of the same (id, model, run). With ``keep``
+            the last counts of those that name their run, and all others do.
         takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel
             joins by id.
         takes_directories: True when it looks for its files in a directory itself: named by the
@@ -319,6 +320,8 @@ class Figure(msgspec.Struct, frozen=True):
 
     Figures of each of several raters or models, say, that are not made of one.
     """
+    course: Literal["falls", "rises"] | None = None
+    """How a family ``NAME.{k}`` goes with k: so do both ends of its intervals."""
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -302,6 +302,22 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
     return {**of, "low": low, "high": high, "confidence": confidence}
 
 
+def with_ends(of: Interval, value: float, low: float, high: float) -> Interval:
+    """Return the interval of a figure of this value with other ends.
+
+    Its ends at another confidence still follow from the standard error, not from these.
+    """
+    before = of["low"], of["high"]
+    if (low, high) == before:
+        return of
+    found: Interval = {**of, "low": low, "high": high}
+    if of["method"] == "logit_t" and "stderr" not in of and before[0] > 0 and before[1] < 1:
+        left, right = (math.log(end / (1 - end)) for end in before)
+        q = t_quantile((1 + of["confidence"]) / 2, of["clusters"] - 1)
+        found["stderr"] = (right - left) / 2 / q * value * (1 - value)
+    return found
+
+
 def _expit(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else (small := math.exp(max(x, -745.0))) / (1 + small)
 

@@ -562,10 +562,11 @@ def figures(
 
     Args:
         metrics: Aggregators by key: ``{"mean": {}}``,
-            ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a kind the key is one.
+            ``{"k": {"kind": "pass_hat_k", "trials": 4}}``; without a kind the key is one.
         rows: Task, run, model and ``Grade`` (or a score) of every sample, as tuples or as mappings
             with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not
-            the task, and ``facets``; run and model may be None.
+            the task, and ``facets``; run and model may be None. Of several rows of one task, model
+            and named run the last counts; ``upstream`` counts all.
         profile: Inherited by the aggregators.
         registry: Plugins to use; default: all installed ones.
 
@@ -593,6 +594,8 @@ def figures(
     if resolver.problems:
         resolver.finish()
     graded = [_graded(row, ordinal) for ordinal, row in enumerate(rows)]
+    if profile != "upstream":
+        graded = _without_copies(graded)
     chosen = [Metric(of=_OF, stage=stage) for stage in stages.values() if stage is not None]
     table = Table.of(
         wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]}
@@ -603,6 +606,16 @@ def figures(
         )
         for each in chosen
     }
+
+
+def _without_copies(graded: list[tuple[Key, Grade]]) -> list[tuple[Key, Grade]]:
+    """Return the rows without those whose task, model and named run a later one has."""
+    last = {(key.id, key.model, key.run): at for at, (key, _) in enumerate(graded)}
+    return [
+        (key, grade)
+        for at, (key, grade) in enumerate(graded)
+        if key.run is None or last[key.id, key.model, key.run] == at
+    ]
 
 
 def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:

@@ -442,17 +442,20 @@ class Table:
             self._alike[key] = Counter(zip(*columns, strict=True))
         return self._alike[key]
 
-    def repeated(self) -> list[int]:
+    def repeated(self, *, named: bool = False) -> list[int]:
         """Return the rows whose id, model and run an earlier one has.
 
-        Those of missing runs repeat nothing.
+        Those of missing runs repeat nothing. ``named``: only rows of runs that have a name.
         """
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
         seen, found = set[int](), list[int]()
         if len(ids.values) == len(self):
             return found
+        unnamed = {code for code, run in enumerate(runs.values) if named and run is None}
         columns = zip(ids.codes, models.codes, runs.codes, self.ran, strict=True)
         for row, (at, model, run, ran) in enumerate(columns):
+            if run in unnamed:
+                continue
             identity = (at * len(models.values) + model) * len(runs.values) + run
             if identity in seen and ran != RAN[Status.MISSING]:
                 found.append(row)

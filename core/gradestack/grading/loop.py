@@ -85,6 +85,7 @@ class ProgressCount:
 
     def plan(self, shards: Sequence[Shard]) -> None:
         """Take note of what there is to do."""
+        self._done = self._under_way = 0
         self._all = sum(shard.size() for shard in shards) or 1
 
     def add(self, samples: int) -> None:
@@ -143,8 +144,35 @@ class Loop:
         """So many samples have to be there for the next look for repeated ones."""
 
     def execute(self, engine: Engine) -> None:
-        """Grade everything an earlier attempt has not, merging results in shard order."""
-        worker = self.open()
+        """Grade everything an earlier attempt has not, merging results in shard order.
+
+        Where a run was recorded twice under one name, everything is graded anew without the
+        earlier copies: rows and native files are written already when the later one is met.
+        """
+        self._execute(engine, self.open())
+        if self._has_copies():
+            self._restart()
+            self._execute(engine, self.open(drop_copies=True))
+        self.merged.table.forget()
+        self._list_duplicates()
+        self.recorder.finish()
+        if not self.merged.samples and not self.merged.interrupted:
+            raise self.nothing()
+
+    def _has_copies(self) -> bool:
+        """Return whether records have to be dropped for a later one of the same named run."""
+        plan = self.plan
+        if plan.duplicates != "keep" or plan.keeps_copies or self.merged.interrupted:
+            return False
+        return bool(self.merged.table.repeated(named=True))
+
+    def _restart(self) -> None:
+        self.recorder.restart()
+        self.merging = Merging(self.plan, strict=self.strict)
+        self.merged = self.merging.merged
+        self.resumed = 0
+
+    def _execute(self, engine: Engine, worker: Worker) -> None:
         rest = self.shards[self.resumed :]
         try:
             with contextlib.closing(_results(engine, worker, rest)) as results:
@@ -165,13 +193,8 @@ class Loop:
             self.files.check(self.shards)
             raise
         self.files.check(self.shards)
-        self.merged.table.forget()
-        self._list_duplicates()
-        self.recorder.finish()
-        if not self.merged.samples and not self.merged.interrupted:
-            raise self.nothing()
 
-    def open(self) -> Worker:
+    def open(self, *, drop_copies: bool = False) -> Worker:
         """Plan the shards, take up what an earlier attempt has on record, and return what grades
         the others.
         """
@@ -196,7 +219,7 @@ class Loop:
                 pieces=self.recorder.pieces,
                 strict=self.strict,
                 dataset=dataset,
-                selection=_selection(plan, self.shards, index, dataset),
+                selection=_selection(plan, self.shards, index, dataset, drop_copies=drop_copies),
                 progress=self.progress.add if self.progress.wanted else None,
             )
         return self._worker
@@ -257,7 +280,12 @@ class Loop:
 
 
 def _selection(
-    plan: Plan, shards: Sequence[Shard], index: Any, dataset: Mapping[str, Sample] | None
+    plan: Plan,
+    shards: Sequence[Shard],
+    index: Any,
+    dataset: Mapping[str, Sample] | None,
+    *,
+    drop_copies: bool,
 ) -> Selection | None:
     reader = plan.reader.component
     ids = None
@@ -271,7 +299,9 @@ def _selection(
             )
 
         ids = first_ids(reader, shards, index, plan.max_samples, takes)
-    last = last_ones(reader, shards, index) if plan.duplicates == "last" else None
+    last = None
+    if plan.duplicates == "last" or drop_copies:
+        last = last_ones(reader, shards, index, named=drop_copies)
     if ids is None and last is None and not plan.sample_tags and not plan.subset:
         return None
     return Selection(ids=ids, tags=plan.sample_tags, subset=plan.subset, last=last)

@@ -80,6 +80,9 @@ class Merged(Tally, kw_only=True):
     table: Table
     states: Counter[str] = msgspec.field(default_factory=Counter)
     """Outcome of the main grader -> samples."""
+    superseded: int = 0
+    """Records left out because a later one of the same (id, model, run) counts."""
+    superseded_first: str = ""
     duplicates: int = 0
     duplicates_listed: list[str] = msgspec.field(default_factory=list)
     unmatched: tuple[list[str], list[str]] = ([], [])
@@ -117,6 +120,8 @@ class Merging:
         merged.seen |= result.seen
         merged.facets |= result.facets
         merged.interrupted |= result.interrupted
+        merged.superseded += len(result.superseded)
+        merged.superseded_first = merged.superseded_first or next(iter(result.superseded), "")
         merged.duplicates += len(result.superseded)
         merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]
         for key, seconds in result.timings.items():
@@ -244,6 +249,9 @@ class Recorder(Protocol):
 
     def finish(self) -> None:
         """Have everything taken safe."""
+
+    def restart(self) -> None:
+        """Let go of everything taken: all of it is graded anew."""
 
     def places(self, rows: Sequence[int]) -> list[str]:
         """Return where the samples of some rows were read, in order.

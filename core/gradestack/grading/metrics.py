@@ -18,7 +18,16 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Aggregator, Figure
-from gradestack.estimates import Estimate, Grades, TaskNumbers, estimate, interval, total
+from gradestack.estimates import (
+    Estimate,
+    Grades,
+    Interval,
+    TaskNumbers,
+    estimate,
+    interval,
+    total,
+    with_ends,
+)
 from gradestack.grading.plan import Metric, SampleRule, Stage
 from gradestack.interpreter import step, ticking
 from gradestack.model import JSON, Outcome, Status, replace
@@ -204,7 +213,28 @@ def figures_of(aggregator: Aggregator, grades: Grades, label: str = "a metric") 
     for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
         if isinstance(of, dict) and not {"ci95", "ci"} & of.keys():  # intervals of upstream
             _bound_intervals(aggregator.figures, of)
+            _order_intervals(aggregator.figures, of)
     return found
+
+
+def _order_intervals(figures: Sequence[Figure], found: Mapping[str, Any]) -> None:
+    """Let the ends of intervals of families fall or rise with k, as their figures do."""
+    for figure in figures:
+        name = figure.name.removesuffix(".{k}")
+        values, intervals = found.get(name), found.get(f"{name}_interval")
+        if figure.course is None or not isinstance(values, dict) or not isinstance(intervals, dict):
+            continue
+        farther = min if figure.course == "falls" else max
+        before: Interval | None = None
+        for k in sorted(values, key=int):
+            here: Interval = intervals.get(k, {})
+            if "low" not in here:
+                continue
+            if before is not None:
+                low = farther(here["low"], before["low"])
+                high = farther(here["high"], before["high"])
+                here = intervals[k] = with_ends(here, values[k], low, high)
+            before = here
 
 
 def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:

@@ -199,6 +199,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rule: SampleRule | None = None
     """What decides whether one score passes; None: score >= 1.0."""
     duplicates: Duplicates = "keep"
+    keeps_copies: bool = False
+    """Whether every record of a run recorded twice under one name counts, as programs have it."""
     num_runs: int | None = None
     max_samples: int = 0
     subset: Subset = Subset()

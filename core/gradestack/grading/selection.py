@@ -81,13 +81,18 @@ def first_ids(
     return frozenset(found)
 
 
-def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[Identity, Place]:
+def last_ones(
+    reader: Reader, shards: Iterable[Shard], index: Any, *, named: bool = False
+) -> dict[Identity, Place]:
     """Return where the last record of every repeated (id, model, run) stands.
 
-    A first pass over all inputs.
+    A first pass over all inputs. ``named`` leaves out records without the name of a run: each is a
+    run of its own.
     """
     seen, last = set[int](), dict[Identity, Place]()
     for place, sample in _samples(reader, shards, index):
+        if named and sample.run is None:
+            continue
         identity = identity_of(sample)
         if (mark := hash(identity)) in seen:  # one of the same hash is the last of its own
             last[identity] = place

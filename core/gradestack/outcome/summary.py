@@ -376,6 +376,17 @@ def _all_failed(
     )
 
 
+def _warnings_of_duplicates(merged: Merged) -> Iterator[str]:
+    repeats = "record(s) repeat an (id, model, run)"
+    if merged.superseded:
+        first = f", the first at {merged.superseded_first}"
+        yield f"{merged.superseded} {repeats}{first}; the last is kept"
+    if kept := merged.duplicates - merged.superseded:
+        listed = merged.duplicates_listed[merged.superseded :]
+        first = f", the first at {listed[0]}" if listed else ""
+        yield f"{kept} {repeats}{first}; all are kept"
+
+
 def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:
     """Yield what is left out, repeated, odd about the data, not used, or without a counterpart in
     the dataset.
@@ -383,10 +394,7 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
     if merged.left_out or suite.subset:
         yield left_out_text(suite.taken, merged.samples, merged.left_out)
         yield from not_found(suite.taken, merged.facets, ids)
-    if merged.duplicates:
-        first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
-        what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
-        yield f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}"
+    yield from _warnings_of_duplicates(merged)
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         yield (
@@ -501,4 +509,5 @@ def _warnings_of_components(
     yield from (f"{law}, {said}" for law, said in sorted(merged.breaches.items()))
     for key, metrics in aggregates.items():
         texts = (text for each in metrics.values() for text in as_list(each.get("warnings")))
-        yield from (f"grader {key!r}: {text}" for text in texts if isinstance(text, str))
+        distinct = dict.fromkeys(text for text in texts if isinstance(text, str))
+        yield from (f"grader {key!r}: {text}" for text in distinct)

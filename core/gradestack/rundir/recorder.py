@@ -190,6 +190,7 @@ class _InProcess:
     close = _nothing
     finish = _nothing
     take = _nothing
+    restart = _nothing
     places = _nothing
 
     @property
@@ -218,6 +219,11 @@ class MemoryRecorder(RowLines, _InProcess):
     def __init__(self, suite: Suite, *, strict: bool) -> None:
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         super().__init__(RowWriter.of(suite, suite.success, strict=strict), self.file)
+
+    def restart(self) -> None:
+        """Let go of all rows."""
+        self.file.seek(0)
+        self.file.truncate()
 
     def places(self, rows: Sequence[int]) -> list[str]:
         """Return where samples were read, from their rows."""
@@ -535,6 +541,12 @@ class DirectoryRecorder:
         """Have everything taken down on disk; where little was, there is little to lose."""
         if self._journal is not None:
             self._journal.finish(short=True)
+
+    def restart(self) -> None:
+        """Let go of all rows, native pieces and finished shards."""
+        self.close()
+        self._journal, self._resume = None, False
+        self.native.clear()
 
     def places(self, rows: Sequence[int]) -> list[str]:
         """Return where samples were read, from their rows; nothing without these."""

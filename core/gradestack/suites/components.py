@@ -47,6 +47,7 @@ class Resolver:
     allow_code: bool = False
     allow_remote: bool = False
     profile: Profile = "documented"
+    num_runs: int | None = None
     problems: dict[str, Place] = attrs.field(init=False, factory=dict)
     broken: list[str] = attrs.field(init=False, factory=list)
     warnings: list[str] = attrs.field(init=False, factory=list)
@@ -201,7 +202,9 @@ class Resolver:
 
         None with a problem.
         """
-        options = {"kind": reference} if isinstance(reference, str) else dict(reference)
+        options: dict[str, Any] = (
+            {"kind": reference} if isinstance(reference, str) else dict(reference)
+        )
         name = options.pop("kind", None)
         if not isinstance(name, str):
             problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
@@ -237,10 +240,11 @@ class Resolver:
                 (*place, next(iter(options))), "unknown key; a function has no options"
             )
             return None
-        if "profile" not in options and any(
-            field.name == "profile" for field in attrs.fields(target)
-        ):
-            options["profile"] = self.profile
+        fields = {field.name for field in attrs.fields(target)}
+        if "profile" in fields:
+            options.setdefault("profile", self.profile)
+        if "num_runs" in fields and self.num_runs is not None:
+            options.setdefault("num_runs", self.num_runs)
         component: Any = self.structure({**options, **function}, target, place)
         if component is None:
             return None

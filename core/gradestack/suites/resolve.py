@@ -129,7 +129,7 @@ def _resolve(
 ) -> Suite:
     document, reader = resolver.document, target.reader
     spec = resolver.structure(document.data, SuiteSpec, ()) or SuiteSpec()
-    resolver.profile = spec.profile
+    resolver.profile, resolver.num_runs = spec.profile, spec.num_runs
     if samples is None and not spec.target.paths and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
     graders = grader_stages(resolver, spec, made)
@@ -200,6 +200,8 @@ def _resolve(
     own_ids = (
         getattr(reader.component, "ids", None) is not None
     )  # then records of one id are runs, whatever the format
+    # a format names its runs by its own ids: under others the same name may stand for several runs
+    has_foreign_runs = own_ids and reader.component.stack != "auto"
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     return Suite(
         name=spec.name or ("samples" if samples else origin.stem),
@@ -228,6 +230,7 @@ def _resolve(
         unused=_unused(needs, format_reader),
         limits=limits,
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
+        keeps_copies=spec.profile == "upstream" or has_foreign_runs,
         rows=options.rows or spec.rows,
         reports=tuple(stage for stage in reports if stage is not None),
         exporters=exporters.stages,

@@ -17,7 +17,7 @@ gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 def stack() -> dict[str, Any]:
     """Return the suite fragment.
 
-    The recorded reward, pass^k whose divisor is a task's own trials, and pass@k.
+    The recorded reward, pass^k and pass@k whose divisor is a task's own or planned trials.
 
     A simulation is solved when its reward says so.
     """

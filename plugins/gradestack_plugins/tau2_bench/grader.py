@@ -19,12 +19,15 @@ from gradestack import (
     Status,
     failed,
     native_of,
+    replace,
     skipped,
 )
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.tau2_bench.records import Tau2Run, checks
 
 _TOOL_TYPES = ("read", "write")
+_PLANNED = "planned_trials"
+"""Count that pass^k and pass@k read as the number of trials a task should have."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +37,8 @@ class Tau2Reward(Grader):
     ``score = reward``; ``passed = 1 - tolerance <= reward <= 1 + tolerance``, the benchmark's own
     test. ``parts`` are the recorded ``reward_breakdown``; ``counts`` say how many action checks
     there were and matched, in all and of tools that read and that write. They are there whether or
-    not ``reward_basis`` makes them count for the reward.
+    not ``reward_basis`` makes them count for the reward. ``planned_trials`` is the recording's
+    ``info.num_trials``.
 
     A simulation that ended for one of the reasons ``left_out`` is skipped, as the original leaves
     it out of every figure. One without a reward is a failed grade: a failure for pass^k, and in no
@@ -64,6 +68,12 @@ class Tau2Reward(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         run = native_of(sample, Tau2Run)
+        grade = self._judge(sample, run)
+        if run is None or run.num_trials is None:
+            return grade
+        return replace(grade, counts={**grade.counts, _PLANNED: run.num_trials})
+
+    def _judge(self, sample: Sample, run: Tau2Run | None) -> Grade:
         if run is not None and run.termination in self.left_out:
             return skipped(
                 "left_out", f"the simulation ended by {run.termination} and counts nowhere"

@@ -45,6 +45,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         default_factory=dict
     )  # task id -> what it expects
     has_tasks: bool = False
+    num_trials: int | None = None
+    """Planned trials of each task."""
 
 
 def setting_of(info: JSON, tasks: JSON) -> Setting:
@@ -65,6 +67,7 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
             if isinstance(task, Mapping) and "id" in task
         },
         has_tasks=isinstance(tasks, list),
+        num_trials=planned_trials(about.get("num_trials")),
     )
 
 
@@ -279,6 +282,19 @@ class Tau2Run(msgspec.Struct, frozen=True):
 
     reward_info: Mapping[str, JSON] | None
     termination: str | None
+    num_trials: int | None = None
+    """Planned trials of its task."""
+
+
+MOST_TRIALS = 1_000_000
+"""Planned trials that are believed at most."""
+
+
+def planned_trials(number: JSON) -> int | None:
+    """Return how many trials of each task ``info.num_trials`` plans; None where it says nothing."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        return None
+    return number if 1 <= number <= MOST_TRIALS else None
 
 
 def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -> Sample:
@@ -332,7 +348,9 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         facets=_facets(simulation, setting),
         remarks={**said.remarks, **{kind: 1 for kind, lacks in missing.items() if lacks}},
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
-        native=Tau2Run(reward_info if isinstance(reward_info, dict) else None, reason),
+        native=Tau2Run(
+            reward_info if isinstance(reward_info, dict) else None, reason, setting.num_trials
+        ),
     )
 
 

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any], int]:
     reader, grader, export = TauBench(), TauPartial(profile=profile), TauBenchExporter()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
-    graded: list[tuple[str, int | str | None, None, Grade]] = []
+    graded: list[tuple[str, None, None, Grade]] = []
     records = unscored = unusable = 0
     with _replacing(target) as file:
         for shard in reader.plan(inputs, None):
@@ -88,9 +88,9 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
                 if not isinstance(record, BadRecord):
                     grade = grades["tau_partial"] = grader.grade(record)
                     unscored += grade.outcome is not Outcome.GRADED
-                    graded.append(
-                        (record.id, record.run, None, replace(grade, reasons=(), rationale=None))
-                    )
+                    # without the run's name: every record counts, as in the original script
+                    slim = replace(grade, reasons=(), rationale=None)
+                    graded.append((record.id, None, None, slim))
                 elif record.native is None:
                     raise DataError(f"{record.source}: {record.reason}")
                 else:

@@ -66,10 +66,7 @@ _ASKING = {name: Preset(name=name, version=version) for name, version in sorted(
 ELSEWHERE = {
     "deepeval/tool_permission": "grader tool_policy",
     "mcp_bench/tool_accuracy": "grader tool_schema",
-    "mcpmark/pass": "metric pass_hat_k",
     "promptfoo/step-count": "grader tool_policy",
-    "tau2/pass": "metric pass_hat_k",
-    "vitabench/pass": "metric pass_hat_k",
     "waza/tool_constraint": "grader tool_policy",
 }
 """Published rules that are no matching of calls -> whose preset they are."""

@@ -213,7 +213,8 @@ def test_ticks_are_read_where_there_are_no_messages(tau2):
 
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
     path = tau2.write(
-        tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1])
+        tau2.simulation(messages=["no message"]),
+        tau2.simulation(messages=["no message", 1], trial=1),
     )
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.summary["remarks"]["message:other"]["count"] == 3
@@ -298,3 +299,25 @@ def test_simulations_are_solved_by_their_reward(tau2, tmp_path):
         "pass^k": {"1": 0.5, "2": 0.0},
         "pass@k": {"1": 0.5, "2": 1.0},
     }
+
+
+def test_a_planned_trial_that_is_not_there_did_not_pass(tau2, tmp_path):
+    """``info.num_trials`` is the plan; without it each task is divided by its own trials."""
+    trials = [("t", 0), ("t", 1), ("t", 2), ("u", 0), ("u", 1)]
+    simulations = [tau2.simulation(task_id=task, trial=trial) for task, trial in trials]
+    path = tau2.write(*simulations, tasks=[tau2.task("t"), tau2.task("u")])
+    content = json.loads(path.read_text())
+    figures = {}
+    for plan in (3, None):
+        content["info"]["num_trials"] = plan
+        path.write_text(json.dumps(content))
+        report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
+        figures[plan] = report.aggregates["reward"]
+    assert figures[3]["pass_hat_k"]["pass_hat_k"] == pytest.approx(
+        {"1": 5 / 6, "2": 2 / 3, "3": 0.5}
+    )
+    assert figures[3]["pass_at_k"]["pass_at_k"]["1"] == pytest.approx(5 / 6)
+    assert figures[None]["pass_hat_k"]["pass_hat_k"] == {"1": 1.0, "2": 1.0}
+    assert figures[None]["pass_hat_k"]["warnings"][0] == (
+        "1 of 2 tasks have more trials; k ends at 2"
+    )

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gradestack import Grade, Key
-from gradestack_plugins.tau_bench.aggregators import PassAtK, PassHatK
 from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 from gradestack_plugins.tau_bench.similarity import describe
 
 ROOT = Path(__file__).parents[3]

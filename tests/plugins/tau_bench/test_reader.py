@@ -8,9 +8,10 @@ import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Sample, Status, testing
 from gradestack_plugins.tau_bench.__main__ import main
-from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics, PassHatK
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reader import TauBench, TauRecord
+from gradestack_plugins.tau_bench.reliability import PassHatK
 from tests.core.outcomes import data
 
 DATA = data(__file__, "reader.yaml")

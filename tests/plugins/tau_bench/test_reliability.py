@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Grade, Key
 from gradestack.cli import main
-from gradestack_plugins.tau_bench.aggregators import PassAtK, PassHatK
+from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 
 def entry(task, run, success, model=None):
@@ -46,7 +46,7 @@ def test_figures_beyond_any_number_are_undefined(tau):
     """Masses of records of the same trials give null rather than an error."""
     key, grade = entry("a", 0, 1)
     others = [entry("b", run, 0) for run in range(200)]
-    out = tau.fold(PassHatK(max_k=200), [*others, *[(key, grade)] * 20_000])
+    out = tau.fold(PassHatK(max_k=200, trials="file"), [*others, *[(key, grade)] * 20_000])
     assert out["pass_hat_k"]["1"] == 20_000 / 200 / 2
     assert out["pass_hat_k"]["200"] is None
 

@@ -4,8 +4,9 @@ import pytest
 
 from gradestack import Fault, Outcome, Sample, Status, replace
 from gradestack_plugins.stability.aggregators import Stability
-from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics, PassHatK
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
+from gradestack_plugins.tau_bench.reliability import PassHatK
 
 BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

@@ -10,7 +10,6 @@ import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
 from gradestack_plugins.readers import jsonl_lines
-from gradestack_plugins.tau_bench import aggregators as tau_bench
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
@@ -219,5 +218,5 @@ def test_terms_that_compare_nothing_are_refused(options, told):
 
 def test_presets_of_others_are_named_as_they_are():
     """Rules that are no matching of calls are found where a refusal sends the user."""
-    assert set(ELSEWHERE) == {*tool_policy.PRESETS, *tool_schema.PRESETS, *tau_bench.PRESETS}
+    assert set(ELSEWHERE) == {*tool_policy.PRESETS, *tool_schema.PRESETS}
     assert not ELSEWHERE.keys() & PRESETS.keys()

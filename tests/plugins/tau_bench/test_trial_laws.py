@@ -1,0 +1,172 @@
+"""Laws of pass^k and pass@k on recordings with repeated, missing, renamed and uneven trials."""
+
+import itertools
+import json
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+import gradestack
+from gradestack import Grade, Outcome
+
+METRICS = {"hat": {"kind": "pass_hat_k"}, "at": {"kind": "pass_at_k"}}
+
+
+def random_recording(seed):
+    """Return rows of (task, run, model, grade) as a resumed or sharded run leaves them."""
+    choose = random.Random(seed)  # noqa: S311 - test data
+    rows = []
+    named = choose.choice(["number", "suffix", "none"])
+    for task in range(choose.randint(1, 12)):
+        skill = choose.random()
+        for trial in range(choose.randint(1, 5)):
+            name = {"number": trial, "suffix": f"t{task}.{trial}-of-5", "none": None}[named]
+            copies = choose.choice([1, 1, 1, 2, 3])
+            rows += [(f"t{task}", name, None, random_grade(choose, skill)) for _ in range(copies)]
+    choose.shuffle(rows)
+    return rows
+
+
+def random_grade(choose, skill):
+    if choose.random() < 0.1:
+        return Grade(outcome=choose.choice([Outcome.FAILED, Outcome.SKIPPED]))
+    passed = choose.random() < skill
+    return Grade(score=float(passed), passed=passed)
+
+
+def trials_by_task(rows):
+    """Return the verdicts of each task's trials; of one name the last, of no name each."""
+    tasks = {}
+    for position, (task, name, _, grade) in enumerate(rows):
+        key = ("unnamed", position) if name is None else name
+        tasks.setdefault(task, {})[key] = grade
+    graded = [
+        [bool(grade.passed) for grade in trials.values() if grade.outcome is not Outcome.SKIPPED]
+        for trials in tasks.values()
+    ]
+    return [trials for trials in graded if trials]
+
+
+def renamed(rows):
+    """Return the same rows under other names of runs and tasks."""
+    names = {}
+    return [
+        (
+            f"other {task}",
+            None if name is None else names.setdefault((task, name), f"run {len(names)}"),
+            model,
+            grade,
+        )
+        for task, name, model, grade in rows
+    ]
+
+
+def check_laws(rows):
+    found = gradestack.figures(METRICS, rows)
+    tasks = trials_by_task(rows)
+    if not tasks:
+        assert found["hat"]["pass_hat_k"] is None
+        return
+    least = min(map(len, tasks))
+    hat, at = found["hat"]["pass_hat_k"], found["at"]["pass_at_k"]
+    assert list(hat) == list(at) == [str(k) for k in range(1, least + 1)]
+    for k in range(1, least + 1):
+        shares = [(sum(each), len(each)) for each in tasks]
+        all_pass = sum(Fraction(math.comb(c, k), math.comb(n, k)) for c, n in shares)
+        none_pass = sum(Fraction(math.comb(n - c, k), math.comb(n, k)) for c, n in shares)
+        assert hat[str(k)] == float(all_pass / len(tasks))
+        assert at[str(k)] == float(1 - none_pass / len(tasks))
+    assert hat["1"] == at["1"]
+    values = list(hat.values())
+    assert all(0 <= later <= earlier <= 1 for earlier, later in itertools.pairwise(values))
+    assert list(at.values()) == sorted(at.values())
+    check_ends(found["hat"]["pass_hat_k_interval"], falling=True)
+    check_ends(found["at"]["pass_at_k_interval"], falling=False)
+    uneven = sum(len(each) > least for each in tasks)
+    warning = f"{uneven} of {len(tasks)} tasks have more trials; k ends at {least}"
+    assert (warning in found["hat"].get("warnings", [])) == (uneven > 0)
+    other = gradestack.figures(METRICS, renamed(rows))
+    assert other["hat"]["pass_hat_k"] == hat
+    assert other["hat"]["pass_hat_k_interval"] == found["hat"]["pass_hat_k_interval"]
+    assert other["at"]["pass_at_k"] == at
+
+
+def check_ends(intervals, *, falling):
+    for end in ("low", "high"):
+        ends = [each[end] for each in intervals.values() if end in each]
+        assert ends == sorted(ends, reverse=falling)
+        assert all(0 <= each <= 1 for each in ends)
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_laws_on_random_recordings(seed):
+    check_laws(random_recording(seed))
+
+
+@pytest.mark.proof
+def test_laws_on_many_random_recordings():
+    for seed in range(500, 20_000):
+        check_laws(random_recording(seed))
+
+
+def tau_record(task, trial, reward):
+    action = {"name": "f", "kwargs": {}}
+    info = {"task": {"user_id": "u", "actions": [action], "instruction": "x"}}
+    said = {"role": "assistant", "content": "done", "tool_calls": []}
+    return {"task_id": task, "trial": trial, "reward": reward, "info": info, "traj": [said]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
+    """Rows, rates and figures are those of the file without them, whatever grades it."""
+    choose = random.Random(seed)  # noqa: S311 - test data
+    records = [
+        tau_record(task, trial, float(choose.random() < 0.5))
+        for task in range(6)
+        for trial in range(choose.randint(1, 4))
+        for _ in range(choose.choice([1, 2]))
+    ]
+    choose.shuffle(records)
+    last = {(each["task_id"], each["trial"]): each for each in records}
+    once = [each for each in records if last[each["task_id"], each["trial"]] is each]
+    found = []
+    for name, content in (("all", records), ("once", once)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(json.dumps(content))
+        report = gradestack.grade_files(
+            tmp_path / name / "results.json",
+            output=tmp_path / name / "out",
+            overrides=(f"engine={engine}", "reports=[]"),
+        )
+        rows = [(row["sample"]["id"], row["run"], row["grades"]) for row in report.rows()]
+        found.append((rows, report.summary["metrics"], report.summary["outcome"]))
+        copies = len(content) - len(once)
+        warning = f"{copies} record(s) repeat an (id, model, run), the first at "
+        said = [each for each in report.summary["warnings"] if each.startswith(warning)]
+        assert len(said) == (copies > 0)
+        assert all(each.endswith("the last is kept") for each in said)
+    assert found[0] == found[1]
+
+
+RESUMED = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 0), (0, 1)]
+SHARDED = [(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (2, 3)]
+PROGRAM = [(RESUMED, {"1": 1.5, "2": 3.5}), (SHARDED, {"1": 0.5, "2": 1 / 3})]
+
+
+@pytest.mark.parametrize(("trials", "program"), PROGRAM, ids=["resumed", "sharded"])
+def test_the_program_keeps_its_rule_and_both_figures_are_named(tmp_path, trials, program):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps([tau_record(task, trial, 1.0) for task, trial in trials]))
+    report = gradestack.grade_files(path, output=tmp_path / "o", profile="upstream")
+    figures = report.aggregates["reward"]["pass_hat_k"]
+    assert figures["pass_hat_k"]["1"] == program["1"]
+    assert figures["pass_hat_k"]["2"] == program["2"]
+    assert all("reason" in each for each in figures["pass_hat_k_interval"].values())
+    said = next(each for each in report.summary["warnings"] if "tau-bench's own program" in each)
+    assert f"pass^k 1: {program['1']:.3f}, 2: {program['2']:.3f}" in said
+    assert "by each task's own trials 1: 1.000" in said
+    own = gradestack.grade_files(path, output=tmp_path / "own")
+    assert own.aggregates["reward"]["pass_hat_k"]["pass_hat_k"]["1"] == 1.0

@@ -52,6 +52,8 @@ TO_COMPARE = "to compare: --"
 
 Before the options with which one would.
 """
+ERROR_COUNTS = "run_ended_in_an_error_and_counts"
+"""Kind of remark on a run that ended in an error and has a verdict all the same."""
 _OURS = frozenset({"gradestack", "gradestack_plugins"})
 
 

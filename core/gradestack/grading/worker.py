@@ -20,7 +20,7 @@ from gradestack.errors import DataError, PluginError, StepTimedOutError, error_t
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
-from gradestack.grading.plan import TO_COMPARE, Plan, named_graders
+from gradestack.grading.plan import ERROR_COUNTS, TO_COMPARE, Plan, named_graders
 from gradestack.grading.reading import blocks_of, watched_of
 from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
@@ -326,9 +326,7 @@ class ShardGrader:
                     self._export(sample, {key: grades[number] for key, grades in explained.items()})
             result = self.result
             result.samples += len(block)
-            for each in [sample for sample in block if sample.remarks]:
-                for kind, times in each.remarks.items():
-                    result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
+            self._take_remarks(block, columns)
             for kind, grader in self._plan.unused.items():
                 lost = [each for each in block if getattr(each.expected, kind) is not None]
                 if lost := [
@@ -350,6 +348,20 @@ class ShardGrader:
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
             self.torn = False
+
+    def _take_remarks(self, block: Sequence[Sample], columns: Mapping[str, Column]) -> None:
+        """Count what readers remarked, and the runs that count although they ended in an error."""
+        for sample in [each for each in block if each.remarks]:
+            for kind, times in sample.remarks.items():
+                self._remark(kind, times, sample)
+        grades = columns.get(self._plan.main, ())
+        for number, sample in enumerate(block[: len(grades)]):
+            if sample.status is Status.FAILED and grades[number].score is not None:
+                self._remark(ERROR_COUNTS, 1, sample)
+
+    def _remark(self, kind: str, times: int, sample: Sample) -> None:
+        place = f"{sample.source or sample.id}"
+        self.result.remarks.setdefault(kind, [0, place])[0] += times
 
     def _bad(self, record: BadRecord) -> None:
         source, result = record.source, self.result

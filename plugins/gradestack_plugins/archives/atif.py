@@ -24,7 +24,15 @@ from gradestack import (
     Usage,
     replace,
 )
-from gradestack.jsonio import as_list, as_map, as_number, compact, loads, read_regular
+from gradestack.jsonio import (
+    as_list,
+    as_map,
+    as_number,
+    compact,
+    is_number,
+    loads,
+    read_regular,
+)
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
@@ -36,6 +44,8 @@ _VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
 _REFERENCE: Final = re.compile(
     rb'"(?:continued_trajectory_ref|trajectory_path)"\s*:\s*"((?:[^"\\]|\\.)*)"'
 )
+_TRIAL: Final = ("trial_name", "task_name", "verifier_result")
+"""Keys of Harbor's result of one trial."""
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
 
@@ -50,20 +60,18 @@ class Atif(DocumentReader):
     Sub-agents are samples, children of the first, in its cluster, with ids below its own.
     Continuations and sub-agents in files below the folder of a document are read with it, and not
     by themselves; other references are counted. Of a trial of Harbor the id is the task's, the run
-    its name, rewards are recorded.
+    its name, rewards are recorded. A trial that ended in an exception without a reward is a failed
+    run with reward 0, as Harbor's mean takes it, also where its ``result.json`` has no trajectory
+    beside it.
     """
 
-    marks = (("schema_version", "steps", "agent"),)
+    version = "2"
+    marks = (("schema_version", "steps", "agent"), _TRIAL)
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        version = value.get("schema_version")
-        return (
-            isinstance(version, str)
-            and bool(_VERSION.fullmatch(version))
-            and isinstance(value.get("steps"), list)
-        )
+        return _is_trajectory(value) or _is_trial(value)
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -77,12 +85,13 @@ class Atif(DocumentReader):
             more = names.get(waiting.pop(), set()) - reached
             reached |= more
             waiting += more
+        reached |= {result for path in names if (result := _result_of(path)) is not None}
         own = tuple(each for each in inputs.data if each.path.resolve() not in reached)
         return super().files(replace(inputs, data=own), index)
 
     @override
     def joined(self, value: Any, path: Path) -> Any:
-        if not isinstance(value, dict) or not self.is_record(value):
+        if not isinstance(value, dict) or not _is_trajectory(value):
             return value
         found, trial = _joined(value, path, set()), _trial(path)
         own = as_map(found.get("extra")).get("gradestack")
@@ -95,9 +104,45 @@ class Atif(DocumentReader):
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterator[Sample]:
-        if not self.is_record(record):
+        if _is_trial(record):
+            for sample in _samples(_without_steps(record), source, made, None):
+                yield replace(sample, remarks={"trial_without_trajectory": 1})
+        elif _is_trajectory(record):
+            yield from _samples(record, source, made, None)
+        else:
             raise ValueError("expected schema_version ATIF-v1.0 to ATIF-v1.8, and a list of steps")
-        yield from _samples(record, source, made, None)
+
+
+def _is_trajectory(value: Mapping[str, Any]) -> bool:
+    version = value.get("schema_version")
+    has_version = isinstance(version, str) and bool(_VERSION.fullmatch(version))
+    return has_version and isinstance(value.get("steps"), list)
+
+
+def _is_trial(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is Harbor's result of one trial."""
+    return all(name in value for name in _TRIAL)
+
+
+def _result_of(path: Path) -> Path | None:
+    """Return where Harbor writes the result of the trial that a trajectory belongs to."""
+    return path.parent.parent / "result.json" if path.parent.name == "agent" else None
+
+
+def _without_steps(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a trajectory of no steps that says what is known of a trial without one."""
+    info = as_map(trial.get("agent_info"))
+    agent = {
+        "name": info.get("name"),
+        "version": info.get("version"),
+        "model_name": as_map(info.get("model_info")).get("name"),
+    }
+    return {
+        "trajectory_id": trial.get("trial_name"),
+        "agent": agent,
+        "steps": [],
+        "extra": {"gradestack": _known_of(trial)},
+    }
 
 
 def _named(path: Path) -> Iterator[Path]:
@@ -153,17 +198,34 @@ def _trial(path: Path) -> dict[str, Any]:
 
     ``TRIAL/result.json``.
     """
-    if path.parent.name != "agent":
-        return {}
-    result: Any = None
-    with suppress(OSError, ValueError):
-        result = loads(read_regular(path.parent.parent / "result.json"))
-    rewards = as_map(as_map(as_map(result).get("verifier_result")).get("rewards"))
-    known = {
-        "id": as_map(result).get("task_name"),
-        "run": as_map(result).get("trial_name"),
+    place, result = _result_of(path), None
+    if place is not None:
+        with suppress(OSError, ValueError):
+            result = loads(read_regular(place))
+    return _known_of(as_map(result))
+
+
+def _known_of(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what Harbor's result of a trial says, in the jsonl form.
+
+    Harbor's mean takes a missing reward as 0; so does this where an exception says why there is
+    none. How an exception beside a reward ended the run is said, and the reward counts.
+    """
+    rewards = as_map(as_map(trial.get("verifier_result")).get("rewards"))
+    exception = as_map(trial.get("exception_info"))
+    known: dict[str, Any] = {
+        "id": trial.get("task_name"),
+        "run": trial.get("trial_name"),
         "recorded": rewards,
     }
+    kind = text_or_none(exception.get("exception_type")) or ""
+    if exception:
+        known["ended"] = "limit:time" if "Timeout" in kind else "error"
+    if exception and not any(is_number(each) for each in rewards.values()):
+        message = text_or_none(exception.get("exception_message")) or kind or "the trial failed"
+        known["recorded"] = {**rewards, "reward": 0.0}
+        known["error"] = {"category": "target", "code": "run_error", "message": message}
+        known["error"] |= {"type": kind} if kind else {}
     return {name: each for name, each in known.items() if each}
 
 

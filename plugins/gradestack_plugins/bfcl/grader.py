@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from gradestack import Grade, Grader, Reason, Sample, Status, failed, native_of, skipped
+from gradestack import Grade, Grader, Reason, Sample, Status, native_of, skipped
 from gradestack.jsonio import as_map, as_text, compact
 from gradestack_plugins.bfcl.records import BfclRun
 
@@ -19,10 +19,12 @@ class BfclValid(Grader):
     failure.
 
     ``score = valid``; ``passed`` is the same. A failure's reason has BFCL's error type as its code
-    and its first words as message. Runs that ended in an error are graded as the benchmark does,
-    which lists them as failures. Samples without a recorded verdict are skipped: no score file, or
-    one of other entries.
+    and its first words as message. A run that ended in an error scores 0 (``run_error``) where no
+    score file lists it: the benchmark divides by all its entries. Samples without a recorded
+    verdict are skipped: no score file, or one of other entries.
     """
+
+    version: ClassVar[str] = "2"
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
@@ -36,7 +38,8 @@ class BfclValid(Grader):
         valid = sample.recorded.get("valid")
         if not isinstance(valid, bool):
             if sample.error is not None:
-                return failed(sample.error)
+                error = Reason(code="run_error", message=sample.error.message)
+                return Grade(score=0.0, passed=False, reasons=(error,), rationale=error.message)
             return skipped("no_verdict", "no BFCL score file has a verdict on the entry")
         if valid:
             return Grade(score=1.0, passed=True)

@@ -20,6 +20,7 @@ from gradestack import (
     Outcome,
     Profile,
     Reader,
+    Reason,
     Sample,
     Status,
     check_grade,
@@ -55,9 +56,11 @@ class Recorded(Grader):
     else those of the first 1,000 records of each input. A sample whose recording lacks the metric
     is skipped.
 
-    A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts
-    in the averages (letta-evals takes every grade there is), the run not among the attempted. What
-    stands beside a run that broke off, ``grade`` without ``grades``, is no such grade.
+    A run that ended in an error is graded by the verdict or score on its own record (reason
+    ``run_error``); without one it is failed. In a letta-evals recording it is failed; in
+    ``upstream`` not one that was graded all the same: its grade counts in the averages (letta-evals
+    takes every grade there is), the run not among the attempted. What stands beside a run that
+    broke off, ``grade`` without ``grades``, is no such grade.
 
     A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in
     ``documented``, 0.0 as it stands (and so attempted) in ``upstream``; so it is with an ``error``
@@ -71,7 +74,7 @@ class Recorded(Grader):
             one.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
@@ -119,8 +122,8 @@ class Recorded(Grader):
             return failed(error_fault(recorded["error"]))
         if found is None:
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
-            known = ", ".join(map(str, grades)) or "none"
-            return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
+            known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
+            return skipped("no_recorded_grade", f"the recording holds {what}{known}")
         if self.metric is not None and isinstance(
             explained := recorded.get("explanations"), Mapping
         ):
@@ -129,14 +132,22 @@ class Recorded(Grader):
                 if _sound(found)
                 else found
             )
-        return self._grade(found)
+        grade = self._grade(found)
+        if sample.error is not None and grade.score is not None and grade.score < 1:
+            reason = Reason(code="run_error", message=sample.error.message)
+            grade = replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
+        return grade
 
     def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
         """Return whether a failed run has a grade that counts.
 
-        Letta-evals averages every one there is.
+        That is any on the run's own record; of a letta-evals recording in ``upstream`` any grade.
         """
-        if self.profile != "upstream" or recorded.get("error") is not None:
+        if recorded.get("error") is not None:
+            return False
+        if not grades and "grade" not in recorded:
+            return True
+        if self.profile != "upstream":
             return False
         return any(
             key == self.metric or self.metric is None

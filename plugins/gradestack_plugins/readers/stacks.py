@@ -5,35 +5,37 @@ Which graders compare what was expected, chosen by what the data expects.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from gradestack import Sample
+from gradestack import JSON, Sample
 from gradestack.jsonio import is_number
 
 VERDICTS: Final = (
-    "success",
-    "passed",
-    "pass",
-)  # names of recorded scores that say whether a run was a success
+    *("success", "passed", "pass", "resolved", "is_resolved", "solved"),
+    *("is_correct", "correct", "valid", "reward"),
+)
+"""Names of recorded values that say whether a run was a success, the first that is there."""
+_FAULTS: Final = re.compile(r"error|fail|exception|timeout|timed_out|violat|toxic|hallucinat")
+"""Words in the names of recorded values that are true where something went wrong."""
 _STACKS: Final = {
     "calls": "tool_calls",
     "text": "exact_match",
     "label": "classification",
     "tool": "classification",
     "no_call": "tool_calls",
-    "verdict": "recorded",
 }
 """Stack by what is expected, the first that applies."""
 _WITHOUT: Final = "graded without a reference. To compare with expected calls: --dataset FILE"
 _FIRST: Final = 1000
+_MOST_FIGURES: Final = 5
+_SHOWN: Final = 3
 
 
 def expectations(sample: Sample) -> set[str]:
-    """Return what a sample expects: ``calls``, ``text``, ``label``.
-
-    Or the ``verdict`` that was recorded.
+    """Return what a sample expects: ``calls``, ``text``, ``label``, a ``tool``, or ``no_call``.
 
     One expected call whose arguments are not compared, and at most one made without any, are names
     of a ``tool``.
@@ -51,22 +53,31 @@ def expectations(sample: Sample) -> set[str]:
         found.add("text")
     elif expected.label is not None:
         found.add("label")
-    return found or {"verdict" for name in VERDICTS if sample.recorded.get(name) is not None}
+    return found
 
 
 def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack for what samples expect.
+    """Return the stack for what samples expect: calls, else texts, else labels.
 
-    Calls, else texts, else labels, else a recorded verdict.
-
-    Without any of them it is ``trajectory``, which needs no reference.
+    Without expectations it is ``recorded`` where each run has a verdict on record, or where nothing
+    but scores is on record. Else it is ``trajectory``, which needs no reference.
     """
-    found = Counter(kind for sample in samples() for kind in (*expectations(sample), "samples"))
-    kind = next((kind for kind in _STACKS if found[kind]), None)
-    if kind is not None:
-        return {"stack": _STACKS[kind]}
-    where = "the data" if found["samples"] < _FIRST else f"the first {_FIRST:,} records"
-    return {"stack": "trajectory", "notes": [f"No expectations in {where}: {_WITHOUT}"]}
+    kinds, scores, are_calls_known = Counter[str](), RecordedScores(), False
+    for sample in samples():
+        kinds.update((*expectations(sample), "samples"))
+        scores.add(sample)
+        are_calls_known = are_calls_known or sample.calls is not None
+    for kind, stack in _STACKS.items():
+        if kinds[kind]:
+            return {"stack": stack}
+    if scores.verdict is not None or (scores.names and not are_calls_known):
+        return {"stack": "recorded"}
+    where = "the data" if kinds["samples"] < _FIRST else f"the first {_FIRST:,} records"
+    notes = [f"No expectations in {where}: {_WITHOUT}"]
+    if scores.names:
+        shown = ", ".join(scores.names[:_SHOWN])
+        notes.append(f"Recorded scores ({shown}) are in no figure: --stack recorded")
+    return {"stack": "trajectory", "notes": notes}
 
 
 def exact_match() -> dict[str, Any]:
@@ -91,38 +102,81 @@ def classification() -> dict[str, Any]:
     }
 
 
-def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack that takes the verdict that was recorded with each run.
+class RecordedScores:
+    """Scores on record, by name, and which of them is the verdict on a run.
 
-    Without one, every score by its name.
+    A verdict is a boolean, or 0 or 1, in every run that has it: one of a usual name, else a
+    boolean, else the first score where all scores are 0 or 1. Any other score is a figure that
+    passes and fails nothing.
     """
-    given = [sample.recorded for sample in samples()]
-    verdict = next(
-        (each for found in given for each in VERDICTS if found.get(each) is not None), None
-    )
-    names = (
-        []
-        if verdict
-        else list(
-            dict.fromkeys(name for found in given for name in found if is_number(found[name]))
-        )
-    )
-    if len(names) < 2:
-        names = [verdict] if verdict else names
-        graders = {"recorded": {"kind": "recorded", **({"metric": names[0]} if names else {})}}
-        figures = {"Passed as recorded" if verdict else "Score as recorded": "recorded.mean"}
-        return {"graders": graders, "outcome": "recorded", "headline": {"figures": figures}}
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        self._forms: dict[str, set[str]] = {}
+        for sample in samples:
+            self.add(sample)
+
+    def add(self, sample: Sample) -> None:
+        """Take the scores of one more run into account."""
+        for name, value in sample.recorded.items():
+            if (form := form_of_score(value)) is not None:
+                self._forms.setdefault(name, set()).add(form)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all scores, in the order in which they were met."""
+        return list(self._forms)
+
+    @property
+    def verdict(self) -> str | None:
+        """The name of the verdict; None without any."""
+        binary = [name for name, forms in self._forms.items() if "number" not in forms]
+        for name in VERDICTS:
+            if name in binary:
+                return name
+        candidates = [name for name in binary if not _FAULTS.search(name.lower())]
+        booleans = [name for name in candidates if self._forms[name] == {"boolean"}]
+        if booleans:
+            return booleans[0]
+        return candidates[0] if candidates and len(binary) == len(self._forms) else None
+
+
+def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
+    """Return what a recorded value is as a score: a boolean, 0 or 1, or another number.
+
+    None of what is no score.
+    """
+    if isinstance(value, bool):
+        return "boolean"
+    if not is_number(value):
+        return None
+    return "binary" if value in (0, 1) else "number"
+
+
+def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
+    """Return the stack of what was recorded with each run.
+
+    The verdict is the outcome; other scores are figures. Without a verdict nothing has passed.
+    """
+    scores = RecordedScores(samples())
+    verdict, names = scores.verdict, scores.names
+    keys = {name: name for name in sorted(names, key=lambda name: name != verdict)}
+    if "recorded" not in keys and (len(names) == 1 or verdict in VERDICTS):
+        keys[verdict or names[0]] = "recorded"
+    graders = {key: {"kind": "recorded", "metric": name} for name, key in keys.items()}
+    labels = {"recorded": "Score as recorded" if verdict is None else "Passed as recorded"}
+    figures = {labels.get(key, key): f"{key}.mean" for key in list(graders)[:_MOST_FIGURES]}
     return {
-        "graders": {name: {"kind": "recorded", "metric": name} for name in names},
-        "outcome": names[0],
-        "headline": {"figures": {name: f"{name}.mean" for name in names[:5]}},
+        "graders": graders or {"recorded": {"kind": "recorded"}},
+        "outcome": keys.get(verdict or "", "none" if graders else "recorded"),
+        "headline": {"figures": figures or {"Score as recorded": "recorded.mean"}},
     }
 
 
 def scores(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return ``recorded`` where samples have recorded scores, else ``auto``."""
-    return {"stack": "recorded" if any(map(is_number, _scores(samples()))) else "auto"}
+    return {"stack": "recorded" if any(_have_scores(samples())) else "auto"}
 
 
-def _scores(samples: Iterable[Sample]) -> Iterator[Any]:
-    return (value for sample in samples for value in sample.recorded.values())
+def _have_scores(samples: Iterable[Sample]) -> Iterator[bool]:
+    for sample in samples:
+        yield bool(RecordedScores([sample]).names)

@@ -16,6 +16,7 @@ from gradestack import (
     Profile,
     Reason,
     Sample,
+    Status,
     failed,
     replace,
     skipped,
@@ -35,6 +36,7 @@ _FORM = (
     "the ground truth is not of the form BFCL's checker reads: a list of {name: {parameter: "
     "[values]}}"
 )
+_JAVA = "arguments are source of Java or JavaScript, which is not read"
 _UNUSABLE = Fault(category="data", code="ground_truth_unusable", message=_FORM)
 
 
@@ -56,14 +58,17 @@ class BfclAst(Grader):
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
     relevance any is right. A reason has the error type as its code; so has ``metadata.error_type``.
-    Where the program raises, as on ground truth of no valid form, the grade is failed. Skipped:
-    ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without tools,
-    for categories of Java and JavaScript, and for calls by turn, which must be executed; of those
-    only a turn in which nothing was called can be told.
+    Where the program raises, as on ground truth of no valid form, the grade is failed. A run that
+    ended in an error scores 0 (``run_error``), as the leaderboard divides by all its entries.
+    Skipped: ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without
+    tools, for categories of Java and JavaScript, and for calls by turn, which must be executed.
     """
+
+    version: ClassVar[str] = "2"
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
     words: ClassVar[tuple[str, str]] = ("valid", "not valid")
 
@@ -76,13 +81,15 @@ class BfclAst(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
+        if sample.status is Status.FAILED:
+            return _grade_of_failed_run(sample)
         if sample.calls is None:
             return skipped(
                 "calls_not_recorded", "no answer recorded, so the calls made are unknown"
             )
         category = as_text(sample.facets.get("category"))
         if sample.expected.calls is None:
-            if category.removeprefix("live_") == "relevance":
+            if _is_of_relevance(category):
                 return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
             if (
                 _RULED.match(category) and _UNUSABLE.code in sample.remarks
@@ -99,10 +106,32 @@ class BfclAst(Grader):
         if not sample.expected.calls:
             return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
         if "java" in category:
-            return skipped(
-                "not_expressible", "arguments are source of Java or JavaScript, which is not read"
-            )
+            return skipped("not_expressible", _JAVA)
         return _graded(sample, _OPTIMAL if self.profile == "documented" else _PEER)
+
+
+def _is_of_relevance(category: str) -> bool:
+    return category.removeprefix("live_") == "relevance"
+
+
+def _grade_of_failed_run(sample: Sample) -> Grade:
+    """Return the grade of a run that ended in an error: 0 where the rules would grade a run.
+
+    Entries that no rule grades stay out, so that a category is in the rate with all its entries or
+    with none.
+    """
+    category = as_text(sample.facets.get("category"))
+    expected = sample.expected.calls
+    if expected is None and not _is_of_relevance(category):
+        return skipped("no_reference", "no expected calls")
+    if "java" in category:
+        return skipped("not_expressible", _JAVA)
+    if any(call.turn is not None for call in expected or ()):
+        return skipped("not_expressible", bfcl.EXECUTED)
+    message = sample.error.message if sample.error is not None else "the run ended in an error"
+    reason = Reason(code="run_error", message=message)
+    counts = {"expected": len(expected or ()), "made": 0}
+    return Grade(score=0.0, passed=False, reasons=(reason,), rationale=message, counts=counts)
 
 
 def _by_calling(sample: Sample, *, right: bool, problem: str) -> Grade:

@@ -17,8 +17,14 @@ def test_verdicts_are_scores():
     grader = BfclValid()
     assert grader.grade(Sample(id="a", recorded={"valid": True})).passed is True
     assert grader.grade(Sample(id="a", recorded={"valid": "yes"})).outcome is Outcome.SKIPPED
-    fault = Fault(category="target", code="inference_error")
-    assert grader.grade(Sample(id="a", status=Status.FAILED, error=fault)).fault == fault
+
+
+def test_a_run_that_ended_in_an_error_is_not_valid():
+    """BFCL divides by all its entries."""
+    fault = Fault(category="target", code="inference_error", message="Error during inference: 429")
+    grade = BfclValid().grade(Sample(id="a", status=Status.FAILED, error=fault))
+    assert (grade.score, grade.passed) == (0.0, False)
+    assert [(each.code, each.message) for each in grade.reasons] == [("run_error", fault.message)]
 
 
 @pytest.mark.parametrize(("failure", "code", "message"), DATA["a_failure_says_why"])

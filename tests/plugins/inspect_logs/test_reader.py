@@ -173,7 +173,7 @@ def test_recorded_scores_are_the_default_stack(tmp_path, members, grade):
     path = archive(tmp_path / "log.eval", members, 93)
     code, said = grade(path, "-o", tmp_path / "out")
     assert code == 0
-    assert "Score as recorded: 1.000" in said
+    assert "Passed as recorded: 1.000" in said
     bare = {
         name: {**each, "scores": {}} if "samples/" in name and "scores" in each else each
         for name, each in members.items()

@@ -19,13 +19,13 @@ from gradestack_plugins.tool_calls.peers.preset import (
     Raised,
     Rule,
     Verdict,
-    by_turn,
 )
 
 Problem = str | None
 """BFCL's error type, None where there is none."""
 _RAISED = (TypeError, KeyError, OverflowError, AttributeError)
 """What comparing values of unlike kinds ends in."""
+EXECUTED = "calls by turn are compared by what their execution leads to; see bfcl_valid"
 
 
 def presets() -> Iterator[Preset]:
@@ -60,7 +60,7 @@ def rule(*, optimal: bool = False) -> Rule:
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:
         if any(call.turn is not None for call in expected):
-            return _turns(expected, made)
+            raise NotExpressible(EXECUTED)
         if not sample.tools:
             raise NotExpressible("no tool definitions recorded")
         if any(call.raw is not None for call in expected):
@@ -87,16 +87,6 @@ def undecoded(made: Iterable[Made]) -> Problem:
 
 def _wrong(problem: str) -> Verdict:
     return Verdict(0.0, False, metadata={"error_type": problem})
-
-
-def _turns(expected: Sequence[Expected], made: Sequence[Made]) -> Verdict:
-    gold, done = by_turn(expected), by_turn(made)
-    for turn, calls in enumerate(gold):
-        if calls and (turn >= len(done) or not done[turn]):
-            return _wrong("multi_turn:empty_turn_model_response")
-    raise NotExpressible(
-        "calls by turn are compared by what their execution leads to; see bfcl_valid"
-    )
 
 
 def _decoded(sample: Sample, made: Sequence[Made]) -> Verdict:

@@ -34,7 +34,8 @@ class Adk(DocumentReader):
 
     A result (``eval_case_results``) has a sample per case and run: calls, results and answers of
     each ``actual_invocation``, and as expected what stands in ``expected_invocation``.
-    ``overall_eval_metric_results`` are recorded scores. The id is ``eval_id``. The file may be the
+    ``overall_eval_metric_results`` are recorded scores, ``final_eval_status`` is recorded as
+    ``passed`` unless the case was not evaluated. The id is ``eval_id``. The file may be the
     text of that JSON, as ADK writes it.
 
     The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads
@@ -203,6 +204,9 @@ def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
         if isinstance(name := at(each, "metric_name"), str)
         and (score := at(each, "score")) is not None
     }
+    word = _STATUSES.get(str(status))
+    if word in ("passed", "failed"):
+        scores["passed"] = word == "passed"
     return log_sample(
         known,
         _talk(actual),

@@ -70,6 +70,7 @@ from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
+from gradestack_plugins.records.totals import are_nulls_failed, totals_beside
 
 Form = Literal["csv", "parquet", "records", "document", "lists", "entries", "traces"]
 _HEAD: Final = 64 * 1024
@@ -203,10 +204,25 @@ class Records(StepReader):
             with reading(given.shown):
                 form = _form_of(given.path, self.records)
             columns = self._guessed(given, form).columns
-            extra = {"form": form, "stem": stem, "columns": columns}
+            extra: dict[str, Any] = {"form": form, "stem": stem, "columns": columns}
+            extra["lost"] = self._lost_verdicts(given, columns) if form == "document" else []
             yield RecordFile(
                 input=given, ranges=None if form == "records" else (Range(),), extra=extra
             )
+
+    def _lost_verdicts(self, given: Input, columns: Mapping[str, str]) -> list[str]:
+        """Return the recorded fields without a value in runs that the document counts as failed."""
+        with suppress(DataError, JsonProblem, OSError):  # which is said where it is read
+            document = loads(_content(given))
+            rows = self._in_document(document, given)
+            totals = list(totals_beside(document, rows))
+            return [
+                field
+                for field, place in columns.items()
+                if field.startswith("recorded.")
+                and are_nulls_failed([path_value(row, path_steps(place)) for row in rows], totals)
+            ]
+        return []
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether the first records hold a history beside what followed it."""
@@ -337,7 +353,7 @@ class Records(StepReader):
             return found if isinstance(found, list) else [found]
         if rows := _rows_of(document):
             return rows
-        lists = list(_lists_of(document))
+        lists = _lists_of(document)
         if len(lists) > 1:
             there = _listed([f"{place} ({len(each)} records)" for place, each in lists])
             command = shlex.join(["gradestack", "grade", str(given.path), "--records", lists[0][0]])
@@ -412,7 +428,13 @@ class Records(StepReader):
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        of_record = partial(self._samples_of, mapped(columns), stem, table=form in _ROWS)
+        of_record = partial(
+            self._samples_of,
+            mapped(columns),
+            stem,
+            table=form in _ROWS,
+            lost=frozenset(shard.extra["lost"]),
+        )
         return self.samples_in(
             self._elements(shard.input, form, part), of_record, shard.input.shown
         )
@@ -435,7 +457,14 @@ class Records(StepReader):
         yield from rows
 
     def _samples_of(
-        self, columns: Columns, stem: str, record: Any, source: Source, *, table: bool
+        self,
+        columns: Columns,
+        stem: str,
+        record: Any,
+        source: Source,
+        *,
+        table: bool,
+        lost: frozenset[str] = frozenset(),
     ) -> Iterator[Sample | BadRecord]:
         record = usual_record(record)
         if not isinstance(record, dict):
@@ -445,7 +474,20 @@ class Records(StepReader):
             sample = sample_of(
                 record, columns, source, made=f"{stem}:{source.ordinal}", table=table
             )
-            yield _scored(sample, dict(scores_of(record)))
+            yield _scored(_with_lost_verdicts(sample, lost), dict(scores_of(record)))
+
+
+def _with_lost_verdicts(sample: Sample | BadRecord, lost: frozenset[str]) -> Sample | BadRecord:
+    """Return a sample with false for every verdict that the document counts as failed."""
+    if isinstance(sample, BadRecord):
+        return sample
+    names = [name for field in sorted(lost) if (name := field.partition(".")[2])]
+    missing_names = [name for name in names if sample.recorded.get(name) is None]
+    if not missing_names:
+        return sample
+    recorded = {**sample.recorded, **dict.fromkeys(missing_names, False)}
+    remarks = {**sample.remarks, "no_verdict_and_failed_by_the_totals_of_the_file": 1}
+    return replace(sample, recorded=recorded, remarks=remarks)
 
 
 _SCORES: Final = " scores"  # in an index, beside names of inputs: the scores of each trace
@@ -578,11 +620,26 @@ def _are_objects(entries: list[Any]) -> bool:
 
 
 def _holds_records(document: Any) -> bool:
-    return bool(_rows_of(document)) or any(_lists_of(document))
+    return bool(_rows_of(document)) or bool(_lists_of(document))
 
 
-def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the lists of a document whose objects say what an agent did, each with its path."""
+def _lists_of(document: Any) -> list[tuple[str, list[Any]]]:
+    """Return the lists of a document whose objects say what an agent did, each with its path.
+
+    Where none does, those whose objects say how a run went.
+    """
+    lists = [(place, value, guess(objects)) for place, value, objects in _object_lists(document)]
+    answers = [(place, value) for place, value, found in lists if found.holds_answers]
+    return answers or [(place, value) for place, value, found in lists if found.shows_a_run]
+
+
+def _object_lists(
+    document: Any, place: str = "$", depth: int = 0
+) -> Iterator[tuple[str, list[Any], list[dict[str, Any]]]]:
+    """Yield the lists of a document that hold objects and are no conversation.
+
+    Each with its path and its first objects.
+    """
     for key, value in document.items() if isinstance(document, dict) and depth < _DEEP else ():
         name = f".{key}" if key.isidentifier() else f"[{key!r}]"
         objects = (
@@ -590,10 +647,10 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
             if isinstance(value, list)
             else []
         )
-        if objects and dialect.of_entries(value) is None and guess(objects).holds_answers:
-            yield f"{place}{name}", value
+        if objects and dialect.of_entries(value) is None:
+            yield f"{place}{name}", value, objects
         elif isinstance(value, dict):
-            yield from _lists_of(value, f"{place}{name}", depth + 1)
+            yield from _object_lists(value, f"{place}{name}", depth + 1)
 
 
 def _first_rows(rows: Callable[[Input], Iterator[Element]], path: Path) -> list[Mapping[str, Any]]:

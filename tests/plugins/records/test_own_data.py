@@ -48,6 +48,7 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     told = "".join(capfd.readouterr())
     assert code == case.get("exit", 0), told
     assert [text for text in case["says"] if text not in told] == [], told
+    assert [text for text in case.get("never", ()) if text in told] == [], told
     again = re.search(r"The same as: (.*)", told)
     if again and code == 0:  # the command that is printed gives the same figures
         assert ended(*shlex.split(again[1])[1:], "--output", "again") == 0

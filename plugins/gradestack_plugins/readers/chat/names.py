@@ -41,7 +41,7 @@ id: id task_id case_id test_id question_id example_id conversation_id thread_id 
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
 usage: usage usage_details $.attributes.llm.token_count
 usage.cost_usd: usage.cost_usd $.costDetails.total $.cost_details.total
-recorded: success passed pass
+recorded: success passed pass resolved is_resolved solved is_correct correct reward
 """
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
     field: names.split()
@@ -266,7 +266,6 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "model": lambda value: isinstance(value, str),
     "usage": lambda value: isinstance(decoded(value), dict),
     "usage.cost_usd": _is_scalar,
-    "recorded": _is_verdict,
 }
 
 
@@ -416,8 +415,10 @@ def guess(
     take("model", columns.places("model"))
     take("usage", columns.places("usage"))
     take("usage.cost_usd", columns.places("usage.cost_usd"))
-    for place in islice(columns.places("recorded"), 1):
-        take(f"recorded.{plain_name(place)}", [place])
+    verdict = next(_verdict_columns(columns), None)
+    if verdict is not None:
+        name, place = verdict
+        take(f"recorded.{name}", [place])
     _identify(columns, found)
     if not fitting and not Guess(found).shows_a_run:  # reading it will say what is wrong with it
         found |= {name: name for name in ("messages", "calls", "text") if name in columns.names}
@@ -432,6 +433,14 @@ def guess(
 
 
 _TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})
+
+
+def _verdict_columns(columns: _Columns) -> Iterator[tuple[str, str]]:
+    """Yield the usual names of verdicts, each with the column that is called so and holds them."""
+    for name in _NAMES["recorded"]:
+        place = columns.place(name)
+        if place is not None and columns.fits(place, _is_verdict):
+            yield name, place
 
 
 def _says_calls(columns: _Columns, place: str) -> bool:

@@ -1,0 +1,50 @@
+"""What a document's own totals say of runs without a verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from gradestack.jsonio import is_number
+
+_FAILURES: Final = re.compile(
+    r"(n_|num_|total_)?(unresolved|unsolved|failed|failures|incorrect|not_passed)(_ids|_count)?"
+)
+"""Names of how many runs did not pass, or of the list of these."""
+_SHARES: Final = re.compile(
+    r"accuracy|score|mean_reward|(pass|success|resolution|resolved|solve)_?(rate|share)"
+)
+"""Names of the share of runs that passed."""
+_DEEP: Final = 3
+_CLOSE: Final = 1e-6
+
+
+def totals_beside(document: Any, rows: Sequence[Any], depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a document outside its list of records."""
+    if not isinstance(document, dict) or depth > _DEEP:
+        return
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from totals_beside(value, rows, depth + 1)
+        elif value is not rows:
+            yield name, value
+
+
+def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -> bool:
+    """Return whether totals count the runs without a verdict among those that did not pass."""
+    passed = sum(value is True or (is_number(value) and value == 1) for value in values)
+    failed = sum(value is False or (is_number(value) and value == 0) for value in values)
+    lost = sum(value is None for value in values)
+    if not lost or passed + failed + lost < len(values):
+        return False
+    share = passed / len(values)
+    for name, value in totals:
+        number = len(value) if isinstance(value, list) else value
+        if not is_number(number):
+            continue
+        if _FAILURES.fullmatch(name.lower()) and number == failed + lost:
+            return True
+        if _SHARES.fullmatch(name.lower()) and passed and abs(number - share) < _CLOSE:
+            return True
+    return False

@@ -39,7 +39,7 @@ _NAMES = {
     "output": "csv_line terminal_line",
     "outcome.pages": "publish with_trajectories",
     "comparison.compared": "Comparison",
-    "comparison.paired": "compared_rows",
+    "comparison.families": "compared_rows",
     "python_compare": "compare",
     "python_api": "RunArguments figures grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_document read_records",

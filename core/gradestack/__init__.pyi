@@ -18,7 +18,7 @@ from gradestack.api import Shard as Shard
 from gradestack.api import valid_confidence as valid_confidence
 from gradestack.cli.signals import forward_termination as forward_termination
 from gradestack.comparison.compared import Comparison as Comparison
-from gradestack.comparison.paired import compared_rows as compared_rows
+from gradestack.comparison.families import compared_rows as compared_rows
 from gradestack.declared import Declarations as Declarations
 from gradestack.declared import which_is_better as which_is_better
 from gradestack.declared import with_unit as with_unit

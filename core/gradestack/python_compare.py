@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gradestack.comparison.compared import Comparison, Rules, compared
+from gradestack.comparison.compared import Comparison, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
+from gradestack.comparison.rows import Rules
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, PluginError, writing
 from gradestack.grading.subset import Subset
@@ -129,6 +130,7 @@ def compare(
         "confidence": confidence,
         "force": force,
         "by": by,
+        "are_figures_asked": figures is not None,
     }
     found = compared(
         sides, Rules(**asked, figures=comparable, left_out=left_out), _by_model(groups)

@@ -17,7 +17,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Aggregator, declared_figure
-from gradestack.comparison.paired import Difference, difference
+from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
@@ -37,7 +37,8 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
 
-_NOTHING = 1e-9  # a task's difference that is rounding
+_NOTHING = 1e-9  # share of a figure up to which a task's difference is rounding
+_SAME_MEAN = 1e-12  # share of a task's mean up to which another is the same
 _FAMILY = 8  # the most figures of a family by k, or by class, that are compared unasked
 # tasks looked at, at most, to leave out each where a figure is not made of sums over tasks
 _WORK = 1_000_000
@@ -61,34 +62,43 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     def difference(self, confidence: float) -> Difference:
         """Return how far the figures are apart."""
         if self.reason:
-            return Difference(self.gap, reason=self.reason)
+            return Difference(difference=self.gap, tasks=len(self.tasks), reason=self.reason)
         return difference(self.gaps, confidence=confidence, bounded=self.share, value=self.gap)
 
 
 def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Pair:
     """Return the mean scores of a grader, or its rates of passing."""
-    left, right = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
-    tasks = [task for task in left if task in right]
-    means = [
-        math.fsum(each[task] for task in tasks) / len(tasks) if tasks else None
-        for each in (left, right)
-    ]
-    shares = (
-        a.share(key)
-        and b.share(key)
-        and all(0 <= mean <= 1 for of in (left, right) for mean in of.values())
-    )
+    before, after = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
+    return pair_means(before, after, share=rate or (a.is_share(key) and b.is_share(key)))
+
+
+def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, share: bool) -> Pair:
+    """Return the means of tasks over those that both sides have.
+
+    Args:
+        before: Task -> mean on the first side.
+        after: Task -> mean on the second side.
+        share: Whether they lie in [0, 1] by what is known of them; those beyond are none.
+    """
+    tasks = [task for task in before if task in after]
+    lefts, rights = [before[task] for task in tasks], [after[task] for task in tasks]
+    values = [*before.values(), *after.values()]
     return Pair(
         tasks=tasks,
         only=(
-            [task for task in left if task not in right],
-            [task for task in right if task not in left],
+            [task for task in before if task not in after],
+            [task for task in after if task not in before],
         ),
-        a=means[0],
-        b=means[1],
-        gaps=[right[task] - left[task] for task in tasks],
-        share=rate or shares,
+        a=mean_of(lefts) if tasks else None,
+        b=mean_of(rights) if tasks else None,
+        gaps=[_subtract(left, right) for left, right in zip(lefts, rights, strict=True)],
+        share=share and all(0 <= value <= 1 for value in values),
     )
+
+
+def _subtract(before: float, after: float) -> float:
+    """Return how far a task's mean rose; 0 where that is the rounding of its trials' sum."""
+    return 0.0 if math.isclose(before, after, rel_tol=_SAME_MEAN) else after - before
 
 
 class Figure(msgspec.Struct, frozen=True, eq=False):
@@ -104,6 +114,8 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     declared: Mapping[
         str, Any
     ]  # label, unit, and which direction is better, as the aggregator of the first side says
+    untested: str = ""
+    """Why it has no test, whatever its tasks say."""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the figure of what the aggregator made of some of the tasks, and whether it is a
@@ -129,23 +141,28 @@ def headline_labels(report: Report) -> dict[str, str]:
     return {as_text(each.get("figure")): as_text(each.get("label")) for each in _headline(report)}
 
 
-def headline_figures(report: Report) -> list[str]:
-    """Return the paths of the headline's figures that are no means of scores.
-
-    Of a map those of its figures.
-    """
-    found = []
-    for each in _headline(report):
-        if "corrects" in each and each.get("value") is None:  # uncalibrated
+def headline_paths(report: Report) -> list[str]:
+    """Return the paths of the headline's figures in its order, of a map those of its figures."""
+    paths = []
+    for figure in _headline(report):
+        path, value = as_text(figure.get("figure")), figure.get("value")
+        if "corrects" in figure and value is None:  # uncalibrated
             continue
-        path = as_text(each.get("figure"))
+        if value is None or is_number(value):
+            paths.append(path)
+        elif isinstance(value, Mapping) and len(value) <= _FAMILY:
+            paths += [f"{path}.{name}" for name in value]
+    return paths
+
+
+def headline_figures(report: Report) -> list[str]:
+    """Return the paths of the headline's figures that are no means of scores."""
+    paths = []
+    for path in headline_paths(report):
         entry = _entry(report, *split_path(path, report.aggregates)[:2])
-        value = each.get("value")
-        if entry and entry["name"] != "mean" and (value is None or is_number(value)):
-            found.append(path)
-        elif entry and isinstance(value, Mapping) and len(value) <= _FAMILY:
-            found += [f"{path}.{name}" for name in value]
-    return found
+        if entry and entry["name"] != "mean":
+            paths.append(path)
+    return paths
 
 
 def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None:
@@ -272,14 +289,16 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
         f"{grader}.{metric}",
     )
     try:
-        number_at(*where)
+        _, interval = number_at(*where)
     except NoFigure as error:
         raise NoFigure(f"{path}: {error}") from error
+    is_quantile = as_map(interval).get("reason") == "quantile"
+    untested = "a quantile has no test" if is_quantile else ""
     declared = declared_figure(metrics[0].stage.component.figures, metric, below, kind)
     said = {"label": path, "unit": "score", "better_is": "neither"}
     if declared is not None:
         said = {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
-    return Figure(path, grader, metric, figure_at(*where).path, said)
+    return Figure(path, grader, metric, figure_at(*where).path, said, untested)
 
 
 class _OfSide(msgspec.Struct, frozen=True):
@@ -307,61 +326,74 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
             sides = [_of_side(side, several, means.tasks, failed) for side in (a, b)]
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        found |= {
-            each.path: _pair(means, *both) for each, *both in zip(several, *sides, strict=True)
-        }
+        for figure, before, after in zip(several, *sides, strict=True):
+            pair = _pair(means, before, after)
+            if figure.untested:
+                pair = msgspec.structs.replace(pair, gaps=[], moved=0, reason=figure.untested)
+            found[figure.path] = pair
     return found
 
 
 def _pair(means: Pair, a: _OfSide, b: _OfSide) -> Pair:
     """Return a figure of two sides; a task differs by the difference of its pseudo-values."""
-    tasks, count, gaps, reason = means.tasks, len(means.tasks), list[float](), ""
-    gap = None if a.value is None or b.value is None else b.value - a.value
+    tasks = means.tasks
+    share = a.share and b.share
+    pair = msgspec.structs.replace(means, a=a.value, b=b.value, gap=None, gaps=[], share=share)
     if a.value is None or b.value is None:
-        reason = "undefined on one side" if count else "no task in common"
-    elif a.left is None or b.left is None:
-        reason = _NO_SUMS
-    else:
-        lefts = [(a.left.get(task, a.value), b.left.get(task, b.value)) for task in tasks]
-        if count > 1 and any(None in both for both in lefts):
-            reason = "undefined without some task"
-        for left, right in lefts:
-            before, after = (
-                count * whole - (count - 1) * (without or 0.0)
-                for whole, without in ((a.value, left), (b.value, right))
-            )
-            gaps.append(0.0 if abs(after - before) < _NOTHING else after - before)
-    moved = sum(
-        bool(gap) and a.cells.get(task) != b.cells.get(task)
-        for task, gap in zip(tasks, gaps, strict=False)
-    )
-    of = {
-        "a": a.value,
-        "b": b.value,
-        "gap": gap,
-        "gaps": gaps,
-        "share": a.share and b.share,
-        "reason": reason,
-    }
-    return msgspec.structs.replace(means, **of, moved=0 if reason else moved)
+        reason = "undefined on one side" if tasks else "no task in common"
+        return msgspec.structs.replace(pair, reason=reason)
+    pair = msgspec.structs.replace(pair, gap=b.value - a.value)
+    if a.left is None or b.left is None:
+        return msgspec.structs.replace(pair, reason=_NO_SUMS)
+    gaps = []
+    nothing = _NOTHING * (1.0 if share else max(abs(a.value), abs(b.value)))
+    for task in tasks:
+        left, right = a.left.get(task, a.value), b.left.get(task, b.value)
+        if len(tasks) > 1 and (left is None or right is None):
+            return msgspec.structs.replace(pair, reason="undefined without some task")
+        before = _pseudo_value(a.value, left, len(tasks))
+        after = _pseudo_value(b.value, right, len(tasks))
+        gap = after - before
+        gaps.append(0.0 if abs(gap) < nothing else gap)
+    moved = 0
+    for task, gap in zip(tasks, gaps, strict=True):
+        moved += bool(gap) and a.cells.get(task) != b.cells.get(task)
+    return msgspec.structs.replace(pair, gaps=gaps, moved=moved)
+
+
+def _pseudo_value(figure: float, without: float | None, tasks: int) -> float:
+    return tasks * figure - (tasks - 1) * (without or 0.0)
 
 
 def _of_side(
     side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed
 ) -> list[_OfSide]:
     """Return figures of one aggregator, of a side's samples of some tasks."""
-    grader, table = figures[0].grader, side.samples.table
-    metric = side.metrics[grader, figures[0].metric]
+    aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
+    made, without = figures_of(aggregator, grades), _without(figures, aggregator, grades, rows)
+    return [_OfSide(*each.of(made), *without[each]) for each in figures]
+
+
+def _grades_of_tasks(
+    side: Side, figure: Figure, tasks: Sequence[str], failed: Failed
+) -> tuple[Aggregator, Grades, dict[str, list[int]]]:
+    """Return the aggregator of a figure, the grades it is made of, and the rows of each task."""
+    grader, table = figure.grader, side.samples.table
+    metric = side.metrics[grader, figure.metric]
     if metric.name in side.samples.broken:
         raise ValueError(side.samples.broken[metric.name])
     distinct, codes = table.grades(grader), table.verdicts[grader].codes
     counts = [failed == "zero" or grade.outcome is Outcome.GRADED for grade in distinct]
     rows = {task: [row for row in side.tasks[task] if counts[codes[row]]] for task in tasks}
-    aggregator: Aggregator = metric.stage.component
     chosen = array("I", sorted(row for of_task in rows.values() for row in of_task))
-    grades = grades_of(aggregator, table, grader, metric.name, chosen)
-    made, without = figures_of(aggregator, grades), _without(figures, aggregator, grades, rows)
-    return [_OfSide(*each.of(made), *without[each]) for each in figures]
+    aggregator: Aggregator = metric.stage.component
+    return aggregator, grades_of(aggregator, table, grader, metric.name, chosen), rows
+
+
+def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
+    """Return a figure of some tasks of a side; None where it is not defined."""
+    aggregator, grades, _ = _grades_of_tasks(side, figure, tasks, failed)
+    return figure.of(figures_of(aggregator, grades))[0]
 
 
 def _without(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.output import counted
 from gradestack.report import Report
-from gradestack.rows.read import GradedRow, table_of
+from gradestack.rows.read import GradedRow, Took, table_of
 from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
@@ -62,6 +63,7 @@ class Samples(msgspec.Struct, eq=False):
     facets: dict[str, None] = msgspec.field(default_factory=dict)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     causes: list[tuple[Cause, ...]] = msgspec.field(default_factory=list)
+    usage: list[Took | None] = msgspec.field(default_factory=list)
 
 
 class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -80,7 +82,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Grader key -> its entry in header.json."""
         return _graders(self.report)
 
-    def share(self, key: str) -> bool:
+    def is_share(self, key: str) -> bool:
         """Return whether a grader's scores are bound to [0, 1]."""
         return "bounds" not in self.graders[key]
 
@@ -120,7 +122,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""
-        better: Any = self.declared(key)["better_is"] if self.share(key) else "neither"
+        better: Any = self.declared(key)["better_is"] if self.is_share(key) else "neither"
         broken = self._of_rows(key, lambda grade: grade.outcome in _LOST)
         own = (
             self._of_rows(key, Success(key, better=better).passed)
@@ -134,16 +136,34 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return the mean score, or ``rate`` of passing, of every task that has a trial
         with one.
         """
-        values: Sequence[float | None] = (
-            self.passes(key, failed) if rate else self.scores(key, failed)
-        )
-        found = {}
+        asked = (key, failed, rate)
+        if asked not in self._means:
+            values = self.passes(key, failed) if rate else self.scores(key, failed)
+            self._means[asked] = self._task_means(values)
+        return self._means[asked]
+
+    def amounts(self, name: str) -> dict[str, float]:
+        """Return the mean of what the trials of a task took, of tasks that record it.
+
+        Args:
+            name: ``cost_usd``, ``tokens`` or ``seconds``.
+        """
+        if (name,) not in self._means:
+            values = [None if took is None else getattr(took, name) for took in self.samples.usage]
+            self._means[name,] = self._task_means(values)
+        return self._means[name,]
+
+    @cached_property
+    def _means(self) -> dict[tuple[object, ...], dict[str, float]]:
+        return {}
+
+    def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
+        means = {}
         for task, rows in self.tasks.items():
-            if known := [value for row in rows if (value := values[row]) is not None]:
-                found[task] = reduce(add, known) / len(
-                    known
-                )  # from Python 3.12 on, ``sum`` rounds otherwise
-        return found
+            known = [value for row in rows if (value := values[row]) is not None]
+            if known:
+                means[task] = _mean(known)
+        return means
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
         """Return task -> trial -> whether it passed."""
@@ -185,6 +205,13 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 _LOST = (Outcome.FAILED, Outcome.MISSING)
 
 
+def _mean(values: Sequence[float]) -> float:
+    total = reduce(add, values)  # from Python 3.12 on, ``sum`` rounds otherwise
+    if math.isinf(total):
+        return math.fsum(value / len(values) for value in values)
+    return total / len(values)
+
+
 def split_name(given: str) -> tuple[str, str | None]:
     """Return the run and the model of ``RUN::MODEL``; None for all its models."""
     run, apart, model = given.rpartition(_APART)
@@ -221,6 +248,7 @@ def sides_of(
                 else ()
             )
             samples.causes.append(known.setdefault(causes, causes))
+            samples.usage.append(row.usage if reasons else None)
             given = {key: value for key, value in row.expected.items() if value is not None}
             expected = (
                 _digest(given) if given or row.status is Status.OK else b""

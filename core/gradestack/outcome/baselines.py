@@ -169,9 +169,10 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
 
 
 def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
-    from gradestack.comparison.compared import Rules, figure_rows, flips, mean_row, moved  # noqa: PLC0415
+    from gradestack.comparison.changes import flips  # noqa: PLC0415
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
     from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
+    from gradestack.comparison.rows import Rules, figure_rows, mean_row, moved  # noqa: PLC0415
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key, percent = gate.grader, gate.metric in PERCENT
@@ -183,10 +184,10 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     rules = Rules(confidence=2 * gate.confidence - 1)
     try:
         if gate.figure is None:
-            row = mean_row(before, now, key, rules, rate=percent)
+            tested = mean_row(before, now, key, rules, rate=percent)
         else:
             figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
-            row = figure_rows(before, now, [figure], rules)[figure.path]
+            tested = figure_rows(before, now, [figure], rules)[figure.path]
     except NoFigure as error:  # as other gates on a path that leads to no number
         return {
             "actual": None,
@@ -197,6 +198,7 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         }
     except ConfigError as error:
         raise DataError(_APART, str(error)) from error
+    row = tested.decide_alone(rules.alpha)
     scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
     difference, bounds, flipped = (
         row["difference"],

@@ -114,6 +114,25 @@ class _Sample(Struct, gc=False):
     input: Any = None
 
 
+class Took(Struct, gc=False):
+    """What a comparison needs of a run's usage; None is "not recorded"."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+    @property
+    def tokens(self) -> float | None:
+        """Tokens in and out, where both are known and a float can hold them."""
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        try:
+            return float(self.input_tokens + self.output_tokens)
+        except OverflowError:
+            return None
+
+
 class GradedRow(Struct, gc=False):
     """What figures and comparisons need of a row; nothing else of it is decoded."""
 
@@ -127,6 +146,7 @@ class GradedRow(Struct, gc=False):
     facets: dict[str, Any] | None = None
     source: dict[str, Any] | None = None
     passed: bool | None = None
+    usage: Took | None = None
 
     def key(self, task: str | None = None) -> Key:
         """Return its key: with a task as its id, else as it was graded."""

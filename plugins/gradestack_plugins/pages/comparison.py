@@ -21,6 +21,7 @@ _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run, and its samples, up to which its page compares them."""
 _LONGEST = 120
 """Characters of a name."""
+_CHANGED = ("more often", "less often")
 _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 
 
@@ -72,7 +73,7 @@ def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
         for row, values in zip(rows, found, strict=True)
     ]
     return [
-        Shape(**row, at=at, low=low, high=high)
+        Shape(**row, at=at, low=low, high=high, p_text=_p_of(row))
         for row, (at, low, high) in zip(rows, places, strict=True)
     ]
 
@@ -115,7 +116,6 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
         {**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in _pairs(data)
     ]
     upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
-    confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
     return {
         "data": data,
@@ -136,7 +136,6 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
         "groups": [
             {**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())
         ],
-        "confidence": f"{100 * confidence:.6g} % interval",
     }
 
 
@@ -150,9 +149,50 @@ def _p_value(value: float | None) -> str:
     return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
+def _p_of(row: Mapping[str, Any]) -> str:
+    """Return p of a row, and that it is adjusted where it was tested with others."""
+    return f"p (adjusted) {_p_value(row['p_holm'])}" if _is_adjusted(row) else _p_plain(row)
+
+
+def _p_plain(row: Mapping[str, Any]) -> str:
+    return f"p {_p_value(row['p_holm'])}"
+
+
+def _p_cell(row: Mapping[str, Any]) -> str:
+    """Return p of a row for a table whose column is called p."""
+    adjusted = " (adjusted)" if _is_adjusted(row) else ""
+    return f"{_p_value(row['p_holm'])}{adjusted}"
+
+
+def _is_adjusted(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("tests", 1) > 1)
+
+
+def _end(value: float) -> str:
+    """Return an end of an interval, which shows on which side of 0 it is."""
+    return f"{value:.1g}" if 0 < abs(value) < 0.0005 else end(value)
+
+
 def _ends(value: list[float] | None) -> str:
     """Return the ends of an interval."""
-    return "no interval" if value is None else f"{end(value[0])} to {end(value[1])}"
+    return "no interval" if value is None else f"{_end(value[0])} to {_end(value[1])}"
+
+
+def _interval(interval: Mapping[str, Any]) -> str:
+    """Return the ends of an interval, or why there is none."""
+    if interval["ends"] is None:
+        return str(interval["reason"] or "no interval")
+    return _ends(interval["ends"])
+
+
+def _end_points(ends: list[float]) -> str:
+    """Return the ends of an interval of shares in points."""
+    low, high = (f"{100 * value:.1f}" for value in ends)
+    if abs(ends[0]) < 0.0005 and ends[0]:
+        low = f"{100 * ends[0]:.1g}"
+    if abs(ends[1]) < 0.0005 and ends[1]:
+        high = f"{100 * ends[1]:.1g}"
+    return f"{low} to {high} points"
 
 
 def console_lines(data: Mapping[str, Any]) -> list[str]:
@@ -165,7 +205,7 @@ def console_lines(data: Mapping[str, Any]) -> list[str]:
     )
     env.filters.update(FILTERS)
     changed = [
-        (_KINDS[kind], [row for row in rows if row["verdict"] != "no evidence"][:_MOST_CHANGES])
+        (_KINDS[kind], [row for row in rows if row["verdict"] in _CHANGED][:_MOST_CHANGES])
         for kind, rows in data["changed"].items()
     ]
     own = {
@@ -187,7 +227,10 @@ FILTERS: Mapping[str, Any] = {
     "known_as": _known_as,
     "signed": _signed,
     "ends": _ends,
-    "p": _p_value,
+    "end_points": _end_points,
+    "interval": _interval,
+    "p_cell": _p_cell,
+    "p_of": _p_of,
     "unit": with_unit,
     "counted": counted,
 }

@@ -34,18 +34,42 @@ def test_a_run_that_is_better_is_said_to_be(made):
     assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
 
-def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
-    """There is no t; twenty tasks better by a half are no chance all the same, two may be."""
+def test_tasks_that_all_differ_by_the_same_have_a_p_and_no_interval(made):
+    """Twenty tasks better by a half are no chance, two may be; one alone has no test."""
     found = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
     metric = found.data["metrics"]["g"]
-    assert (metric["p"], metric["p_exact"], metric["ci95"]) == (None, 2 / 2**20, None)
+    assert (metric["p"], metric["p_exact"]) == (1 / 2**20, 2 / 2**20)
+    assert (metric["ci95"], metric["interval"]["ends"]) == (None, None)
     assert (
-        "is better than a by 50.0 points (every task differs by the same; exact p" in found.sentence
+        "is better than a by 50.0 points (the same difference in every task, p 9.5e-07; 20 tasks"
+        in found.sentence
     )
     few = compare(made("c", {"1": [0], "2": [0]}), made("d", {"1": [1], "2": [1]}))
-    assert few.sentence.startswith(
-        "Exact match: d +100.0 points against c, without a test: every task differs by"
+    assert few.sentence == (
+        "Exact match: d +100.0 points against c, which may be chance (the same difference in "
+        "every task, p 0.25; 2 tasks, 1 trial each)"
     )
+    one = compare(made("e", {"1": [0]}), made("f", {"1": [1]}))
+    assert one.sentence == (
+        "Exact match: f +100.0 points against e, without a test: one task (1 task, 1 trial each)"
+    )
+
+
+def test_a_figure_that_is_the_same_in_every_task_has_no_interval(made):
+    """Beside one that differs: the runs are not identical."""
+    graders = {"g": {"kind": "exact_match"}, "n": lambda sample: sample.recorded["n"]}
+    runs = []
+    for rise in (0.0, 0.1):
+        samples = [
+            {"id": str(t), "expected": "x", "predicted": "x", "recorded": {"n": t * rise}}
+            for t in range(6)
+        ]
+        runs.append(gradestack.grade(samples, graders))
+    found = compare(*runs)
+    row = found.data["outcome"]
+    assert (row["verdict"], row["p"]) == ("same", 1.0)
+    assert row["interval"] == {"confidence": 0.95, "ends": None, "reason": "same in every task"}
+    assert found.sentence.startswith("Exact match: samples 2 and samples 1 are the same in every")
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
@@ -72,7 +96,7 @@ def test_no_difference_is_never_called_equal(made):
     }
     found = compare(made("a", mixed), made("b", other))
     assert found.sentence.startswith("Exact match: b and a have the same mean (95% interval: ")
-    assert "smallest detectable difference: " in found.sentence
+    assert " points would be found in four of five such comparisons" in found.sentence
     assert "identical" not in found.sentence
 
 
@@ -500,8 +524,8 @@ def test_what_changed_has_a_test(tmp_path, command):
     (argument,) = changed["arguments"]
     assert (argument["name"], argument["a"], argument["b"]) == ("find.x", 0.0, 0.6)
     assert (argument["p"], argument["p_holm"], argument["verdict"]) == (
-        2 / 2**12,
-        2 / 2**12,
+        1 / 2**12,
+        1 / 2**12,
         "more often",
     )
     assert [row["name"] for row in changed["tools"]] == ["find"]

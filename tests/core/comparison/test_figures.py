@@ -18,6 +18,7 @@ from gradestack.comparison.paired import (
     difference,
     holm,
     mcnemar,
+    mid_p,
     power,
     sign_flips,
     t_test,
@@ -645,7 +646,7 @@ def test_all_sign_patterns_are_tried():
     [
         ([], "no task in common"),
         ([0.5], "one task"),
-        ([0.25, 0.25, 0.25], "every task differs by the same"),
+        ([1e308, -math.inf], "the values are too large to be subtracted"),
     ],
 )
 def test_what_has_no_test_says_why(values, reason):
@@ -654,12 +655,35 @@ def test_what_has_no_test_says_why(values, reason):
     assert (found.p, found.low, found.high, found.reason) == (None, None, None, reason)
 
 
-def test_no_difference_at_all_is_not_certainty():
-    """P is 1, and the interval is that of a share of 0 over as many tasks."""
+def test_no_difference_at_all_has_no_interval():
     found = difference([0.0] * 50)
-    q = 2.0095752371292397
-    assert (found.difference, found.p) == (0.0, 1.0)
-    assert (found.low, found.high) == pytest.approx((-q * q / (50 + q * q), q * q / (50 + q * q)))
+    assert (found.difference, found.p, found.ends) == (0.0, 1.0, None)
+    assert found.reason == "same in every task"
+
+
+def test_differences_of_one_size_have_the_mid_p_test():
+    """min(1, 2 P(X > x) + P(X = x)): 9 tasks up and 2 down of 11; those that did not change count
+    for the interval alone.
+    """
+    found = difference([1.0] * 9 + [-1.0] * 2 + [0.0] * 26)
+    assert found.p == (2 * (11 + 1) + 55) / 2**11
+    assert found.p_exact == 2 * (55 + 11 + 1) / 2**11
+    assert difference([0.5] * 9 + [-0.5] * 2).p == found.p
+    assert mid_p(0, 0) == mid_p(3, 3) == 1.0
+    assert mid_p(5, 0) == 1 / 32
+
+
+@pytest.mark.parametrize(("fixed", "broken"), [(0, 1), (13, 15), (1, 9), (400, 650), (5000, 4800)])
+def test_mid_p_is_that_of_the_binomial_distribution(fixed, broken):
+    stats = pytest.importorskip("scipy.stats")
+    most, of = max(fixed, broken), stats.binom(fixed + broken, 0.5)
+    assert mid_p(fixed, broken) == pytest.approx(2 * of.sf(most) + of.pmf(most), rel=1e-9)
+
+
+def test_differences_beyond_any_sum_are_still_differences():
+    found = difference([1e308, 1.5e308, 1e308, -1e308], bounded=False)
+    assert found.difference == pytest.approx(0.625e308)
+    assert all(map(math.isfinite, (found.p, *found.ends)))
 
 
 def test_an_interval_of_bounded_scores_is_cut():
@@ -733,12 +757,12 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
         partial["p_exact"],
         reward["p_holm"],
         partial["p_holm"],
-    ) == (0.825, None, 1, 1)
+    ) == (0.825, None, reward["p"], 1)
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (13, 15)
     assert found.sentence == (
         "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; 50 "
         "tasks, 2 trials each); "
-        "smallest detectable difference: 12.9 points"
+        "a true difference of 12.9 points would be found in four of five such comparisons"
     )
     said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
     assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)

@@ -158,6 +158,17 @@ def difference(
     return _with(plain, p=p, p_exact=sign_flips(scaled))
 
 
+def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
+    """Return how far shares may be apart that no task has otherwise: Wilson's interval of a 0.
+
+    None for one task. A comparison shows no interval then; the margin of a gate needs one.
+    """
+    if tasks < 2:
+        return None
+    square = _quantile((1 + confidence) / 2, tasks - 1) ** 2
+    return [-square / (tasks + square), square / (tasks + square)]
+
+
 def _with(known: Difference, **fields: Any) -> Difference:
     return msgspec.structs.replace(known, **fields)
 

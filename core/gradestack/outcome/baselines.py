@@ -171,7 +171,7 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
 def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     from gradestack.comparison.changes import flips  # noqa: PLC0415
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
-    from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
+    from gradestack.comparison.paired import bounds_of_no_change, tasks_needed  # noqa: PLC0415
     from gradestack.comparison.rows import Rules, figure_rows, mean_row, moved  # noqa: PLC0415
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
@@ -199,6 +199,9 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     except ConfigError as error:
         raise DataError(_APART, str(error)) from error
     row = tested.decide_alone(rules.alpha)
+    if row["verdict"] == "same":
+        row["interval"]["ends"] = bounds_of_no_change(row["tasks"], rules.confidence)
+        row["ci95"] = bounds_of_no_change(row["tasks"], 0.95)
     scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
     difference, bounds, flipped = (
         row["difference"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import force_setattr
@@ -18,6 +18,7 @@ from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
 from gradestack_plugins.readers.chat.names import call_of
+from gradestack_plugins.readers.chat.pieces import whole_answers
 from gradestack_plugins.readers.chat.results import error_form, error_text, plain
 from gradestack_plugins.readers.chat.usage import said_usage
 
@@ -277,10 +278,8 @@ class Conversation:
 
     def read(self, entries: Iterable[Any]) -> None:
         """Read messages and items to their end."""
-        for recorded in entries:
-            form = form_of(recorded)
-            for entry in (recorded,) if form is None else form(recorded):
-                self._entry(entry)
+        for entry in whole_answers(_usual_entries(entries)):
+            self._entry(entry)
         self._close()
         for call in self._pending.values():
             if call.status is None:  # nobody has allowed it
@@ -601,6 +600,16 @@ class Conversation:
         "additional_tools": _tools_listed,
         "program": lambda self, item: self._built_in(item, "program"),
     }
+
+
+def _usual_entries(entries: Iterable[Any]) -> Iterator[Any]:
+    """Yield messages and items in the forms of the APIs."""
+    for recorded in entries:
+        form = form_of(recorded)
+        if form is None:
+            yield recorded
+        else:
+            yield from form(recorded)
 
 
 def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:

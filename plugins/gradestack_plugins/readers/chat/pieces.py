@@ -1,0 +1,84 @@
+"""Answers that a log writes in several lines, put together by the id of their message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gradestack_plugins.readers.chat.dialect import word
+
+
+def whole_answers(entries: Iterable[Any]) -> list[Any]:
+    """Return messages with the pieces of an answer as one: its parts and calls, its last usage.
+
+    Pieces are messages of the assistant with one id, between which stand results at most. An id
+    that other messages have, too, is that of something else.
+    """
+    given = list(entries)
+    names = [name for entry in given if _is_answer(entry) and (name := _id_of(entry)) is not None]
+    if len(names) == len(set(names)):
+        return given
+    shared = {_id_of(entry) for entry in given if not _is_answer(entry)}
+    found: list[Any] = []
+    place: int | None = None
+    for entry in given:
+        if not _is_answer(entry):
+            place = place if _holds_results(entry) else None
+        elif place is not None and _id_of(entry) == _id_of(found[place]):
+            found[place] = _together(found[place], entry)
+            continue
+        else:
+            place = len(found) if _id_of(entry) not in {None, *shared} else None
+        found.append(entry)
+    return found
+
+
+def _is_answer(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("role") == "assistant"
+
+
+def _holds_results(entry: Any) -> bool:
+    """Return whether a message holds results of calls, and nothing else."""
+    if not isinstance(entry, dict):
+        return False
+    if entry.get("role") in {"tool", "function"}:
+        return True
+    content = entry.get("content")
+    blocks = content if isinstance(content, list) else []
+    kinds = [word(block, "type") for block in blocks]
+    return bool(kinds) and all(kind.endswith("tool_result") for kind in kinds)
+
+
+def _id_of(entry: Any) -> str | int | None:
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return name if isinstance(name, str | int) and name != "" else None
+
+
+def _together(answer: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return two pieces of an answer as one; a key that both have is the later one's."""
+    latest = {key: value for key, value in more.items() if value is not None}
+    joined = {
+        key: _joined(answer.get(key), more.get(key))
+        for key in ("content", "tool_calls")
+        if key in answer or key in more
+    }
+    return {**answer, **latest, **joined}
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return two contents, or lists of calls, as one.
+
+    One that begins with all of the other is a later state of it.
+    """
+    if not first or not second:
+        return first or second
+    if isinstance(first, str) and isinstance(second, str):
+        return second if second.startswith(first) else first + second
+    parts, later = _parts(first), _parts(second)
+    return later if later[: len(parts)] == parts else parts + later
+
+
+def _parts(content: Any) -> list[Any]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content} if isinstance(content, str) else content]

@@ -1,0 +1,74 @@
+"""One answer written in several lines is one answer: a law of every dialect with ids of messages."""
+
+import json
+
+import pytest
+
+from gradestack import Inputs
+from gradestack.suites.recognition import name_inputs
+from gradestack_plugins.readers.chat.conversation import conversation_of
+from tests.core.outcomes import data
+from tests.plugins.test_published_forms import REGISTRY
+
+TALKS = data(__file__, "whole_answers.yaml")
+
+
+def pieces(message):
+    """Yield a line for each part of an answer, and for each of its calls; others as they are."""
+    parts, calls = message["content"], message.get("tool_calls") or []
+    if message["role"] != "assistant" or not isinstance(parts or [], list):
+        yield message
+        return
+    for part in parts or ():
+        yield {**message, "content": [part], "tool_calls": None}
+    for call in calls:
+        yield {**message, "content": None, "tool_calls": [call]}
+
+
+def told(messages):
+    found = conversation_of(messages).said(())
+    return {**found, "turns": [[entry.role for entry in turn] for turn in found["turns"]]}
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_an_answer_in_pieces_is_one_answer(name):
+    """Its usage counts once, its calls share a step, whatever results stand between the lines."""
+    whole = TALKS[name]
+    assert told([piece for message in whole for piece in pieces(message)]) == told(whole)
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_a_later_state_of_an_answer_is_that_answer(name):
+    whole = TALKS[name]
+    growing = [
+        {**message, "content": message["content"][:number]}
+        for message in whole
+        for number in (
+            range(1, len(message["content"]) + 1)
+            if message["role"] == "assistant" and isinstance(message["content"], list)
+            else [None]
+        )
+    ]
+    assert told(growing) == told(whole)
+
+
+def test_an_id_that_questions_have_too_is_no_answer_s():
+    """It is that of the conversation: each answer is one."""
+    messages = [
+        {"id": "talk", "role": "user", "content": "Go"},
+        {"id": "talk", "role": "assistant", "content": "One."},
+        {"id": "talk", "role": "assistant", "content": "Two."},
+    ]
+    talk = conversation_of(messages)
+    assert (talk.step, talk.text) == (1, "Two.")
+
+
+def test_the_lines_of_a_file_are_pieces_too(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    lines = [piece for message in TALKS["blocks"] for piece in pieces(message)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    reader, inputs = REGISTRY.load("reader", "anthropic")(), Inputs(data=name_inputs([path]))
+    (shard,) = reader.plan(inputs, None)
+    (sample,) = reader.read(shard, reader.index(inputs))
+    assert (sample.usage.requests, sample.usage.input_tokens) == (2, 215)
+    assert [call.step for call in sample.calls] == [0, 0]

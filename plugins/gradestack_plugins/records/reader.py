@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -63,11 +64,15 @@ from gradestack_plugins.readers.chat.names import (
     beginning,
     decoded,
     guess,
+    has_several_records,
+    is_session,
+    names_session,
     notes_on,
     usual_record,
 )
+from gradestack_plugins.readers.chat.parts import CONVERT, parts_of_runs
 from gradestack_plugins.readers.chat.results import error_form
-from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_together
+from gradestack_plugins.readers.chat.steps import STEPS, SessionKey, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 from gradestack_plugins.records.totals import are_nulls_failed, totals_beside
@@ -170,6 +175,8 @@ class Records(StepReader):
             if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))
         ]
         objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
+        if parts_of_runs(objects) is not None:
+            return 0.0
         if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
             return 0.0
         found = guess(objects, reader_of)
@@ -233,6 +240,21 @@ class Records(StepReader):
             or "prior_messages" in guess(self._first(given), reader_of).columns
         )
 
+    @override
+    def session_key(self, given: Input) -> SessionKey | None:
+        if not any(map(names_session, self._first(given))):
+            return None
+        form = _form_of(given.path, self.records)
+        columns = self._guessed(given, form).columns
+        places = {field: columns[field] for field in ("id", "cluster") if field in columns}
+        places |= {"id": self.ids} if self.ids else {}
+        if "messages" not in columns:
+            return None
+        for field, place in places.items():
+            if is_session(place) and has_several_records(beginning(self._all(given)), place):
+                return attrgetter(field)
+        return None
+
     def _first(self, given: Input) -> list[Mapping[str, Any]]:
         return list(islice(beginning(self._all(given)), self.sniffed))
 
@@ -290,6 +312,9 @@ class Records(StepReader):
         """
         for given in inputs.data[:1]:
             found = self._guessed(given, form := _form_of(given.path, self.records))
+            parts = None if self.columns else parts_of_runs(found.rows)
+            if parts is not None:
+                raise DataError(f"{given.shown}: {parts}", CONVERT)
             if not found.shows_a_run and not self.columns:
                 what = f"{given.shown}: no messages, calls or answer of an agent"
                 raise DataError(what, *_advice(found.rows, given.path))
@@ -492,9 +517,6 @@ def _with_lost_verdicts(sample: Sample | BadRecord, lost: frozenset[str]) -> Sam
 
 _SCORES: Final = " scores"  # in an index, beside names of inputs: the scores of each trace
 _LONG: Final = 500  # characters from which on a text of several lines is taken for a conversation
-_CONVERT: Final = (
-    "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
-)
 _COMPARED: Final = (
     "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
 )
@@ -626,11 +648,22 @@ def _holds_records(document: Any) -> bool:
 def _lists_of(document: Any) -> list[tuple[str, list[Any]]]:
     """Return the lists of a document whose objects say what an agent did, each with its path.
 
-    Where none does, those whose objects say how a run went.
+    Where none does, those whose objects say how a run went. A document that is a conversation
+    itself has none.
     """
-    lists = [(place, value, guess(objects)) for place, value, objects in _object_lists(document)]
+    if "messages" in guess(filter(_is_object, [document]), reader_of, fitting=True).columns:
+        return []
+    lists = [
+        (place, value, guess(objects))
+        for place, value, objects in _object_lists(document)
+        if parts_of_runs(objects) is None
+    ]
     answers = [(place, value) for place, value, found in lists if found.holds_answers]
     return answers or [(place, value) for place, value, found in lists if found.shows_a_run]
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _object_lists(
@@ -673,7 +706,11 @@ def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
     Of records that hold lists, objects or whole conversations no column is an answer: they are to
     be converted. A command is proposed only where it would compare something.
     """
-    found, advice = guess(rows, reader_of), _CONVERT
+    inner = (objects for row in rows for _, _, objects in _object_lists(row))
+    parts = parts_of_runs(chain(rows, *inner))
+    if parts is not None:
+        return parts, CONVERT
+    found, advice = guess(rows, reader_of), CONVERT
     if all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
         known, texts = (
             found.columns.values(),

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import attrs
 import msgspec
+from typing_extensions import override
 
 from gradestack import (
     ABSENT,
@@ -44,8 +46,18 @@ from gradestack_plugins.readers.chat import dialect, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity, names_task, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
-from gradestack_plugins.readers.chat.names import FIRST, Guess, decoded, guess, notes_on
-from gradestack_plugins.readers.chat.steps import STEPS, StepReader
+from gradestack_plugins.readers.chat.names import (
+    FIRST,
+    Guess,
+    decoded,
+    guess,
+    has_several_records,
+    is_session,
+    names_session,
+    notes_on,
+)
+from gradestack_plugins.readers.chat.parts import parts_of_runs
+from gradestack_plugins.readers.chat.steps import STEPS, SessionKey, StepReader
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 
 Form = Literal["records", "lists", "entries", "document"]
@@ -238,6 +250,8 @@ class ChatLogs(StepReader):
     def recognised(cls, path: Path, head: bytes) -> float | None:
         """Return how sure the first records make it, or the object that the file holds."""
         form = form_of(head)
+        if parts_of_runs(each.value for each, _ in first_records(head, cls.sniffed)):
+            return 0.0
         if form == "lists":
             return max(
                 (cls.looks_like(each) or 0.0 for each, _ in _lines(head) if each is not ABSENT),
@@ -289,6 +303,27 @@ class ChatLogs(StepReader):
         return _form_of_file(given.path) == "records" and any(
             map(_is_exchange, islice(_values(given), 10))
         )
+
+    @override
+    def session_key(self, given: Input) -> SessionKey | None:
+        form = _form_of_file(given.path)
+        if form not in ("records", "document"):
+            return None
+        if not any(map(names_session, islice(_values(given, form), self.sniffed))):
+            return None
+        columns = _beside(self._guessed(given, form))
+        keys: list[tuple[str, SessionKey]] = [
+            (columns[field], attrgetter(field)) for field in ("id", "cluster") if field in columns
+        ]
+        if self.ids:
+            keys.append((self.ids, attrgetter("id")))
+        for name in ("session_id", "trace_id"):
+            keys.append((name, partial(_trace_of, name)))
+        for place, session_of in keys:
+            first = islice(_values(given, form), FIRST)
+            if is_session(place) and has_several_records(first, place):
+                return session_of
+        return None
 
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""
@@ -363,6 +398,10 @@ class ChatLogs(StepReader):
             if "id" in beside and "id_made" in remarks:
                 named = attrs.evolve(self, ids=beside["id"]).identified(named, record)
             yield from named
+
+
+def _trace_of(name: str, sample: Sample) -> str | None:
+    return sample.trace.get(name)
 
 
 def together(elements: Iterable[Element]) -> Iterator[Element]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from gradestack import Inputs
-from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
+from gradestack.jsonio import JsonProblem, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
 from gradestack_plugins.readers.chat.forms import glaive, nested, observation
 
@@ -22,7 +23,7 @@ FIRST: Final = 1000  # records of an input that are looked at
 _LARGEST: Final = 8 * 1024 * 1024  # characters of all records together that are looked at
 _SESSIONS: Final = (
     *("conversation_id", "thread_id", "session_id", "trace_id"),
-    *("$.config.configurable.thread_id", "$.context.trace_id"),
+    *("$.config.configurable.thread_id", "$.checkpoint.thread_id", "$.context.trace_id"),
 )
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
@@ -37,9 +38,9 @@ expected.calls: expected.calls expected_calls expected_tool_calls expected_tools
 expected.text: expected.text expected expected_answer expected_output reference reference_answer reference_output
   ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label answer
 id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id trace_id uuid case
-  $.metadata.task_id $.config.configurable.thread_id $.context.trace_id
+  $.metadata.task_id $.config.configurable.thread_id $.checkpoint.thread_id $.context.trace_id
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
-usage: usage usage_details $.attributes.llm.token_count
+usage: usage usage_details $.attributes.llm.token_count $.info.model_stats
 usage.cost_usd: usage.cost_usd $.costDetails.total $.cost_details.total
 recorded: success passed pass resolved is_resolved solved is_correct correct reward
 """
@@ -104,6 +105,9 @@ JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
 def plain_name(name: str) -> str:
     """Return a name as it is compared: in lower case, without ``_``, ``-``, ``.`` and space."""
     return re.sub(r"[_\-. ]", "", name).lower()
+
+
+_PLAIN_SESSIONS: Final = tuple(map(plain_name, _SESSIONS))
 
 
 def decoded(value: Any) -> Any:
@@ -458,13 +462,36 @@ def _differ(columns: _Columns, one: str, other: str) -> bool:
 
 def _identify(columns: _Columns, found: dict[str, str]) -> None:
     """Find the id; that of conversations whose records ask different questions is the cluster."""
-    sessions = set(map(plain_name, _SESSIONS))
     exported = any(observation(each) is not None for each in columns.records)
     for place in columns.places("id"):
-        if exported and plain_name(place) not in sessions:
+        if exported and not is_session(place):
             continue
-        is_cluster = plain_name(place) in sessions and _ask_differently(columns, found, place)
+        is_cluster = is_session(place) and _ask_differently(columns, found, place)
         found.setdefault("cluster" if is_cluster else "id", place)
+
+
+def is_session(place: str) -> bool:
+    """Return whether a column or path is that of a conversation's, thread's or trace's id."""
+    return plain_name(place) in _PLAIN_SESSIONS
+
+
+def names_session(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has the id of a conversation, a thread or a trace."""
+    columns = {plain_name(str(name)) for name in record}
+    return any(
+        path_exists(record, path_steps(place)) if place.startswith("$") else plain in columns
+        for place, plain in zip(_SESSIONS, _PLAIN_SESSIONS, strict=True)
+    )
+
+
+def has_several_records(records: Iterable[Mapping[str, Any]], place: str) -> bool:
+    """Return whether an id that stands at a place is that of several of some records."""
+    ids = Counter[str]()
+    for record in records:
+        value = path_value(record, path_steps(place))
+        if value is not None and value != "":
+            ids[str(value)] += 1
+    return any(number > 1 for number in ids.values())
 
 
 def _ask_differently(columns: _Columns, found: Mapping[str, str], place: str) -> bool:
@@ -473,7 +500,7 @@ def _ask_differently(columns: _Columns, found: Mapping[str, str], place: str) ->
     for record, identifier in zip(columns.records, columns.values(place), strict=True):
         if identifier is not None:
             asked.setdefault(str(identifier), set()).add(_question(record, found))
-    return any(len(each) > 1 for each in asked.values())
+    return any(len(questions - {""}) > 1 for questions in asked.values())
 
 
 def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:

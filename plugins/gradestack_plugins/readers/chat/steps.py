@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -158,6 +158,48 @@ def put_together(samples: Iterable[Sample]) -> Joined:
     )
 
 
+SessionKey = Callable[[Sample], str | None]
+"""What gives the id of the conversation, thread or trace of a sample."""
+
+
+def latest_states(samples: Iterable[Sample], session_of: SessionKey) -> Joined:
+    """Return what becomes of samples that are states of one conversation, as checkpoints are.
+
+    Of the samples of one session each that others continue is left out: its messages are a
+    beginning of theirs, or the same.
+    """
+    groups: dict[str, list[tuple[int, tuple[bytes, ...]]]] = {}
+    for sample in samples:
+        group = session_of(sample)
+        if group is None or sample.run is not None or sample.source is None:
+            continue
+        said = [message for turn in sample.turns for message in turn]
+        state = (sample.source.ordinal, step(said, ()).starts)
+        groups.setdefault(group, []).append(state)
+    changes: dict[int, Mapping[str, Any] | None] = {}
+    for states in groups.values():
+        changes |= dict.fromkeys(_earlier_states(states))
+    if not changes:
+        return Joined({}, "")
+    several = [states for states in groups.values() if len(states) > 1]
+    number = sum(map(len, several))
+    what = f"{number:,} states of {_several(len(several), 'conversation')}"
+    return Joined(changes, f"{what}: the last of each is graded; to grade each: --no-merge")
+
+
+def _earlier_states(states: Sequence[tuple[int, tuple[bytes, ...]]]) -> Iterator[int]:
+    """Yield the ordinals of states that another continues, or repeats."""
+    if len(states) < 2:
+        return
+    begun = {_START, *(start for _, starts in states for start in starts[:-1])}
+    ends = set[bytes]()
+    for ordinal, starts in states:
+        end = starts[-1] if starts else _START
+        if end in begun or end in ends:
+            yield ordinal
+        ends.add(end)
+
+
 def _several(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
@@ -198,28 +240,44 @@ class StepReader(RecordReader):
     """
 
     def index(self, inputs: Inputs) -> Any:
-        """Return by input what becomes of its model calls."""
-        return {
-            each.shown: self._joined(each).changes
-            for each in inputs.data
-            if self.merge and self.holds_steps(each)
-        }
+        """Return by input what becomes of its model calls, or of its states of conversations."""
+        return {each.shown: self._put_together(each).changes for each in inputs.data}
 
     def notes_on_steps(self, inputs: Inputs) -> list[str]:
-        """Return what the model calls of each input are put together into, in words."""
-        found = (
-            self._joined(each).note for each in inputs.data if self.merge and self.holds_steps(each)
-        )
-        return list(filter(None, found))
+        """Return what the records of each input are put together into, in words."""
+        notes = [self._put_together(each).note for each in inputs.data]
+        return [note for note in notes if note]
+
+    def _put_together(self, given: Input) -> Joined:
+        if not self.merge:
+            return Joined({}, "")
+        if self.holds_steps(given):
+            return self._joined(given)
+        session_of = self.session_key(given)
+        if session_of is None:
+            return Joined({}, "")
+        return latest_states(self._samples_of_input(given, {}), session_of)
+
+    def session_key(self, given: Input) -> SessionKey | None:
+        """Return what gives the session of a sample, whose states the records may be.
+
+        None where no conversation, thread or trace has several of the first records.
+        """
+        return None
 
     @abc.abstractmethod
     def holds_steps(self, given: Input) -> bool:
         """Return whether an input begins with model calls; any other is not read for them."""
 
     def _joined(self, given: Input) -> Joined:
-        shards = self.plan(Inputs(data=(given,)), None)
-        found = (each for shard in shards for each in self.read(shard, STEPS))
-        return put_together(each for each in found if isinstance(each, Sample) and each.run is None)
+        found = self._samples_of_input(given, STEPS)
+        return put_together(each for each in found if each.run is None)
+
+    def _samples_of_input(self, given: Input, index: Any) -> Iterator[Sample]:
+        for shard in self.plan(Inputs(data=(given,)), None):
+            for sample in self.read(shard, index):
+                if isinstance(sample, Sample):
+                    yield sample
 
     def merged(
         self,

@@ -16,10 +16,11 @@ _INPUT: Final = (
     "prompt_token_count",
     "prompt",
     "input",
+    "tokens_sent",
 )
 _OUTPUT: Final = (
     *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
-    *("completion", "output"),
+    *("completion", "output", "tokens_received"),
 )
 _READ: Final = (
     *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
@@ -37,7 +38,11 @@ _APART: Final = frozenset(
 """Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache
 has.
 """
-_MEASURED: Final = ("cost_usd", "seconds", "first_token_seconds")
+_MEASURED: Final = {
+    **{name: name for name in ("cost_usd", "seconds", "first_token_seconds")},
+    "instance_cost": "cost_usd",
+}
+"""Keys of measures, and the field of each."""
 _THOUGHT: Final = (
     *(
         "reasoning_tokens",
@@ -88,18 +93,20 @@ def usage_of(raw: Any) -> Usage | None:
         out = None if out is None else out + (thought or 0)
     if said in {"candidatesTokenCount", "candidates_token_count"}:
         out = None if out is None else out + (thought or 0)
+    measured = {
+        name: raw[key]
+        for key, name in _MEASURED.items()
+        if type(raw.get(key)) in {int, float} and raw[key] >= 0
+    }
+    requests = count_of(raw.get("api_calls"))
     return Usage(
-        requests=1,
+        requests=1 if requests is None else requests,
         input_tokens=into,
         cached_input_tokens=read,
         cache_write_tokens=written,
         output_tokens=out,
         reasoning_tokens=thought,
-        **{
-            name: raw[name]
-            for name in _MEASURED
-            if type(raw.get(name)) in {int, float} and raw[name] >= 0
-        },
+        **measured,
     )
 
 

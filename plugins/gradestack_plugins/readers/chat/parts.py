@@ -1,0 +1,80 @@
+"""Records that are parts of runs: spans, events and steps, which no reader puts together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from gradestack.jsonio import as_map
+from gradestack_plugins.readers.chat.forms import observation
+
+_TRACES: Final = ("trace_id", "traceId", "root_span_id", "rootSpanId")
+_PARENTS: Final = (
+    *("parent_id", "parentId", "parent_span_id", "parentSpanId"),
+    *("parent_run_id", "span_parents"),
+)
+_STEP_OF_SMOLAGENTS: Final = frozenset({"model_output", "observations", "action_output"})
+_STEP_OF_VERCEL: Final = frozenset({"toolCalls", "toolResults", "finishReason"})
+_STEP_OF_SWE_AGENT: Final = frozenset({"action", "observation", "thought", "response"})
+CONVERT: Final = (
+    "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
+)
+
+
+def parts_of_runs(records: Iterable[Any]) -> str | None:
+    """Return in words what records are of which several make a run; None where each is one."""
+    for record in records:
+        if not isinstance(record, Mapping) or observation(record) is not None:
+            continue
+        for words, is_part in _FORMS.items():
+            if is_part(record):
+                return f"its records are {words}, of which several make a run"
+    return None
+
+
+def _is_span(record: Mapping[str, Any]) -> bool:
+    """Return whether a record names its trace and the span that it is a part of."""
+    has_trace = any(record.get(name) for name in _TRACES)
+    return has_trace and any(record.get(name) for name in _PARENTS)
+
+
+def _is_span_of_weave(record: Mapping[str, Any]) -> bool:
+    return _is_span(record) and str(record.get("op_name", "")).startswith("weave:")
+
+
+def _is_span_of_braintrust(record: Mapping[str, Any]) -> bool:
+    return _is_span(record) and "span_attributes" in record
+
+
+def _is_span_of_opik(record: Mapping[str, Any]) -> bool:
+    return _is_span(record) and "feedback_scores" in record
+
+
+def _is_step_of_smolagents(record: Mapping[str, Any]) -> bool:
+    return "step_number" in record and not _STEP_OF_SMOLAGENTS.isdisjoint(record)
+
+
+def _is_event_of_openhands(record: Mapping[str, Any]) -> bool:
+    has_action = "action" in record and isinstance(record.get("args"), Mapping)
+    has_observation = "observation" in record and isinstance(record.get("extras"), Mapping)
+    return "source" in record and (has_action or has_observation)
+
+
+def _is_step_of_vercel(record: Mapping[str, Any]) -> bool:
+    return record.keys() >= _STEP_OF_VERCEL and not as_map(record.get("response")).get("messages")
+
+
+def _is_step_of_swe_agent(record: Mapping[str, Any]) -> bool:
+    return record.keys() >= _STEP_OF_SWE_AGENT
+
+
+_FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "spans of Weave": _is_span_of_weave,
+    "spans of Braintrust": _is_span_of_braintrust,
+    "spans of Opik": _is_span_of_opik,
+    "spans of traces": _is_span,
+    "steps of smolagents": _is_step_of_smolagents,
+    "events of OpenHands": _is_event_of_openhands,
+    "steps of the Vercel AI SDK": _is_step_of_vercel,
+    "steps of SWE-agent": _is_step_of_swe_agent,
+}

@@ -1,0 +1,77 @@
+"""States of one conversation, and parts of one run, are no runs of their own."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import DataError
+from tests.core.outcomes import data
+
+PARTS = data(__file__, "parts.yaml")
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+TALK = [
+    {"role": "user", "content": "Go"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "ok"},
+    {"role": "assistant", "content": "Done."},
+]
+OTHER = [{"role": "user", "content": "Stop"}, {"role": "assistant", "content": "Stopped."}]
+
+
+@pytest.fixture
+def grade(tmp_path):
+    def graded(*records, **options):
+        path = tmp_path / "log.jsonl"
+        path.write_text("".join(json.dumps(each) + "\n" for each in records))
+        return gradestack.grade_files(
+            [path], stack="trajectory", output=tmp_path / "out", **options
+        )
+
+    return graded
+
+
+def texts(report):
+    return sorted(str(row["predicted"]["text"]) for row in report.rows())
+
+
+@pytest.mark.parametrize("name", ["thread_id", "session_id", "trace_id", "conversation_id"])
+@pytest.mark.parametrize("beside", [{}, {"values": 1, "next": []}])
+def test_the_states_of_a_conversation_are_one_run(grade, name, beside):
+    """In whatever order they stand; another conversation of the session is another run."""
+    states = [TALK[:number] for number in (3, 1, 4, 2, 4)]
+    records = [{name: "s", "messages": each, **beside} for each in [*states, OTHER]]
+    report = grade(*records)
+    assert texts(report) == ["Done.", "Stopped."]
+    assert [len(row["predicted"]["calls"]) for row in report.rows()].count(1) == 1
+
+
+def test_checkpoints_are_one_run_of_their_thread(grade):
+    states = [{"values": {"messages": TALK[:number]}} for number in (4, 3, 2, 1, 0)]
+    report = grade(*[{**each, "checkpoint": {"thread_id": "t7"}} for each in states])
+    assert [row["sample"]["id"] for row in report.rows()] == ["t7"]
+    assert texts(report) == ["Done."]
+
+
+@pytest.mark.parametrize("names", [{}, {"id": "task"}, {"thread_id": "s"}, {"task_id": "task"}])
+def test_runs_with_names_of_their_own_stay_apart(grade, names):
+    """What one run did may be the beginning of what another one did."""
+    report = grade(
+        {**names, "run": 1, "messages": TALK[:2]}, {**names, "run": 2, "messages": TALK}
+    )
+    assert len(list(report.rows())) == 2
+
+
+@pytest.mark.parametrize("names", [{}, {"id": "task"}, {"task_id": "task"}])
+def test_records_of_a_task_stay_apart(grade, names):
+    report = grade({**names, "messages": TALK[:2]}, {**names, "messages": TALK})
+    assert len(list(report.rows())) == 2
+
+
+@pytest.mark.parametrize("form", PARTS)
+def test_parts_of_a_run_are_refused_by_their_name(tmp_path, form):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in PARTS[form]))
+    with pytest.raises(DataError) as refused:
+        gradestack.grade_files([path], output=tmp_path / "out")
+    assert f"its records are {form}, of which several make a run" in str(refused.value)

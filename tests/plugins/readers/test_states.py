@@ -56,9 +56,7 @@ def test_checkpoints_are_one_run_of_their_thread(grade):
 @pytest.mark.parametrize("names", [{}, {"id": "task"}, {"thread_id": "s"}, {"task_id": "task"}])
 def test_runs_with_names_of_their_own_stay_apart(grade, names):
     """What one run did may be the beginning of what another one did."""
-    report = grade(
-        {**names, "run": 1, "messages": TALK[:2]}, {**names, "run": 2, "messages": TALK}
-    )
+    report = grade({**names, "run": 1, "messages": TALK[:2]}, {**names, "run": 2, "messages": TALK})
     assert len(list(report.rows())) == 2
 
 

@@ -57,7 +57,7 @@ def _id_of(entry: Any) -> str | int | None:
 def _together(answer: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return two pieces of an answer as one; a key that both have is the later one's."""
     latest = {key: value for key, value in more.items() if value is not None}
-    joined = {
+    joined: dict[str, Any] = {
         key: _joined(answer.get(key), more.get(key))
         for key in ("content", "tool_calls")
         if key in answer or key in more

@@ -122,6 +122,8 @@ class Reader(Contract):
         stack: Name of the metric stack used when the user names none.
         duplicates: The format's habit for two records of the same (id, model, run). With ``keep``
             the last counts of those that name their run, and all others do.
+        keeps_copies: True when facets tell runs of one name apart (several sweeps or files): then
+            ``keep`` counts all of them.
         takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel
             joins by id.
         takes_directories: True when it looks for its files in a directory itself: named by the
@@ -136,6 +138,7 @@ class Reader(Contract):
     provides: ClassVar[frozenset[str]] = frozenset()
     stack: ClassVar[str | None] = None
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
+    keeps_copies: ClassVar[bool] = False
     takes_dataset: ClassVar[bool] = False
     takes_directories: ClassVar[bool] = False
     empty_answers: ClassVar[bool] = False
@@ -434,7 +437,8 @@ class Aggregator(Contract):
     adds, the kernel sums it by task, ``of_task`` may turn a task's sums into what the task adds,
     ``estimate`` makes figures of sums over tasks. The kernel calls it for all tasks and for all but
     each one; the same per model. What is no function of sums (quantiles, lists, agreement) is
-    ``compute``, instead or beside.
+    ``compute``, instead or beside. Two of its keys are read by console and pages: ``warnings``, and
+    ``statements``, sentences that stand below the headline.
 
     Attributes:
         figures: What its figures mean; one that is not declared has no direction and no interval.

@@ -303,7 +303,6 @@ def files_suite(
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
     data: dict[str, Any] = {
-        "name": run_name(str(paths[0])),
         "target": {"paths": [str(path) for path in paths]},
     }
     ids, reader = given.pop("ids", None), given.get("reader")
@@ -347,7 +346,8 @@ def files_suite(
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
-    return resolve(Document(data=data, origin="command line"), options)
+    name = run_name(str(paths[0]))
+    return resolve(Document(data=data, origin="command line", default_name=name), options)
 
 
 def _mapping(columns: Columns) -> dict[str, str]:

@@ -19,10 +19,14 @@ PANELS = {
     for each in panels_of(gradestack.discover(limit="")).placed
 }
 SHOWN = {
-    "airline": {"tau_bench.reliability"},
-    "deepfabric": {"deepfabric.readiness"},
-    "orchestration": {"orchestrationbench.decisions", "orchestrationbench.plans"},
-    "quickstart": {"tau_bench.reliability"},
+    "airline": {"tau_bench.reliability", "reporters.statements"},
+    "deepfabric": {"deepfabric.readiness", "reporters.statements"},
+    "orchestration": {
+        "orchestrationbench.decisions",
+        "orchestrationbench.plans",
+        "reporters.statements",
+    },
+    "quickstart": {"tau_bench.reliability", "reporters.statements"},
     "stability": {"stability.stability"},
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},

@@ -118,7 +118,7 @@ def _models(report: Report) -> list[str]:
         )
         line = f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {average}"
         if _in_lettas_words(report):
-            line = f"  {name} - Avg: {average}, Pass: {rate}"
+            line = f"  {name:<{width}} - Avg: {average}, Pass: {rate}"
         elif counts:
             line += f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
         lines.append(line)
@@ -254,6 +254,14 @@ def block(report: Report) -> Iterator[str]:
         yield from _outcome(outcome)
         others = [figure for figure in figures if "corrects" not in figure]
         yield from _figures(others, Declarations(report.header))
+    yield from _statements(report)
+
+
+def _statements(report: Report) -> Iterator[str]:
+    """Yield the sentences that metrics say of their figures."""
+    for metrics in report.aggregates.values():
+        texts = [text for figures in metrics.values() for text in figures.get("statements", ())]
+        yield from (f"  {text}" for text in dict.fromkeys(texts))
 
 
 def _letta(report: Report, *, bands: bool) -> Iterator[str]:

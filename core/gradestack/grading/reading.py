@@ -181,6 +181,7 @@ class Mixed(Reader):
             provides=frozenset().union(*(each.provides for each in self.readers)),
             stack=stacks.pop() if len(stacks) == 1 else "auto",
             duplicates=habits.pop() if len(habits) == 1 else "keep",
+            keeps_copies=any(each.keeps_copies for each in self.readers),
             empty_answers=all(each.empty_answers for each in self.readers),
             simulated_users=any(each.simulated_users for each in self.readers),
             runs_code=any(map(is_foreign, self.readers)),

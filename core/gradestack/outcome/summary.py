@@ -211,7 +211,7 @@ def headline_figures(
         metrics = as_map(
             aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
         )
-        entry: dict[str, JSON] = {"label": figure.label, "figure": figure.path}
+        entry: dict[str, JSON] = {"label": _label(figure.label, metrics), "figure": figure.path}
         why = metrics.get("uncalibrated")
         if figure.corrects:
             entry["corrects"] = figure.corrects
@@ -225,6 +225,12 @@ def headline_figures(
         entry |= _estimate(figure, metrics)
         found.append({**entry, "models": models} if models else entry)
     return found
+
+
+def _label(label: str, metrics: Mapping[str, Any]) -> str:
+    """Return a label of a figure at k with the number of runs, where its metric has one ``k``."""
+    k = metrics.get("k")
+    return f"{label.removesuffix('k')}{k}" if label.endswith("@k") and is_number(k) else label
 
 
 def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:

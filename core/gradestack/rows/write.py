@@ -234,6 +234,13 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         specs = [
             {name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools
         ]
+    about = {
+        "ground_truth": truth,
+        "id": sample.id if number is None else number,
+        "input": sample.input,
+    }
+    if isinstance(metadata := sample.recorded.get("metadata"), Mapping):
+        about["metadata"] = metadata
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -244,11 +251,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         _Content(made, sample.label, sample.plan, sample.text, sample.state),
         sample.recorded,
         sample.run,
-        {
-            "ground_truth": truth,
-            "id": sample.id if number is None else number,
-            "input": sample.input,
-        },
+        about,
         place,
         sample.status,
         specs,

@@ -142,6 +142,8 @@ class Document(msgspec.Struct):
     lines: dict[Place, int] = msgspec.field(default_factory=dict)
     overrides: set[Place] = msgspec.field(default_factory=set)
     """Places set on the command line, and those that were not there before."""
+    default_name: str = ""
+    """What the run is called where neither the data nor the recording names it."""
 
     def where(self, place: Place) -> str:
         """Return ``file:line: path`` of a value, or of the nearest thing around it that

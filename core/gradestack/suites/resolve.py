@@ -204,7 +204,7 @@ def _resolve(
     has_foreign_runs = own_ids and reader.component.stack != "auto"
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     return Suite(
-        name=spec.name or ("samples" if samples else origin.stem),
+        name=spec.name or document.default_name or ("samples" if samples else origin.stem),
         description=spec.description,
         profile=spec.profile,
         files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
@@ -230,7 +230,9 @@ def _resolve(
         unused=_unused(needs, format_reader),
         limits=limits,
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        keeps_copies=spec.profile == "upstream" or has_foreign_runs,
+        keeps_copies=spec.profile == "upstream"
+        or has_foreign_runs
+        or reader.component.keeps_copies,
         rows=options.rows or spec.rows,
         reports=tuple(stage for stage in reports if stage is not None),
         exporters=exporters.stages,
@@ -336,6 +338,8 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             merged[key] = {**base, **entry} if extends else entry  # type: ignore[dict-item]
         if merged:
             data[section] = merged
+    if "name" in stack:
+        data.setdefault("name", stack["name"])
     gated = "gate" in data or "gates" in data
     for name in ("gate", "gates", "reports"):
         if name in stack and name not in data and not (gated and name != "reports"):

@@ -37,11 +37,11 @@ _UNBOUNDED: Final = {
 }
 """Means of scores that weights can take out of [0, 1]: divisor and dividend."""
 LABELS: Final = {
-    "tool_selection_accuracy": "Tool selection",
-    "parameter_accuracy": "Parameters",
-    "execution_success_rate": "Would run as made",
+    "tool_selection_accuracy": "Tool selection accuracy",
+    "parameter_accuracy": "Parameter accuracy",
+    "execution_success_rate": "Execution success rate",
     "response_quality": "Response quality",
-    "overall_score": "Overall",
+    "overall_score": "Overall score",
 }
 # fault code of a sample that was graded, but whose weights give no usable score
 NO_SCORE: Final = "score_not_finite"
@@ -184,6 +184,8 @@ class DeepFabricMetrics(IntervalAggregator):
         ):
             metrics |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         metrics["interpretation"] = interpretation(metrics, errors=int(sums["errors"]))
+        if statement := _band_statement(metrics["overall_score"] if total else None):
+            metrics["statements"] = [statement]
         metrics["undefined"] = undefined
         if sums["errors"]:
             metrics["warnings"] = _warnings(
@@ -232,6 +234,22 @@ def band(score: float | None) -> str | None:
     if score is None:
         return None
     return next((name for bound, name in BANDS if score >= bound), BANDS[-1][1])
+
+
+_WORDS: Final = {
+    "excellent": "90% and above",
+    "good": "75% to 90%",
+    "fair": "50% to 75%",
+    "poor": "below 50%",
+}
+
+
+def _band_statement(score: float | None) -> str | None:
+    """Return the band of a score in words."""
+    name = band(score)
+    if name is None or score is None:
+        return None
+    return f"Band: {name} ({_WORDS[name]}), overall score {100 * score:.1f}%"
 
 
 def interpretation(metrics: Mapping[str, Any], errors: int = 0) -> dict[str, JSON]:

@@ -1,4 +1,4 @@
-"""What the family shows on pages: the band of its overall score, and advice."""
+"""What the family shows on pages: advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradestack_plugins.pages import blocks
 
 
 class Readiness(blocks.Panel):
-    """The band of the overall score, and advice; None without them."""
+    """Advice for figures that are low; None without any."""
 
     place = "overview"
     title = "Readiness"
@@ -24,15 +24,12 @@ class Readiness(blocks.Panel):
             metrics = as_map(held.get("deepfabric"))
             if "overall_score" in metrics:
                 told = as_map(metrics.get("interpretation"))
-                band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
+                advice = map(as_map, as_list(told.get("advice")))
                 texts = [
                     (_title(as_text(each.get("metric"))), as_text(each.get("advice")))
                     for each in advice
                 ]
-                return [
-                    *([blocks.Words(f"Band: {band}")] if band else []),
-                    *(blocks.Words(text, title) for title, text in texts if text),
-                ]
+                return [blocks.Words(text, title) for title, text in texts if text]
         return None
 
 

@@ -54,7 +54,7 @@ class Recorded(Grader):
     it, else the only one there is; where there are several, one must be named. Of recordings whose
     grades have no names it is ``grade``, the gate's. Metrics are those of a letta-evals summary,
     else those of the first 1,000 records of each input. A sample whose recording lacks the metric
-    is skipped.
+    is skipped; where its own ``grade`` is an error, it is failed for every metric it lacks.
 
     A run that ended in an error is graded by the verdict or score on its own record (reason
     ``run_error``); without one it is failed. In a letta-evals recording it is failed; in
@@ -120,6 +120,8 @@ class Recorded(Grader):
             return _failed(fault, found if found is not None or grades else recorded.get("grade"))
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(error_fault(recorded["error"]))
+        if found is None and (fault := self._broken_grade(recorded)) is not None:
+            return _failed(fault, recorded["grade"])
         if found is None:
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
             known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
@@ -137,6 +139,13 @@ class Recorded(Grader):
             reason = Reason(code="run_error", message=sample.error.message)
             grade = replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
         return grade
+
+    def _broken_grade(self, recorded: Mapping[str, Any]) -> Fault | None:
+        """Return why no metric of a result was judged: its own grade is an error."""
+        fault = grade_fault(recorded.get("grade"))
+        if fault is None or self.profile == "upstream":
+            return None
+        return replace(fault, category="grading", code="recorded_error")
 
     def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
         """Return whether a failed run has a grade that counts.

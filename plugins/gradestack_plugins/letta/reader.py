@@ -348,8 +348,10 @@ def stack(inputs: Inputs | None = None) -> dict[str, Any]:
         metrics = metrics_of(inputs) if inputs is not None else []
     except DataError:  # the reader will say so
         metrics = []
+    named = {} if inputs is None else _suite_name(inputs)
     if inputs is None or not metrics:
         return {
+            **named,
             "graders": {"recorded": {"kind": "recorded"}},
             "outcome": "recorded",
             "headline": {"letta": True},
@@ -359,7 +361,26 @@ def stack(inputs: Inputs | None = None) -> dict[str, Any]:
         name: {"kind": "recorded", **({"metric": name} if len(metrics) > 1 else {})}
         for name in metrics
     }
-    return {"graders": graders, **gates, "headline": {"letta": True}, "warnings": warnings}
+    headline = {"letta": True}
+    return {**named, "graders": graders, **gates, "headline": headline, "warnings": warnings}
+
+
+_LONGEST_NAME = 200
+
+
+def _suite_name(inputs: Inputs) -> dict[str, Any]:
+    """Return the name of the recorded suite, as a suite's entry; nothing where it is not one."""
+    folders = [folder for given in inputs.data for folder in _folders(result_files(given.path))]
+    contents = [_content(folder / "header.json") for folder in folders]
+    contents += [_content(folder / "summary.json") for folder in folders]
+    contents += [_content(given.path / SUITE) for given in inputs.data]
+    names = {
+        name
+        for content in contents
+        for name in (content.get("suite_name"), content.get("suite"))
+        if isinstance(name, str) and name.strip() and len(name) <= _LONGEST_NAME
+    }
+    return {"name": names.pop()} if len(names) == 1 else {}
 
 
 _SEVERAL = 2

@@ -355,7 +355,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         run=run_of(result, context),
         input=given,
         turns=trajectory.turns,
-        recorded=_recorded(result),
+        recorded=_recorded(result) | _metadata(asked),
         source=source if isinstance(named, str) else replace(source, id=named),
     )
 
@@ -363,15 +363,24 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
 def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> str | None:
     """Return the final answer: what the assistant said last, else the recorded submission.
 
+    Of a result whose own grade is an error it is the submission.
+
     ``upstream`` takes nothing from a recording without a message, as letta-evals does when it
     grades one again.
     """
     submitted = _text(result.get("submission")) or None
     if not trajectory.said:
         return submitted if profile == "documented" else None
+    if profile == "documented" and is_broken(result):
+        return _text(result.get("submission"))
     said = [message for turn in trajectory.turns for message in turn if message.role == "assistant"]
     spoken = [text for message in said if (text := text_of(message.content))]
     return spoken[-1] if spoken else submitted
+
+
+def is_broken(result: Mapping[str, Any]) -> bool:
+    """Return whether a result's own grade is an error and it has no others."""
+    return not as_map(result.get("grades")) and grade_fault(result.get("grade")) is not None
 
 
 def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
@@ -387,6 +396,12 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     if blocks is not None:
         found["memory_blocks"] = blocks
     return found
+
+
+def _metadata(sample: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return the recorded sample's metadata, which its row's ``sample`` shows as given."""
+    metadata = sample.get("metadata")
+    return {"metadata": metadata} if isinstance(metadata, dict) and metadata else {}
 
 
 def _status(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -540,7 +540,7 @@ class OrchestrationBenchExporter(Exporter):
         profile = figures["profile"]
         files = sorted(figures["scenarios"], key=lambda row: str(row["file"]))
         tree = {
-            "directory": summary.input.shown,
+            "directory": str(summary.input.path),
             "overall_statistics": figures["overall_statistics"],
             "detailed_results": [detailed_result(row, profile) for row in files],
         }
@@ -814,7 +814,18 @@ class OrchestrationBenchFigures(_PerFile):
             "decision_matrix": decision_matrix(totals),
             "overall_statistics": overall_statistics(totals, len(rows), self.profile),
             "scenarios": rows,
+            "statements": [*_statements(totals)],
         }
+
+
+def _statements(totals: Figures) -> Iterator[str]:
+    """Yield how many steps have no answer, and what TN_fc holds beside TP_reject."""
+    steps = totals["rejection_cases"] + totals["function_call_cases"]
+    if missing := totals["steps_missing"]:
+        yield f"{missing} of {steps} steps without an answer"
+    if failed := totals["reject_failed"]:
+        cells = f"TN_fc {totals['true_negative_fc']} = TP_reject {totals['true_positive_reject']}"
+        yield f"{cells} + {failed} FAILED: neither a call nor a rejection where one was due"
 
 
 _NO_PAIR = "no step where both gold and prediction call"

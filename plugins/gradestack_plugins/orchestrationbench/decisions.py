@@ -179,6 +179,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     gold_text: JSON = None
     text: JSON = None
     agent: JSON = None
+    answered: bool = True
+    """False when the prediction has no such step: neither a call nor a rejection was generated."""
     labelled: bool = True
     """False when the label knows no such step."""
     fault: Fault | None = None
@@ -424,7 +426,10 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: tuple[Step, ...]
     missing: tuple[str, ...] = ()
-    """Steps the label expects and the prediction lacks; they are in no matrix cell."""
+    """Steps the label expects and the prediction lacks, which the original has in no matrix cell.
+
+    In ``documented`` they are steps that failed, with ``answered`` False.
+    """
     rejection_cases: int
     function_call_cases: int
 
@@ -446,7 +451,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
             "rejection_cases": self.rejection_cases,
             "function_call_cases": self.function_call_cases,
             "steps_graded": len(graded),
-            "steps_missing": len(self.missing),
+            "steps_missing": len(self.missing) + sum(not step.answered for step in graded),
             "steps_faulty": len(self.steps) - len(graded),
         }
 
@@ -496,13 +501,19 @@ def _documented(trial: Trial) -> Arguments | Fault:
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
     golds = {step: gold_turn(label, step) for step in gold_steps(label)}
     steps = steps_of(label, trial.part("sub_agent_history"), "documented")
-    missing = _missing(golds, steps)
-    steps += [Step(id=step, fault=golds[step][3]) for step in missing if golds[step][3] is not None]
-    missing = tuple(step for step in missing if golds[step][3] is None)
+    steps += [_unanswered_step(step, *golds[step]) for step in _missing(golds, steps)]
     readable = [gold for gold, _, _, fault in golds.values() if fault is None]
     calls = readable.count(CALL)
     cases = {"rejection_cases": len(readable) - calls, "function_call_cases": calls}
-    return Arguments(steps=tuple(steps), missing=missing, **cases)
+    return Arguments(steps=tuple(steps), **cases)
+
+
+def _unanswered_step(
+    step: str, gold: Decision, calls: tuple[ToolCall, ...], text: JSON, fault: Fault | None
+) -> Step:
+    """Return a gold step without a prediction: a generation that failed."""
+    bag = _bag(calls) if gold == CALL else None
+    return Step(id=step, gold=gold, gold_bag=bag, gold_text=text, answered=False, fault=fault)
 
 
 def _upstream(trial: Trial) -> Arguments:

@@ -90,6 +90,7 @@ class OrchestrationDecision(_Bench):
 
     documented and upstream differ:
 
+    * a gold step without an answer is FAILED; upstream has it in no cell of the matrix
     * an answer without call and without marker is FAILED; upstream takes it for a call of nothing;
     * a step that cannot be read is a failed item outside all counts; upstream gives up the argument
       part of the whole file, so every trial of it fails;
@@ -336,7 +337,7 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
 
 def _decision_grade(arguments: Arguments) -> Grade:
     counts = arguments.counts()
-    total = counts["steps_graded"] + counts["steps_missing"]
+    total = counts["steps_graded"] + len(arguments.missing)
     score = sum(1 for step in arguments.steps if step.right) / total if total else None
     return Grade(
         outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
@@ -423,7 +424,9 @@ def _decision_reasons(step: Step) -> tuple[Reason, ...]:
     if not step.labelled:
         message = "the label has no such step: a rejection is expected"
         found.append(Reason(code="no_label", subject=step.id, message=message))
-    if step.predicted == FAILED:
+    if not step.answered:
+        wrong = "no_prediction", "the label expects a turn, none was recorded"
+    elif step.predicted == FAILED:
         wrong = "failed_generation", "no call and no rejection marker"
     elif step.predicted == step.gold:
         return tuple(found)

@@ -286,6 +286,7 @@ class OrchestrationBenchReader(RecordReader):
     )
     stack: ClassVar[str | None] = "orchestrationbench"
     takes_directories: ClassVar[bool] = True
+    keeps_copies: ClassVar[bool] = True
 
     profile: Profile = "documented"
     pattern: str = "*_out.json"

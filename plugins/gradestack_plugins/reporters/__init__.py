@@ -14,6 +14,7 @@ reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples
     figures, typed, for frames and SQL
 reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI systems that read JUnit
 reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of GitHub Actions
+panel statements .reporters.panels:Statements What metrics say of their figures in their documents' words
 command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.
 command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the jsonl sample form.
 command stacks .reporters.commands:stacks List and print the named metric stacks.

@@ -22,9 +22,14 @@ def stack() -> dict[str, Any]:
     figures = {
         "Stability@k": "stability_at_k",
         "Consistency@k": "mean_consistency_at_k",
-        "Flip rate": "mean_flip_rate",
-        "Accuracy across runs": "mean_accuracy_across_runs",
+        "Stable and correct": "stable_and_correct_rate",
         "Stable but wrong": "stable_but_wrong_rate",
+        "Mode correct": "mode_correct_rate",
+        "Accuracy across runs": "mean_accuracy_across_runs",
+        "Entropy": "mean_entropy",
+        "Normalized entropy": "mean_normalized_entropy",
+        "Flip rate": "mean_flip_rate",
+        "Coverage": "coverage",
     }
     return {
         "graders": {"label": {"kind": "stability_label"}},

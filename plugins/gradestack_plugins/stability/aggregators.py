@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections import Counter, defaultdict
@@ -34,6 +33,7 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack_plugins.stability.items import entropy, entropy_in_order, flips, mode
 from gradestack_plugins.stability.reader import (
     INVALID,
     LABELS,
@@ -96,9 +96,11 @@ class StabilityLabel(Grader):
         metadata = {name: value for name, value in about.items() if value is not None} | {
             **grade.metadata
         }
-        return replace(
-            grade, metadata=metadata, counts={} if rows is None else {"dataset_rows": rows}
-        )
+        counts = {} if rows is None else {"dataset_rows": rows}
+        parts = dict(native.item)
+        if "m_i" in parts:
+            counts["m_i"] = parts.pop("m_i")
+        return replace(grade, metadata=metadata, counts=counts, parts=parts)
 
     def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
         gold = sample.expected.label
@@ -182,54 +184,26 @@ _LABELS: dict[str, tuple[str, str]] = {
 _LOWER = ("stable_but_wrong_rate", "mean_entropy", "mean_normalized_entropy", "mean_flip_rate")
 _IN_BITS = "mean_entropy"
 """The mean that is not bound to [0, 1]."""
-_FIGURES = tuple(
-    Figure(
-        name,
-        label,
-        "lower" if metric in _LOWER else "higher",
-        "bits" if metric == _IN_BITS else "share",
-        about,
-        least=0.0,
-        optional=True,
-    )
-    for metric, (label, about) in _LABELS.items()
-    for name in (metric, *([f"{metric}_gold_{{label}}"] if metric in PER_GOLD else []))
+_FIGURES = (
+    Figure("coverage", "Coverage", about="tasks processed / tasks", optional=True),
+    *(
+        Figure(
+            name,
+            label,
+            "lower" if metric in _LOWER else "higher",
+            "bits" if metric == _IN_BITS else "share",
+            about,
+            least=0.0,
+            optional=True,
+        )
+        for metric, (label, about) in _LABELS.items()
+        for name in (metric, *([f"{metric}_gold_{{label}}"] if metric in PER_GOLD else []))
+    ),
 )
 
 
 Measures = Mapping[str, Any]
 """Stability of one task: what ``RATES`` names; None where it is undefined."""
-
-
-def mode(labels: Sequence[Hashable]) -> tuple[Hashable, int]:
-    """Return the most frequent label and its multiplicity.
-
-    On a tie the label seen first in the runs.
-    """
-    return Counter(labels).most_common(1)[0]
-
-
-def entropy(labels: Sequence[Hashable]) -> float:
-    """Return ``-sum of p log2 p`` over the labels present, in bits.
-
-    The order of the runs does not matter.
-    """
-    n = len(labels)
-    return abs(math.fsum(-(c / n) * math.log2(c / n) for c in Counter(labels).values()))
-
-
-def entropy_in_order(labels: Sequence[Hashable]) -> float:
-    """Return the same, summed label by label in first-seen order as the evaluation suite does."""
-    n, total = len(labels), 0.0
-    for count in Counter(labels).values():
-        p = count / float(n)
-        total -= p * math.log2(p)
-    return total
-
-
-def flips(labels: Sequence[Hashable]) -> int:
-    """Return how often neighbouring runs differ."""
-    return sum(a != b for a, b in itertools.pairwise(labels))
 
 
 def measures(
@@ -343,6 +317,8 @@ class Stability(IntervalAggregator):
     - nothing to average: ``documented`` null; ``upstream`` 0.0 per gold label, and no metrics at
       all without any task
 
+    ``k`` is the number of runs of a task where all have as many; else ``warnings`` says them.
+
     A run without a value (missing, failed or skipped) is counted under ``n_runs_missing``; it keeps
     a task from being stable.
     """
@@ -409,6 +385,11 @@ class Stability(IntervalAggregator):
             "labels": list(labels),
             "gold_labels": list(classes),
         }
+        if len(result["tasks_by_k"]) == 1:
+            result["k"] = int(next(iter(result["tasks_by_k"])))
+        elif result["tasks_by_k"]:
+            listed = ", ".join(f"{n} of k = {k}" for k, n in result["tasks_by_k"].items())
+            result["warnings"] = [f"tasks have different numbers of runs k: {listed}"]
         if len(models) > 1:
             result["models"] = {
                 model: self._figures(held, labels, classes)[0] for model, held in models.items()
@@ -672,6 +653,8 @@ class StabilityExporter(Exporter):
             (raw.value for raw in read_records(summary.input) if uuid_of(raw.value) is not None), {}
         )
         document = heading(first, summary.input.path.stem)
+        if asked := [int(k) for k in found["tasks_by_k"]]:
+            document["n_runs"] = max(asked)
         document["metrics"] = metrics_block(found)
         if summary.profile == "documented":
             document["gradestack"] = {name: found[name] for name in _ADDED}

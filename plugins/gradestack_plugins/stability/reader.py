@@ -30,6 +30,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import Element, Range, as_list, as_text, compact, is_number
+from gradestack_plugins.stability.items import item_measures
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Label set of the sweeps, in canonical order."""
@@ -221,6 +222,8 @@ class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
     """Whether this run speaks for the whole record (its first one does)."""
     n_runs: int = 0
     derived: dict[str, Any] | None = None
+    item: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Measures of all runs of its record: ``m_i``, ``H_i``, ``H_i^norm``, ``FlipRate_i``."""
     dataset_rows: int | None = None
     """How many dataset rows have this uuid; None without a dataset."""
 
@@ -294,6 +297,7 @@ class StabilityReader(RecordReader):
     provides = frozenset({"label", "expected", "text", "native"})
     stack = "stability"
     takes_dataset = True
+    keeps_copies = True
     behind_others = 0.0
 
     profile: Profile = "documented"
@@ -390,6 +394,7 @@ class StabilityReader(RecordReader):
         if sweep.gold is not None or self.profile == "upstream":
             gold = sweep.gold
         experiment = sweep.experiment or (index.experiment(name) if len(index.files) > 1 else None)
+        item = self._item(sweep)
         for run, label in enumerate(sweep.runs or (RunLabel(),)):
             yield Sample(
                 id=uuid,
@@ -407,9 +412,20 @@ class StabilityReader(RecordReader):
                     first=run == 0,
                     n_runs=sweep.n_runs,
                     derived=sweep.derived,
+                    item=item,
                     dataset_rows=rows,
                 ),
             )
+
+    def _item(self, sweep: Sweep) -> dict[str, Any]:
+        recorded = [label for label in sweep.runs if not label.missing]
+        if not recorded:
+            return {}
+        if self.profile == "upstream":
+            values = [label.text or label.json for label in recorded]
+            return item_measures(values, len(LABELS))
+        known = [label.text if label.text in LABELS else INVALID for label in recorded]
+        return item_measures(known, len(LABELS) + (INVALID in known))
 
 
 def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:

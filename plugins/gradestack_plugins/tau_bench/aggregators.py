@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import islice
@@ -186,7 +186,8 @@ class PartialStatistics(_Averages):
     - ``tool_selection_accuracy``: share of the expected calls whose tool was called (sum of the
       counts ``called`` and ``expected_calls``); ``argument_precision``: mean argument similarity of
       those that were.
-    - ``interpretation.bands``: the score bands with the number of samples in each; words only.
+    - ``interpretation.bands``: the score bands with the number of samples in each; ``statements``
+      has them and the two lists of cases in words.
 
     Works on any grader's scores; figures whose ingredients a grader does not give are null.
     """
@@ -301,15 +302,16 @@ class PartialStatistics(_Averages):
             "expected_calls": int(totals.get("expected", 0)),
             "called": int(totals.get("called", 0)),
             "made_calls": int(totals.get("made", 0)),
-            "interpretation": {
-                "bands": [
-                    {"lower": lower, "upper": upper, "text": text, "samples": count}
-                    for text, (lower, upper, count) in zip(
-                        _BANDS, _binned(scores, _BAND_EDGES)[::-1], strict=True
-                    )
-                ],
-            },
         }
+        ranges = _binned(scores, _BAND_EDGES)[::-1]
+        figures["interpretation"] = {
+            "bands": [
+                {"lower": lower, "upper": upper, "text": text, "samples": count}
+                for text, (lower, upper, count) in zip(_BANDS, ranges, strict=True)
+            ],
+        }
+        if scores:
+            figures["statements"] = [*_range_statements(ranges), *_case_statements(figures)]
         if not share:
             figures |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         if not scores:
@@ -340,6 +342,40 @@ class PartialStatistics(_Averages):
                 **ratio_interval(tasks, confidence=self.confidence, share=bound)
             }
         return figures
+
+
+_RANGES: Final = (
+    "Partial score 1.0, perfect",
+    "Partial score 0.9 to 1.0, near miss",
+    "Partial score 0.4 to 0.9, partial success",
+    "Partial score 0.0 to 0.4, wrong approach",
+)
+
+
+def _range_statements(ranges: Sequence[tuple[float, float, int]]) -> Iterator[str]:
+    """Yield how many samples are in each of the document's four score ranges."""
+    total = sum(count for _, _, count in ranges)
+    for name, (_, _, count) in zip(_RANGES, ranges, strict=True):
+        yield f"{name}: {count} of {total} ({100 * count / total:.1f}%)"
+
+
+def _case_statements(figures: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the document's interesting cases, as far as there are any."""
+    names = {
+        "binary_fail_high_partial": f"Binary fail but partial > {HIGH_PARTIAL}",
+        "binary_success_low_partial": f"Binary success but partial < {LOW_PARTIAL}",
+    }
+    for key, name in names.items():
+        cases = figures[key]
+        if cases["total"]:
+            first = ", ".join(_case_text(case) for case in cases["first"])
+            number = cases["total"]
+            yield f"{name}: {number} {'task' if number == 1 else 'tasks'}; first: {first}"
+
+
+def _case_text(case: Mapping[str, Any]) -> str:
+    trial = "" if case["run"] is None else f" (trial {case['run']})"
+    return f"task {case['id']}{trial} partial={case['score']:.2f}"
 
 
 def _reward(grade: Grade) -> float | None:

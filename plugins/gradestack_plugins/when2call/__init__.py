@@ -41,9 +41,14 @@ def stack() -> dict[str, Any]:
             "figures": {
                 "Accuracy": "label.classification.accuracy",
                 "Macro-F1": "label.classification.macro_f1",
-                "Tool hallucination": "label.hallucination.tool_hallucination_rate",
-                "Answer hallucination": "label.hallucination.answer_hallucination_rate",
-                "Parameter hallucination": "label.hallucination.parameter_hallucination_rate",
+                "Macro-F1 (no direct)": "label.classification.macro_f1_no_direct",
+                "Tool hallucination (ToolHall)": "label.hallucination.tool_hallucination_rate",
+                "Answer hallucination (AnswerHall)": (
+                    "label.hallucination.answer_hallucination_rate"
+                ),
+                "Parameter hallucination (ParamHall)": (
+                    "label.hallucination.parameter_hallucination_rate"
+                ),
             },
         },
     }

@@ -329,6 +329,9 @@ class Oracle:
             if self.documented and found is None:
                 continue
             counts["calls" if f"{key}-1" in label else "rejections"] += 1
+            answered = {str(each["step_id"]) for each in run["sub_agent_history"]}
+            if self.documented and key not in answered:
+                self.count(counts, found[0], "FAILED")
         names = [self.set_f1(ours[0], theirs[0]) for theirs, ours in pairs]
         keys = [self.set_f1(ours[1], theirs[1]) for theirs, ours in pairs]
         values = [self.value_f1(ours, theirs) for theirs, ours in pairs]

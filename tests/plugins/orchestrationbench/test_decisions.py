@@ -72,7 +72,7 @@ def test_counting_table(judge, turns, profile, gold, calls, content, documented,
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_denominators_come_from_the_label(judge, turns, profile):
-    """Steps not predicted count as cases and enter no cell.
+    """Steps not predicted count as cases: failed generations, in upstream in no cell.
 
     A repeated prediction is counted twice in the matrix.
     """
@@ -80,9 +80,14 @@ def test_denominators_come_from_the_label(judge, turns, profile):
         CALL, [], profile, **{"3": {"role": "assistant", "agent_id": "a", "content": AWAIT}}
     )
     assert (missing.counts["function_call_cases"], missing.counts["rejection_cases"]) == (1, 1)
-    assert counted(missing) == set()
+    documented = profile == "documented"
+    cells = {"failed_generation", "false_negative_fc", "true_negative_fc"}
+    assert counted(missing) == (cells if documented else set())
+    assert missing.counts["steps_missing"] == 2
     assert missing.score == 0.0
-    assert [str(item.outcome) for item in missing.items] == ["missing", "missing"]
+    outcome = "graded" if documented else "missing"
+    assert [str(item.outcome) for item in missing.items] == [outcome, outcome]
+    assert [item.reasons[0].code for item in missing.items] == ["no_prediction", "no_prediction"]
     twice = judge(CALL, [turns.answer("2", CALL), turns.answer("2", [], AWAIT)], profile)
     assert (
         twice.counts["function_call_cases"],

@@ -234,7 +234,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         specs = [
             {name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools
         ]
-    about = {
+    about: dict[str, Any] = {
         "ground_truth": truth,
         "id": sample.id if number is None else number,
         "input": sample.input,

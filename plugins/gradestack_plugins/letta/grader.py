@@ -120,8 +120,9 @@ class Recorded(Grader):
             return _failed(fault, found if found is not None or grades else recorded.get("grade"))
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(error_fault(recorded["error"]))
-        if found is None and (fault := self._broken_grade(recorded)) is not None:
-            return _failed(fault, recorded["grade"])
+        broken = self._broken_grade(recorded) if found is None else None
+        if broken is not None:
+            return _failed(broken, recorded["grade"])
         if found is None:
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
             known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""

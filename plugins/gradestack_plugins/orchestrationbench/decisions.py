@@ -504,8 +504,8 @@ def _documented(trial: Trial) -> Arguments | Fault:
     steps += [_unanswered_step(step, *golds[step]) for step in _missing(golds, steps)]
     readable = [gold for gold, _, _, fault in golds.values() if fault is None]
     calls = readable.count(CALL)
-    cases = {"rejection_cases": len(readable) - calls, "function_call_cases": calls}
-    return Arguments(steps=tuple(steps), **cases)
+    rejections = len(readable) - calls
+    return Arguments(steps=tuple(steps), rejection_cases=rejections, function_call_cases=calls)
 
 
 def _unanswered_step(

@@ -275,6 +275,10 @@ _FIGURES = {
     "Runs in a loop": "repeats.loops.loop_rate",
 }
 """Of all graders; those in use have at most five."""
+_BY_CATEGORY = {
+    "Accuracy by category": "categories.accuracy",
+    "Mean of the categories": "categories.unweighted",
+}
 
 
 def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
@@ -282,41 +286,45 @@ def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
 
     Recorded verdicts where there are score files, BFCL's rules and F1 where a file has none.
     """
-    graders = _graders(inputs)
-    return {
-        "graders": graders,
-        "outcome": next(iter(graders)),
-        "headline": {
-            "figures": {
-                label: path for label, path in _FIGURES.items() if path.partition(".")[0] in graders
-            },
-        },
-    }
+    index = _index_of(inputs)
+    categories = _categories_of(inputs, index)
+    graders = _graders(index, categories)
+    outcome = next(iter(graders))
+    figures = {label: path for label, path in _FIGURES.items() if path.partition(".")[0] in graders}
+    stack: dict[str, Any] = {"graders": graders, "outcome": outcome}
+    if len(set(categories)) > 1 and outcome in {*_VERDICTS, *_RULES}:
+        stack["metrics"] = {"categories": {"kind": "bfcl_categories", "of": outcome}}
+        figures |= {label: f"{outcome}.{path}" for label, path in _BY_CATEGORY.items()}
+    return {**stack, "headline": {"figures": figures}}
 
 
-def _graders(inputs: Inputs | None) -> dict[str, dict[str, str]]:
+def _index_of(inputs: Inputs | None) -> Index | None:
+    if inputs is None:
+        return None
     try:
-        index = Bfcl().index(inputs) if inputs is not None else None
+        return Bfcl().index(inputs)
     except DataError:  # the reader will say so
-        index = None
+        return None
+
+
+def _categories_of(inputs: Inputs | None, index: Index | None) -> list[str]:
+    """Return the category of each file of samples."""
     if inputs is None or index is None:
-        return {**_VERDICTS, **_RULES, **_CALLS}
+        return []
     paths = {given.name: given.path for given in inputs.data}
-    categories = [
-        category_of(paths[given] / name) or ""
-        for given, names in index.files.items()
-        for name in names
-    ]
-    scored, files = len(index.side.scores), len(categories)
+    return [category_of(paths[given] / name) or "" for given, name in _listed(index.files)]
+
+
+def _graders(index: Index | None, categories: list[str]) -> dict[str, dict[str, str]]:
+    if index is None:
+        return {**_VERDICTS, **_RULES, **_CALLS}
+    scored = len(index.side.scores)
     if index.form == "result" and not scored and not index.side.answers and not _called(categories):
         return dict(_FREE)
-    if scored == files:
+    if scored == len(categories):
         return dict(_VERDICTS)
-    rules = (
-        _RULES
-        if _called(categories) or (index.side.questions and not all(map(_turns, categories)))
-        else {}
-    )
+    is_ruled = index.side.questions and not all(map(_turns, categories))
+    rules = _RULES if _called(categories) or is_ruled else {}
     return {**(_VERDICTS if scored else {}), **rules, **_CALLS}
 
 

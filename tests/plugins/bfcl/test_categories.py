@@ -1,0 +1,32 @@
+"""Accuracy by category, and the mean in which every category weighs the same."""
+
+import pytest
+
+import gradestack
+
+
+@pytest.fixture
+def report(bfcl, tmp_path):
+    """Return the report of a file of three entries and one of a single entry, which is wrong."""
+    sizes = {"simple_python": 3, "parallel": 1}
+    for category, size in sizes.items():
+        names = [f"{category}_{number}" for number in range(size)]
+        bfcl.questions(*map(bfcl.question, names), category=category)
+        bfcl.results(*(bfcl.result([], name) for name in names), category=category)
+        wrong = [] if category == "simple_python" else [{"id": names[0], "valid": False}]
+        correct = size - len(wrong)
+        bfcl.scores(bfcl.header(correct, size), *wrong, category=category)
+    return gradestack.grade_files([bfcl.root], output=tmp_path / "out")
+
+
+def test_every_category_weighs_the_same(report):
+    figures = report.summary["metrics"]["aggregates"]["valid"]["categories"]
+    assert figures["accuracy"] == {"parallel": 0.0, "simple_python": 1.0}
+    assert figures["unweighted"] == 0.5
+    assert figures["accuracy_interval"].keys() == figures["accuracy"].keys()
+
+
+def test_weighed_by_their_entries_they_are_the_share_of_all(report):
+    figures = report.summary["metrics"]["aggregates"]["valid"]["categories"]
+    weighed = 3 * figures["accuracy"]["simple_python"] + figures["accuracy"]["parallel"]
+    assert report.summary["outcome"]["share"] == weighed / 4

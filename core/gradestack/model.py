@@ -387,6 +387,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
     subject: str = ""
     """Tool, step or argument the pointer is relative to."""
     message: str = ""
+    error: str = ""
+    """Text of the error it is about, as recorded; reasons are told apart by its kind."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

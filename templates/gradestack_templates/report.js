@@ -66,6 +66,8 @@
   }
   function pathOf(kind) { return data.kinds[kind].slice(1).filter(Boolean).join("›"); }
   function isLost(row) { return data.v[row] === 1 || data.v[row] === 2 && data.s[row] !== null && data.s[row] < 1; }
+  /* As is_failed has it: not passed, ended in an error, or missing. */
+  function isFailed(row) { return isLost(row) || data.v[row] === 0 || data.v[row] === 3; }
   function amount(name, row) {
     var value = name === "score" ? data.s[row] : data.took[name] ? data.took[name][row] : null;
     return value === undefined ? null : value;
@@ -316,8 +318,8 @@
       case "reason": known = among(data.sets, named(paths(), text, under)); return function (row) { return known[data.k[row]]; };
       case "cause":
         kinds = named(paths(), text, under);
-        known = flags(data.main, function (kind) { return kind >= 0 && kinds[kind]; });
-        return function (row) { return known[data.k[row]] && isLost(row); };
+        known = flags(data.main, function (kind) { return kind >= 0 ? kinds[kind] : text === data.no_reason; });
+        return function (row) { return known[data.k[row]] && isFailed(row); };
       case "label": hits = texts("\u0001" + text.replace(" → ", "\u0002") + "\u0001", found); return function (row) { return hits[row]; };
       case "facet":
         known = text.slice(text.indexOf("=") + 1);

@@ -14,10 +14,11 @@ from typing import Any
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
-from gradestack.output import coloured, terminal_line
+from gradestack.output import coloured, counted, terminal_line
 from gradestack.report import Report
 
 _BAR = 40
+_MOST_CAUSES, _LONGEST_CAUSE = 3, 80
 
 
 def verdict(passed: bool) -> str:
@@ -125,6 +126,38 @@ def _models(report: Report) -> list[str]:
     return ["", "Results by model:", *lines] if lines else []
 
 
+def _causes(report: Report) -> list[str]:
+    """Return why samples failed: the three largest causes, and how many samples have others."""
+    causes = report.summary.get("causes")
+    if not causes or report.header.get("profile") == "upstream":
+        return []
+    listed, failed = causes["causes"][:_MOST_CAUSES], causes["failed"]
+    width = len(str(failed))
+    lines = []
+    for cause in listed:
+        share = f"{100 * cause['samples'] / failed:.1f}%"
+        number = f"{cause['samples']:>{width}} ({share})"
+        lines.append(f"  {number}  {_cut(cause['cause'])}{_most_often(cause)}")
+    if others := failed - sum(cause["samples"] for cause in listed):
+        kinds = counted(causes["kinds"] - len(listed), "other cause")
+        lines.append(f"  {others:>{width}} ({100 * others / failed:.1f}%)  {kinds}")
+    total = report.metrics["total"]
+    return ["", f"Why {failed} of {total} samples failed:", *lines]
+
+
+def _most_often(cause: Mapping[str, Any]) -> str:
+    often = cause.get("most_often")
+    if often is None or often["samples"] == cause["samples"]:
+        return "" if often is None else f", {_cut(often['name'])}"
+    if often["word"] == "mostly":
+        return f", mostly {_cut(often['name'])} ({often['samples']})"
+    return f", most often {_cut(often['name'])} ({often['samples']} of {cause['samples']})"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_CAUSE else f"{name[: _LONGEST_CAUSE - 1]}…"
+
+
 def _in_lettas_words(report: Report) -> bool:
     headline = report.summary.get("headline")
     return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
@@ -186,6 +219,7 @@ def results(report: Report) -> str:
         *block(report),
         *_graders(report),
         *_models(report),
+        *_causes(report),
     ]
     rest = [
         *_runs(report.summary.get("runs")),

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from gradestack import Report
+from gradestack import NO_REASON, Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
 from gradestack_plugins.pages.rows import pieces_of
 from gradestack_plugins.pages.tallies import LEVEL, RAW, Numbers, SearchTally
@@ -227,6 +227,7 @@ def listing(
         "runs": [name_of(name) for name in runs],
         "sets": list(map(list, sets)),
         "main": [main.get(kinds, -1) for kinds in sets],
+        "no_reason": NO_REASON,
         "took": {
             name: each for name, each in took.items() if any(value is not None for value in each)
         },

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack import DataError, Report
+from gradestack import CauseKind, DataError, Report, cause_kinds
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, check_utf8, dumps
 from gradestack_plugins.pages.tallies import (
     GRADED,
@@ -28,7 +28,6 @@ from gradestack_plugins.pages.tallies import (
     FacetTally,
     Grade,
     IndexedRow,
-    Kind,
     Numbers,
     Reason,
     ReasonTally,
@@ -37,7 +36,6 @@ from gradestack_plugins.pages.tallies import (
     Verdicts,
     compared,
     declared_presets,
-    kinds_of,
 )
 from gradestack_plugins.pages.text import brief, number
 
@@ -240,7 +238,7 @@ class RowIndex:
         scores, given = self._held, self.given
         for grades, passed in zip(rows, passes, strict=True):
             slot = 2 if passed is None else int(passed)
-            kinds: list[Kind] = []
+            kinds: list[CauseKind] = []
             for key, grade in grades.items():
                 reasons = grade.reasons
                 of_items: tuple[Reason, ...] = ()
@@ -252,7 +250,7 @@ class RowIndex:
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
                 if reasons or grade.fault:
-                    kinds += kinds_of(key, reasons, grade.fault, grade.swapped())
+                    kinds += cause_kinds(key, reasons, grade.fault, grade.swapped())
             given.add(tuple(kinds))
 
     def _fold(self) -> None:

@@ -8,19 +8,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from gradestack import ratio_interval
+from gradestack import Cause, CauseKind, find_causes, is_failed, most_often, ratio_interval
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowIndex, name_of
-from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage, declared_presets
+from gradestack_plugins.pages.tallies import SEPARATOR, Usage, declared_presets
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
-_MOST_TOOLS, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 500, 40, 12, 8, 80
+_MOST_TOOLS, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 500, 12, 12, 8, 80
+_MOST_TOOLS_SHOWN, _MOST_ARGUMENTS = 8, 4
+"""Parts of a cause, and of such a part, that are shown; samples of the others are counted."""
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
 _SAME, _WIDE = 0.9, 0.02
@@ -36,7 +38,6 @@ Calls were made in another order than expected.
 _MOST_TRAITS, _LONGEST_CODE = 100, 60
 _MOST_SAMPLES = 200_000
 """Samples up to which intervals are computed for a page."""
-_Path = tuple[str, ...]
 
 
 def funnel_of(index: RowIndex) -> Shape | None:
@@ -60,110 +61,88 @@ def funnel_of(index: RowIndex) -> Shape | None:
     return Shape(tools=tools, left_out=len(ranked) - len(tools), extra=extra)
 
 
-def _paths(kind: Kind) -> list[_Path]:
-    """Return code, tool and argument of a reason, as far as it names them, each behind those above
-    it.
+def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
+    """Return why samples failed: each counts once, under its main cause.
+
+    ``failed`` are samples that did not pass, failed or are missing, what the causes add up to, and
+    ``states`` how many of them are what; ``main`` has the main cause for the numbers of their
+    reasons; ``others`` are state, reason and number of samples that were skipped, the most first.
     """
+    kinds = list(index.given.kinds)
+    states = [
+        (entry.state if is_failed(entry.state, entry.score, passed=entry.passed) else "")
+        for entry in index.entries
+    ]
+    skipped = [entry.state not in ("graded", "failed", "missing") for entry in index.entries]
+    counts = Counter(zip(index.given.given, states, skipped, strict=True))
+    failed, passed = Counter[tuple[int, ...]](), Counter[tuple[str, ...]]()
+    others = Counter[tuple[str, str]]()
+    for (numbers, state, is_skipped), count in counts.items():
+        if state:
+            failed[numbers] += count
+        elif is_skipped:
+            reason = brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""
+            others["skipped", reason] += count
+        else:
+            paths = [path for number in numbers for path in _paths(kinds[number])]
+            passed.update(dict.fromkeys(paths, count))
+    causes = find_causes(kinds, failed, aside)
+    tools = {*index.calls.tools, *index.searched.tools}
+    shown = _Shown(failed.total(), passed, tools)
+    rest = sorted(
+        ((*named, count) for named, count in others.items()), key=lambda other: (-other[2], other)
+    )
+    return Shape(
+        failed=failed.total(),
+        states=Counter(filter(None, states)),
+        causes=tuple(shown.cause(cause) for cause in causes.tree[:_MOST_CAUSES]),
+        rest=_rest_of(failed.total(), causes.tree, _MOST_CAUSES),
+        others=rest,
+        main=causes.main,
+    )
+
+
+def _paths(kind: CauseKind) -> list[tuple[str, ...]]:
+    """Return cause, tool and argument of a reason, each behind those above it."""
     path = tuple(filter(None, kind[1:]))
     return [path[:size] for size in range(1, len(path) + 1)]
 
 
-def _main_causes(
-    kinds: Sequence[Kind], sets: Mapping[tuple[int, ...], int], aside: Collection[str]
-) -> dict[tuple[int, ...], int]:
-    """Return for each set of reasons of so many lost samples the one that they are counted under.
+def _rest_of(samples: int, parts: Sequence[Cause], most: int) -> Shape:
+    """Return how many parts are not shown, and the samples in none of those that are."""
+    shown = sum(part.samples for part in parts[:most])
+    return Shape(kinds=max(0, len(parts) - most), samples=samples - shown)
 
-    Reasons of graders that are only compared (``aside``) stand behind others, and those that name
-    no tool behind those that do. Of the rest it is that with the most frequent code, then tool,
-    then argument.
-    """
-    times: Counter[_Path] = Counter()
-    for numbers, count in sets.items():
-        times.update(
-            dict.fromkeys((path for place in numbers for path in _paths(kinds[place])), count)
+
+class _Shown(NamedTuple):
+    """Makes what pages show of causes."""
+
+    failed: int
+    passed: Mapping[tuple[str, ...], int]
+    tools: Collection[str]
+
+    def cause(self, cause: Cause, most: int = _MOST_TOOLS_SHOWN) -> Shape:
+        """Return what is shown of a cause, or of a part of one.
+
+        ``path`` is as the search takes it after ``cause:``, ``passed`` are samples that passed
+        although a grader gave this reason, ``rest`` are samples in none of the ``parts`` shown,
+        ``often`` is what the cause is most often about, with ``often_text`` before it.
+        """
+        often = most_often(cause)
+        tool = cause.parts[0].name if cause.parts else ""
+        return Shape(
+            name=brief(cause.name, _LONGEST),
+            path=SEPARATOR.join(brief(part, _LONGEST) for part in cause.path),
+            samples=cause.samples,
+            share=percent(cause.samples, self.failed),
+            width=round(100 * cause.samples / self.failed, 2),
+            passed=self.passed.get(cause.path, 0),
+            parts=tuple(self.cause(part, _MOST_ARGUMENTS) for part in cause.parts[:most]),
+            kinds=len(cause.parts),
+            noun="tools" if tool in self.tools and len(cause.path) == 1 else "values",
+            rest=_rest_of(cause.samples if cause.parts else 0, cause.parts, most),
+            often=None if often is None else (often[0], brief(often[1], _LONGEST), often[2]),
         )
-
-    def rank(place: int) -> tuple[Any, ...]:
-        kind = kinds[place]
-        return (
-            kind[0] in aside,
-            not kind[2],
-            [(-times[each], each) for each in _paths(kind)],
-            place,
-        )
-
-    return {numbers: min(numbers, key=rank) for numbers in sets if numbers}
-
-
-def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
-    """Return why samples were lost: each lost sample counts once, under its main cause.
-
-    ``explained`` are lost samples with a reason, what the causes sum to; ``main`` has the main
-    cause for the numbers of the reasons of lost samples; ``others`` are state, reason and number of
-    samples without a verdict, the most first.
-    """
-    kinds = list(index.given.kinds)
-    below = [
-        of.score is not None and of.score < 1 if of.passed is None else not of.passed
-        for of in index.entries
-    ]
-    sets = Counter(zip(index.given.given, below, [of.state for of in index.entries], strict=True))
-    lost = {numbers: n for (numbers, low, state), n in sets.items() if low and state == "graded"}
-    main = _main_causes(kinds, lost, aside)
-    found, passed, others = Counter[_Path](), Counter[_Path](), Counter[tuple[str, str]]()
-    for numbers, place in main.items():
-        found.update(dict.fromkeys(_paths(kinds[place]), lost[numbers]))
-    for (numbers, low, state), count in sets.items():
-        if state != "graded":
-            others[
-                state or "skipped", brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""
-            ] += count
-        elif not low:
-            passed.update(
-                dict.fromkeys((each for place in numbers for each in _paths(kinds[place])), count)
-            )
-    rest = sorted(
-        ((*named, count) for named, count in others.items()), key=lambda each: (-each[2], each[:2])
-    )
-    total, explained = sum(lost.values()), sum(lost[numbers] for numbers in main)
-    return Shape(
-        lost=total,
-        explained=explained,
-        causes=_causes(found, passed, total),
-        others=rest,
-        main=main,
-    )
-
-
-def _causes(
-    found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int
-) -> tuple[Shape, ...]:
-    """Return the causes on top of the tree, the most frequent first.
-
-    Every path comes with those above it.
-
-    ``path`` is as the search takes it after ``cause:``, ``samples`` and ``share`` are of those lost
-    under it, ``passed`` samples that passed although a grader gave this reason.
-    """
-    below: dict[_Path, list[_Path]] = {}
-    for path in sorted(found, key=lambda path: (-found[path], path)):
-        below.setdefault(path[:-1], []).append(path)
-
-    def parts(above: _Path) -> tuple[Shape, ...]:
-        return tuple(
-            Shape(
-                name=brief(path[-1], _LONGEST),
-                path=SEPARATOR.join(brief(part, _LONGEST) for part in path),
-                samples=found[path],
-                share=percent(found[path], lost),
-                width=round(100 * found[path] / lost, 2),
-                passed=passed.get(path, 0),
-                parts=parts(path),
-            )
-            for path in below.get(above, ())[:_MOST_CAUSES]
-        )
-
-    return parts(())
 
 
 def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
@@ -173,7 +152,9 @@ def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
     kinds, found = list(index.given.kinds), dict[str, list[int]]()
     codes = {
         numbers: {
-            kinds[number][1][:_LONGEST_CODE] for number in numbers if kinds[number][0] == base
+            kinds[number][1].partition(": ")[0][:_LONGEST_CODE]
+            for number in numbers
+            if kinds[number][0] == base
         }
         for numbers in set(index.given.given)
     }

@@ -36,7 +36,7 @@ from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import calls_of, fault_text, grades_of, source_text
-from gradestack_plugins.pages.text import brief, natural
+from gradestack_plugins.pages.text import brief, natural, percent
 
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
@@ -134,7 +134,7 @@ class MarkdownReporter(Reporter):
         limit.
         """
         view, declared = context["view"], [line for line in context["figures"] if line.label]
-        head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"].causes)
+        head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"])
         graders = list[str]()
         for grader in view.graders:
             own = [line for line in declared if brief(line.grader, 80) == grader.key]
@@ -216,14 +216,19 @@ def around(text: str) -> str:
     return f"{' ' * text[:1].isspace()}{prose(text)}{' ' * text[-1:].isspace()}"
 
 
-def _few_lines(head: str, parts: Any, causes: Sequence[Shape]) -> str:
-    """Return the first lines with as many causes of lost samples as fit among them, each with its
-    tool.
+def _few_lines(head: str, parts: Any, losses: Shape) -> str:
+    """Return the first lines with as many causes of failed samples as fit among them, each with its
+    tool, and one line for all others.
     """
-    most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 4)
-    lines = [(cause, each) for cause in causes for each in cause.parts or (cause,)]
+    most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 5)
+    lines = [(cause, part) for cause in losses.causes for part in cause.parts or (cause,)]
     lines.sort(key=lambda line: -line[1].samples)
-    return f"{head}\n{parts.reason_table(lines[:most]).strip()}\n" if lines and most > 0 else head
+    if not lines or most <= 0:
+        return head
+    shown = lines[:most]
+    rest = losses.failed - sum(part.samples for _, part in shown)
+    others = Shape(samples=rest, share=percent(rest, losses.failed))
+    return f"{head}\n{parts.reason_table(shown, others).strip()}\n"
 
 
 def _lines(macro: Any, things: Iterable[Any]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from gradestack import Progress, Report, library
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.overview import page_of
-from gradestack_plugins.pages.text import number
+from gradestack_plugins.pages.text import number, percent
 
 _MOST_CAUSES, _MOST_WARNINGS = 5, 3
 _SECONDS = 0.2
@@ -27,7 +27,13 @@ def cell(report: Report) -> str:
     Every name in it came from data and is escaped.
     """
     page = page_of(report)
-    lead, causes = page.view.lead, page.losses.causes[:_MOST_CAUSES]
+    lead, losses = page.view.lead, page.losses
+    causes = [
+        (cause.name, number(cause.samples), cause.share) for cause in losses.causes[:_MOST_CAUSES]
+    ]
+    rest = losses.failed - sum(cause.samples for cause in losses.causes[:_MOST_CAUSES])
+    if rest:
+        causes.append(("all other causes", number(rest), percent(rest, losses.failed)))
     file = None if report.path is None else Path(report.path) / "report.html"
     shown = (
         environment()
@@ -39,7 +45,7 @@ def cell(report: Report) -> str:
                 (f"{row.title} {row.code}".strip(), row.value + row.unit, row.interval, row.note)
                 for row in lead.rows
             ],
-            causes=[(each.name, number(each.samples), each.share) for each in causes],
+            causes=causes,
             warnings=page.view.warnings[:_MOST_WARNINGS],
             page=Path(os.path.relpath(file)).as_posix()
             if file is not None and file.is_file()

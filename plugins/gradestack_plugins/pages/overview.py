@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gradestack import Declarations, Report
+from gradestack import Declarations, Report, set_aside
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import draw
 from gradestack_plugins.pages.draw import Shape
@@ -403,24 +403,9 @@ def page_of(report: Report) -> Page:
         view = overview(report, index)
         view.warnings = [each for each in view.warnings if not says_left_out(each)]
         shown = asked(panels(report), ("overview", "figures", "page"), report)
-        losses = losses_of(index, _compared(header, summary, index))
+        outcome = as_text(as_map(summary.get("outcome")).get("grader")) or None
+        losses = losses_of(index, set_aside(declared_presets(header), outcome))
         found = Page(index, view, shown, agreement_of(header, summary, index), losses)
         report.shared["page"] = (made_from, found)
     page: Page = found
     return page
-
-
-def _compared(
-    header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex
-) -> Collection[str]:
-    """Return the graders that declare a preset beside the outcome grader, only compared.
-
-    None of one alone.
-    """
-    declared, known = declared_presets(header).keys(), index.verdicts.by_grader
-    outcome = as_text(as_map(summary.get("outcome")).get("grader"))
-    return (
-        declared & known.keys() - {outcome}
-        if len(declared & known.keys()) > 1 and outcome in known
-        else ()
-    )

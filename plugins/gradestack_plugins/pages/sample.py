@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gradestack import argument_at
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
 from gradestack_plugins.pages.jsonview import alike, same
-from gradestack_plugins.pages.tallies import argument
 from gradestack_plugins.pages.text import brief, number
 
 _MOST_ARGUMENTS, _MOST_REASONS = 60, 100
@@ -45,7 +45,9 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
     """
     score = as_number(item.get("score")) if item.get("outcome", "graded") == "graded" else None
     reasons, given = list(map(as_map, as_list(item.get("reasons")))), _given(actual)
-    blamed = None if score is None else {argument(as_text(each.get("pointer"))) for each in reasons}
+    blamed = (
+        None if score is None else {argument_at(as_text(each.get("pointer"))) for each in reasons}
+    )
     arguments = list(_arguments(as_map(expected.get("arguments")), given or {}, blamed))
     right = given is not None and all(each.status == "same" for each in arguments)
     matched = (

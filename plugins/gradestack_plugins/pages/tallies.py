@@ -6,20 +6,18 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import compress, count
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from gradestack import CauseKind, swapped_labels
 from gradestack.jsonio import as_list, as_map, as_text, compact, loads
 
 GRADED = ("graded", "", None)
 """States in which a score is one."""
 NULL = Raw(b"null")
-MORE_REASONS = "more_reasons"
-"""Code of a reason that is none: it says how many others were left out."""
 
 
 class Reason(Struct, frozen=True, gc=False):
@@ -28,6 +26,7 @@ class Reason(Struct, frozen=True, gc=False):
     code: str | None = None
     subject: str | None = None
     pointer: str | None = None
+    error: str | None = None
 
 
 class Answer(Struct, frozen=True, gc=False):
@@ -73,12 +72,9 @@ class Grade(Own, frozen=True, gc=False):
 
     def swapped(self) -> str:
         """Return which label was expected and which was given; "" unless there are two."""
-        gold, label = as_text(self.gold), as_text(self.label)
-        return f"{gold} → {label}" if gold and label and gold != label else ""
+        return swapped_labels(self.gold, self.label)
 
 
-MOST_NAMES = 2000
-"""Tools, arguments, and kinds of reasons told apart."""
 _LONGEST_NAME = 240
 MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
 """Values of a facet by which samples are grouped; facets; different facets of samples held back."""
@@ -123,7 +119,7 @@ class CallTally:
             tool = (item.gold or item.label or "")[:_LONGEST_NAME]
             counts = self.tools.get(tool)
             if counts is None:
-                if not tool or len(self.tools) >= MOST_NAMES:
+                if not tool:
                     continue
                 counts = self.tools[tool] = CallCounts()
             if item.gold is None:
@@ -138,20 +134,18 @@ class CallTally:
 
 SEPARATOR = "›"
 """Between code, tool and argument of a reason, in addresses and in the search."""
-Kind = tuple[str, str, str, str]
-"""Grader key, code, subject and argument of a reason."""
 
 
 class ReasonTally:
     """Which reasons were given in which samples."""
 
     def __init__(self) -> None:
-        self.kinds: dict[Kind, int] = {}
+        self.kinds: dict[CauseKind, int] = {}
         self.given: list[tuple[int, ...]] = []
-        self._known: dict[tuple[Kind, ...], tuple[int, ...]] = {}
+        self._known: dict[tuple[CauseKind, ...], tuple[int, ...]] = {}
 
-    def add(self, kinds: tuple[Kind, ...]) -> None:
-        """Add the reasons of a sample, but for kinds that are too many.
+    def add(self, kinds: tuple[CauseKind, ...]) -> None:
+        """Add the reasons of a sample.
 
         Many samples have the same: looked up once.
         """
@@ -159,12 +153,8 @@ class ReasonTally:
         if numbers is None:
             if len(self._known) >= _MOST_HELD:
                 self._known.clear()
-            kept = [
-                found.setdefault(kind, len(found))
-                for kind in kinds
-                if kind in found or len(found) < MOST_NAMES
-            ]
-            numbers = self._known[kinds] = tuple(dict.fromkeys(kept))
+            places = [found.setdefault(kind, len(found)) for kind in kinds]
+            numbers = self._known[kinds] = tuple(dict.fromkeys(places))
         self.given.append(numbers)
 
     @property
@@ -175,43 +165,6 @@ class ReasonTally:
             for number in numbers:
                 found[number] += times
         return found
-
-
-def kinds_of(
-    key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None, swapped: str = ""
-) -> list[Kind]:
-    """Return the kinds of the reasons of a grade and its items, and of its fault.
-
-    A step's number is no subject. What a grade says without one is about the labels that it has
-    taken for each other.
-    """
-    found = [
-        (
-            key,
-            each.code[:_LONGEST_NAME],
-            ("" if each.subject and each.subject.isdecimal() else each.subject or swapped)[
-                :_LONGEST_NAME
-            ],
-            argument(each.pointer) if each.pointer else "",
-        )
-        for each in reasons
-        if each.code and each.code != MORE_REASONS
-    ]
-    if fault:
-        code, about = as_text(fault.get("code")) or "fault", as_text(fault.get("type"))
-        found.append((key, code[:_LONGEST_NAME], about[:_LONGEST_NAME], ""))
-    return found
-
-
-@lru_cache(MOST_NAMES)
-def argument(pointer: str) -> str:
-    """Return the argument a JSON pointer leads into: its first part."""
-    return (
-        pointer.removeprefix("/")
-        .partition("/")[0]
-        .replace("~1", "/")
-        .replace("~0", "~")[:_LONGEST_NAME]
-    )
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -346,13 +299,7 @@ class SearchTally:
     def _set_of(self, names: Iterable[str | None]) -> int:
         """Return the number of a set of tools."""
         called = dict.fromkeys([each or "" for each in names])
-        numbers = tuple(
-            [
-                self.tools[name]
-                for name in called
-                if name in self.tools or len(self.tools) < MOST_NAMES
-            ]
-        )
+        numbers = tuple([self.tools[name] for name in called])
         return self.sets.setdefault(numbers, len(self.sets))
 
     def end(self) -> None:

@@ -317,8 +317,14 @@ class ToolSuccess(Grader):
             state, message = self._ended(call)
             by_tool.setdefault(call.name, []).append(state)
             if state != "ok":
+                error = self._error_text(call) if state == "error" else ""
                 reasons.append(
-                    Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN])
+                    Reason(
+                        code=_CODES[state],
+                        subject=call.name,
+                        message=message[:_SHOWN],
+                        error=error[:_SHOWN],
+                    )
                 )
         items = tuple(_outcomes(name, states) for name, states in by_tool.items())
         counts = added_up(items)
@@ -329,6 +335,15 @@ class ToolSuccess(Grader):
         return Grade(
             score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons)
         )
+
+    def _error_text(self, call: ToolCall) -> str:
+        """Return the text of a call's error, without the rule that found it."""
+        if call.error:
+            return call.error
+        form = error_form(call.result)
+        if form is not None:
+            return form.message
+        return call.result if isinstance(call.result, str) else compact(call.result)
 
     def _ended(self, call: ToolCall) -> tuple[State, str]:
         """Return how a call ended; of an error its text, behind the rule that found it."""

@@ -2,9 +2,9 @@
 
 import pytest
 
+from gradestack import argument_at
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.index import RowIndex
-from gradestack_plugins.pages.tallies import argument
 
 
 def item(tool, score, call, *pointers, **more):
@@ -52,7 +52,7 @@ def test_calls_are_counted_by_tool():
     ("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")]
 )
 def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
-    assert argument(pointer) == name
+    assert argument_at(pointer) == name
 
 
 def test_items_about_something_else_are_no_calls():

@@ -152,7 +152,7 @@ def test_the_first_lines_are_the_comment(fake, markdown):
         "✗ FAILED",
         "| `partial >= 0.9` |",
         "| Figure | Value | Interval |",
-        "| Cause | About | Samples lost | Share |",
+        "| Cause | About | Failed samples | Share |",
     ):
         assert part in first
     assert rest.count("<details>") + 1 == rest.count("</details>") == 6

@@ -199,7 +199,7 @@ def test_names_of_presets_are_escaped(html, markdown):
 def test_reasons_of_presets_that_are_only_compared_are_no_causes(html):
     page = html(report_of())
     causes = [each["data-cause"] for tag, each in page.tags if tag == "a" and "data-cause" in each]
-    assert set(causes) == {"extra_call"}
+    assert set(causes) == {"extra_call", "no_reason"}
 
 
 def test_rules_without_any_grade_make_no_table(html, markdown):

@@ -1,0 +1,325 @@
+"""Why samples failed: each failed sample under one cause, and breakdowns that add up to it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import msgspec
+
+from gradestack.jsonio.values import as_map, as_text
+from gradestack.report import Report
+
+CauseKind = tuple[str, str, str, str]
+"""Grader key, cause, tool (or what else a reason is about) and argument; "" for what is not named.
+
+A cause is the code of a reason, and where that is about an error the kind of the error behind it:
+``call_failed: Timeout after …``.
+"""
+CausePath = tuple[str, ...]
+"""Cause, tool and argument, as far as they are named."""
+ReasonSet = tuple[int, ...]
+"""The reasons of a sample, each by its place among all kinds."""
+NO_REASON = "no_reason"
+"""Cause of samples that failed and to which no grader gave a reason."""
+MORE_REASONS = "more_reasons"
+"""Code of a reason that is none: it says how many others were left out."""
+LONGEST_NAME = 240
+"""Characters of a cause, a tool and an argument that are told apart."""
+_LONGEST_ERROR = 120
+_GRADED = ("graded", "", None)
+_FAILED = ("failed", "missing")
+_MOST_CAUSES, _MOST_PARTS = 20, 20
+"""Causes, and parts of each, in a summary; samples of the others are counted."""
+_VARYING = re.compile(
+    r"""'[^']*'|"[^"]*"|`[^`]*`"""  # quoted
+    r"|\S*[/\\]\S+"  # paths and addresses
+    r"|(?<!\w)(?![45]\d\d\b)[\w.:-]*\d[\w:-]*"  # numbers and ids, no status of HTTP
+)
+"""Parts of an error's text by which errors of one kind differ."""
+
+
+class _Reason(msgspec.Struct, frozen=True, gc=False):
+    code: str | None = None
+    subject: str | None = None
+    pointer: str | None = None
+    error: str | None = None
+
+
+class _Item(msgspec.Struct, frozen=True, gc=False):
+    reasons: tuple[_Reason, ...] = ()
+
+
+class _Grade(msgspec.Struct, frozen=True, gc=False):
+    score: float | None = None
+    state: str | None = None
+    label: Any = None
+    gold: Any = None
+    fault: dict[str, Any] | None = None
+    reasons: tuple[_Reason, ...] = ()
+    items: tuple[_Item, ...] = ()
+
+
+class _Row(msgspec.Struct, frozen=True, gc=False):
+    state: str | None = None
+    passed: bool | None = None
+    grade: _Grade = _Grade()
+    grades: dict[str, _Grade] = {}
+
+
+class GivenReason(Protocol):
+    """A reason, as far as causes are made of it."""
+
+    @property
+    def code(self) -> str | None: ...  # noqa: D102
+    @property
+    def subject(self) -> str | None: ...  # noqa: D102
+    @property
+    def pointer(self) -> str | None: ...  # noqa: D102
+    @property
+    def error(self) -> str | None: ...  # noqa: D102
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Samples that failed for one reason, or a part of them.
+
+    ``parts`` are all tools of a cause and all arguments of a tool, most samples first. Together
+    with samples whose reason names none they add up to ``samples``.
+    """
+
+    path: CausePath
+    samples: int
+    parts: tuple[Cause, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path[-1]
+
+
+class Causes(msgspec.Struct, frozen=True):
+    """All causes, most samples first, and the main reason of each set of reasons."""
+
+    tree: tuple[Cause, ...]
+    main: Mapping[ReasonSet, int]
+
+
+def error_kind(text: str) -> str:
+    """Return what errors of one kind have in common.
+
+    It is the first line of the text, of a traceback the last. Quoted text, paths, and words with a
+    digit in them are ``…``, but for a status of HTTP (400 to 599).
+    """
+    lines = [line for each in text.splitlines() if (line := each.strip())]
+    if not lines:
+        return ""
+    line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    common = _VARYING.sub("…", line[: 4 * _LONGEST_ERROR])
+    return " ".join(common.split())[:_LONGEST_ERROR]
+
+
+@lru_cache(4096)
+def _cause_name(code: str, error: str) -> str:
+    kind = error_kind(error)
+    return f"{code}: {kind}"[:LONGEST_NAME] if kind else code[:LONGEST_NAME]
+
+
+@lru_cache(4096)
+def argument_at(pointer: str) -> str:
+    """Return the argument a JSON pointer leads into: its first part."""
+    first = pointer.removeprefix("/").partition("/")[0]
+    return first.replace("~1", "/").replace("~0", "~")[:LONGEST_NAME]
+
+
+def cause_kinds(
+    key: str, reasons: Iterable[GivenReason], fault: Mapping[str, Any] | None, swapped: str = ""
+) -> list[CauseKind]:
+    """Return the kinds of the reasons of a grade and its items, and of its fault.
+
+    A step's number is no subject. A reason without one is about the labels that the grade has taken
+    for each other (``swapped``).
+    """
+    kinds: list[CauseKind] = []
+    for reason in reasons:
+        if not reason.code or reason.code == MORE_REASONS:
+            continue
+        numbered = reason.subject is not None and reason.subject.isdecimal()
+        subject = "" if numbered else reason.subject or swapped
+        argument = argument_at(reason.pointer) if reason.pointer else ""
+        cause = _cause_name(reason.code, reason.error or "")
+        kinds.append((key, cause, subject[:LONGEST_NAME], argument))
+    if fault:
+        code = as_text(fault.get("code")) or "fault"
+        cause = _cause_name(code, as_text(fault.get("message")))
+        kinds.append((key, cause, as_text(fault.get("type"))[:LONGEST_NAME], ""))
+    return kinds
+
+
+def is_failed(state: str | None, score: float | None, *, passed: bool | None) -> bool:
+    """Return whether a sample did not pass, or failed or is missing.
+
+    Without a verdict a sample passes with a score of 1.
+    """
+    if state in _FAILED:
+        return True
+    if state not in _GRADED:
+        return False
+    if passed is None:
+        return score is not None and score < 1
+    return not passed
+
+
+def set_aside(presets: Collection[str], outcome: str | None) -> set[str]:
+    """Return graders whose reasons stand behind those of others.
+
+    Where several graders declare a preset, these are all of them but the outcome grader.
+    """
+    return set(presets) - {outcome} if outcome is not None and len(presets) > 1 else set()
+
+
+def _paths(kind: CauseKind) -> list[CausePath]:
+    """Return the path of a kind behind those above it."""
+    path = tuple(filter(None, kind[1:]))
+    return [path[:size] for size in range(1, len(path) + 1)]
+
+
+def find_causes(
+    kinds: Sequence[CauseKind], failed: Mapping[ReasonSet, int], aside: Collection[str] = ()
+) -> Causes:
+    """Return the causes of failed samples; each sample is counted under its main reason.
+
+    Reasons of graders that are only compared (``aside``) stand behind others, and those that name
+    no tool behind those that do. Of the rest it is that with the most frequent cause, then tool,
+    then argument. Samples without a reason are counted under ``NO_REASON``.
+
+    Args:
+        kinds: All kinds of reasons.
+        failed: Reasons of failed samples, and how many samples have just these.
+        aside: Keys of graders.
+    """
+    paths = [_paths(kind) for kind in kinds]
+    times: Counter[CausePath] = Counter()
+    for numbers, count in failed.items():
+        named = {path for number in numbers for path in paths[number]}
+        times.update(dict.fromkeys(named, count))
+
+    def rank(number: int) -> tuple[Any, ...]:
+        frequencies = [(-times[path], path) for path in paths[number]]
+        return kinds[number][0] in aside, not kinds[number][2], frequencies, number
+
+    main = {numbers: min(numbers, key=rank) for numbers in failed if numbers}
+    samples: Counter[CausePath] = Counter()
+    for numbers, count in failed.items():
+        above = paths[main[numbers]] if numbers else [(NO_REASON,)]
+        samples.update(dict.fromkeys(above, count))
+    return Causes(_tree(samples), main)
+
+
+def _tree(samples: Mapping[CausePath, int]) -> tuple[Cause, ...]:
+    below: dict[CausePath, list[CausePath]] = {}
+    for path in sorted(samples, key=lambda path: (-samples[path], path)):
+        below.setdefault(path[:-1], []).append(path)
+
+    def parts(above: CausePath) -> tuple[Cause, ...]:
+        return tuple(Cause(path, samples[path], parts(path)) for path in below.get(above, ()))
+
+    return parts(())
+
+
+def most_often(cause: Cause) -> tuple[str, str, int] | None:
+    """Return ``mostly`` or ``most often``, what a cause is about then, and its samples.
+
+    A tool, or a tool and its argument, is *mostly* what a cause is about where it has more than
+    half of the samples. None where nothing is named, or two are named equally often.
+    """
+    if not cause.parts:
+        return None
+    tool = cause.parts[0]
+    if 2 * tool.samples > cause.samples:
+        part = tool.parts[0] if tool.parts else tool
+        part = part if 2 * part.samples > cause.samples else tool
+        return "mostly", ".".join(part.path[1:]), part.samples
+    leaves = [leaf for each in cause.parts for leaf in each.parts or (each,)]
+    leaves.sort(key=lambda leaf: -leaf.samples)
+    first, second = leaves[:2]
+    if first.samples == second.samples:
+        return None
+    return "most often", ".".join(first.path[1:]), first.samples
+
+
+def summarized_causes(
+    recorded: Report, outcome: str | None, aside: Collection[str]
+) -> dict[str, Any] | None:
+    """Return the causes of a run as summary.json has them; None where no sample failed.
+
+    Args:
+        recorded: The run, whose rows are read.
+        outcome: Key of the outcome grader.
+        aside: Graders whose reasons stand behind those of others.
+    """
+    places: dict[CauseKind, int] = {}
+    failed: Counter[ReasonSet] = Counter()
+    decode = msgspec.json.Decoder(_Row).decode
+    for number, _, line in recorded.lines():
+        try:
+            row = decode(line)
+        except (ValueError, RecursionError):  # numbers that msgspec does not know
+            row = _converted(as_map(recorded.row(number, line)))
+        if _row_failed(row, outcome):
+            kinds = [kind for key, grade in row.grades.items() for kind in _grade_kinds(key, grade)]
+            numbers = [places.setdefault(kind, len(places)) for kind in kinds]
+            failed[tuple(dict.fromkeys(numbers))] += 1
+    if not failed:
+        return None
+    tree = find_causes(list(places), failed, aside).tree
+    shown = tree[:_MOST_CAUSES]
+    listed = [_summarized(cause, most_often(cause), cause.parts[:_MOST_PARTS]) for cause in shown]
+    others = sum(cause.samples for cause in tree[_MOST_CAUSES:])
+    return {"failed": failed.total(), "kinds": len(tree), "causes": listed, "others": others}
+
+
+def _summarized(
+    cause: Cause, often: tuple[str, str, int] | None, parts: Sequence[Cause]
+) -> dict[str, Any]:
+    listed = [{"name": part.name, "samples": part.samples} for part in parts]
+    others = cause.samples - sum(part.samples for part in parts) if parts else 0
+    entry: dict[str, Any] = {"cause": cause.name, "samples": cause.samples}
+    entry |= {"kinds": len(cause.parts), "parts": listed, "others": others}
+    if often is not None:
+        word, name, samples = often
+        entry["most_often"] = {"word": word, "name": name, "samples": samples}
+    return entry
+
+
+def _row_failed(row: _Row, outcome: str | None) -> bool:
+    main = row.grade
+    main_state = main.state or ("skipped" if main.score is None else "graded")
+    state = row.state or main_state
+    score = main.score if state == main_state == "graded" else None
+    judged = None if outcome is None else row.grades.get(outcome)
+    if judged is not None:
+        state = judged.state or ("skipped" if judged.score is None else "graded")
+    return is_failed(state, score, passed=row.passed if state == "graded" else None)
+
+
+def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
+    reasons, of_items = grade.reasons, tuple(each for item in grade.items for each in item.reasons)
+    if of_items != reasons:  # else it says the same as its items
+        reasons += of_items
+    return cause_kinds(key, reasons, grade.fault, swapped_labels(grade.gold, grade.label))
+
+
+def swapped_labels(gold: Any, label: Any) -> str:
+    """Return which label was expected and which was given; "" unless there are two."""
+    expected, given = as_text(gold), as_text(label)
+    return f"{expected} → {given}" if expected and given and expected != given else ""
+
+
+def _converted(row: Mapping[str, Any]) -> _Row:
+    """Return what is needed of a row that was decoded whole."""
+    return msgspec.convert(
+        {name: row[name] for name in _Row.__struct_fields__ if name in row}, _Row
+    )

@@ -1,0 +1,152 @@
+"""Causes of failures add up on the page, in Markdown, on the console and in summary.json."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from gradestack import error_kind, grade_files
+from gradestack.cli import console
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.overview import page_of
+from tests.core.outcomes import data
+from tests.plugins.pages.conftest import Page
+
+TOOLS = 930
+"""Each fails in three ways: 2,790 kinds of reasons, and a few of error."""
+
+
+def record(number):
+    """Return a record that fails, of a tool of its own as long as there are any."""
+    tool, way = f"tool_{number % TOOLS}", number // 7 % 3
+    wanted = {"name": tool, "arguments": {"city": "Rome"}}
+    given = [
+        [],
+        [{"name": tool, "arguments": {"city": "Oslo"}}],
+        [{"name": tool, "arguments": {"city": "Rome"}}, {"name": "wait", "arguments": {}}],
+    ][way]
+    return {"id": f"t{number}", "input": "x", "expected": [wanted], "predicted": given}
+
+
+def graded(path, number):
+    right = {**record(0), "predicted": record(0)["expected"]}
+    crashed = {"id": "crashed", "input": "x", "expected": [], "error": "TypeError: no 'x' in 7"}
+    records = [*map(record, range(number - 1)), {**right, "id": "right"}, crashed]
+    source = path / "runs.jsonl"
+    source.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+    return grade_files([source], output=path / "out")
+
+
+SIZES = [10, 2_300, pytest.param(100_000, marks=pytest.mark.proof)]
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def run(request, tmp_path_factory):
+    """Return a run of so many failures, and their number."""
+    return graded(tmp_path_factory.mktemp("causes"), request.param), request.param
+
+
+def printed(report):
+    """Return the failures on the console, and the numbers of the lines below."""
+    block = re.search(r"Why (\d+) of \d+ samples failed:\n((?:  .*\n?)+)", console.results(report))
+    lines = re.findall(r"^ +(\d+) \([\d.]+%\)  (.*)$", block[2], re.MULTILINE)
+    return int(block[1]), [(int(number), text) for number, text in lines]
+
+
+def test_the_console_prints_the_three_largest_and_the_rest(run):
+    report, number = run
+    failed, lines = printed(report)
+    assert failed == sum(samples for samples, _ in lines) == number
+    causes = Counter(dict(page_causes(report)))
+    for samples, text in lines[:3]:
+        assert causes[text.partition(",")[0]] == samples
+    assert [samples for samples, _ in lines[:3]] == sorted(causes.values(), reverse=True)[:3]
+
+
+def page_causes(report):
+    return [(each.name, each.samples) for each in page_of(report).losses.causes]
+
+
+def numbers(text):
+    return [int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d", text)]
+
+
+def test_the_page_adds_up(run):
+    report, number = run
+    html = (report.path / "report.html").read_text(encoding="utf-8")
+    section = html[html.index('id="failures"') :]
+    section = section[: section.index("</section>")]
+    assert f"{number:,} of" in Page(section).text
+    tops = re.findall(
+        r'class="leaf top-cause".*?<span class="n">([\d,]+)</span>', section, re.DOTALL
+    )
+    rest = re.findall(r"all other causes: ([\d,]+)", section)
+    assert sum(sum(numbers(each)) for each in (*tops, *rest)) == number
+    for cause in page_of(report).losses.causes:
+        parts = sum(each.samples for each in cause.parts)
+        if cause.parts:
+            assert parts + cause.rest.samples == cause.samples
+            assert (
+                not cause.rest.samples
+                or f"all other tools: {cause.rest.samples:,}" in Page(section).text
+            )
+
+
+def test_markdown_adds_up(run):
+    report, number = run
+    text = (report.path / "report.md").read_text(encoding="utf-8")
+    table = text[text.index("| Cause | About |") :].split("\n\n")[0]
+    lines = [line.split(" | ") for line in table.splitlines()[2:]]
+    assert sum(numbers(line[-2])[0] for line in lines) == number
+
+
+def test_the_summary_adds_up(run):
+    report, number = run
+    causes = report.summary["causes"]
+    assert causes["failed"] == number
+    assert sum(each["samples"] for each in causes["causes"]) + causes["others"] == number
+    for cause in causes["causes"]:
+        parts = sum(each["samples"] for each in cause["parts"])
+        assert not cause["parts"] or parts + cause["others"] == cause["samples"]
+
+
+def test_every_failed_sample_is_in_one_cause(run):
+    report, number = run
+    index, losses = index_of(report), page_of(report).losses
+    kinds = list(index.given.kinds)
+    found = Counter()
+    for entry, given in zip(index.entries, index.given.given, strict=True):
+        if entry.passed is False or entry.state in ("failed", "missing"):
+            found[kinds[losses.main[given]][1] if given else "no_reason"] += 1
+    assert found.total() == number
+    assert dict(found.most_common(len(losses.causes))) == dict(page_causes(report))
+
+
+@pytest.mark.parametrize("case", data(__file__, "errors.yaml"), ids=lambda case: case["text"][:40])
+def test_errors_of_one_kind(case):
+    assert error_kind(case["text"]) == case["kind"]
+
+
+def test_errors_are_causes_without_a_reference(tmp_path):
+    """Of fifteen failed calls: five time-outs, five files not found, five of a wrong type."""
+    texts = ["Error: timeout after {} s", "Error: /tmp/{}.txt not found", "TypeError: 'a' and {}"]
+
+    def messages(number):
+        call = {"name": f"tool_{number % 2}", "arguments": "{}"}
+        calls = [{"id": "1", "type": "function", "function": call}]
+        result = texts[number % 3].format(number) if number < 15 else "fine"
+        return [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "1", "content": result},
+            {"role": "assistant", "content": "done"},
+        ]
+
+    lines = [json.dumps({"id": f"t{n}", "messages": messages(n)}) for n in range(20)]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    report = grade_files([tmp_path / "log.jsonl"], output=tmp_path / "out")
+    failed, printed_lines = printed(report)
+    assert (failed, [number for number, _ in printed_lines]) == (15, [5, 5, 5])
+    for word in ("timeout", "not found", "TypeError"):
+        assert sum(word in text for _, text in printed_lines) == 1

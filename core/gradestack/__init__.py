@@ -37,7 +37,7 @@ _NAMES = {
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace "
     "skipped",
     "output": "csv_line terminal_line",
-    "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds error_kind "
+    "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run declared_presets error_kind "
     "find_causes is_failed most_often set_aside swapped_labels",
     "outcome.pages": "publish with_trajectories",
     "comparison.compared": "Comparison",

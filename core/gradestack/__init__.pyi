@@ -105,6 +105,8 @@ from gradestack.outcome.causes import CauseKind as CauseKind
 from gradestack.outcome.causes import Causes as Causes
 from gradestack.outcome.causes import argument_at as argument_at
 from gradestack.outcome.causes import cause_kinds as cause_kinds
+from gradestack.outcome.causes import causes_of_run as causes_of_run
+from gradestack.outcome.causes import declared_presets as declared_presets
 from gradestack.outcome.causes import error_kind as error_kind
 from gradestack.outcome.causes import find_causes as find_causes
 from gradestack.outcome.causes import is_failed as is_failed

@@ -14,6 +14,7 @@ from typing import Any
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
+from gradestack.outcome.causes import Cause, causes_of_run, most_often
 from gradestack.output import coloured, counted, terminal_line
 from gradestack.report import Report
 
@@ -128,30 +129,30 @@ def _models(report: Report) -> list[str]:
 
 def _causes(report: Report) -> list[str]:
     """Return why samples failed: the three largest causes, and how many samples have others."""
-    causes = report.summary.get("causes")
-    if not causes or report.header.get("profile") == "upstream":
+    causes = () if report.header.get("profile") == "upstream" else causes_of_run(report)
+    if not causes:
         return []
-    listed, failed = causes["causes"][:_MOST_CAUSES], causes["failed"]
+    listed, failed = causes[:_MOST_CAUSES], sum(cause.samples for cause in causes)
+    others = sum(cause.samples for cause in causes[_MOST_CAUSES:])
+    lines = [(cause.samples, f"{_cut(cause.name)}{_most_often(cause)}") for cause in listed]
+    if others:
+        lines.append((others, counted(len(causes) - len(listed), "other cause")))
     width = len(str(failed))
-    lines = []
-    for cause in listed:
-        share = f"{100 * cause['samples'] / failed:.1f}%"
-        number = f"{cause['samples']:>{width}} ({share})"
-        lines.append(f"  {number}  {_cut(cause['cause'])}{_most_often(cause)}")
-    if others := failed - sum(cause["samples"] for cause in listed):
-        kinds = counted(causes["kinds"] - len(listed), "other cause")
-        lines.append(f"  {others:>{width}} ({100 * others / failed:.1f}%)  {kinds}")
-    total = report.metrics["total"]
-    return ["", f"Why {failed} of {total} samples failed:", *lines]
+    return [
+        "",
+        f"Why {failed} of {report.metrics['total']} samples failed:",
+        *(f"  {n:>{width}} ({100 * n / failed:.1f}%)  {text}" for n, text in lines),
+    ]
 
 
-def _most_often(cause: Mapping[str, Any]) -> str:
-    often = cause.get("most_often")
-    if often is None or often["samples"] == cause["samples"]:
-        return "" if often is None else f", {_cut(often['name'])}"
-    if often["word"] == "mostly":
-        return f", mostly {_cut(often['name'])} ({often['samples']})"
-    return f", most often {_cut(often['name'])} ({often['samples']} of {cause['samples']})"
+def _most_often(cause: Cause) -> str:
+    often = most_often(cause)
+    if often is None:
+        return ""
+    word, name, samples = often
+    if samples == cause.samples:
+        return f", {_cut(name)}"
+    return f", {word} {_cut(name)} ({samples} of {cause.samples})"
 
 
 def _cut(name: str) -> str:

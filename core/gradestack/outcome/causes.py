@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gradestack.jsonio.values import as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.report import Report
 
 CauseKind = tuple[str, str, str, str]
@@ -32,8 +32,6 @@ LONGEST_NAME = 240
 _LONGEST_ERROR = 120
 _GRADED = ("graded", "", None)
 _FAILED = ("failed", "missing")
-_MOST_CAUSES, _MOST_PARTS = 20, 20
-"""Causes, and parts of each, in a summary; samples of the others are counted."""
 _VARYING = re.compile(
     r"""'[^']*'|"[^"]*"|`[^`]*`"""  # quoted
     r"|\S*[/\\]\S+"  # paths and addresses
@@ -250,48 +248,37 @@ def most_often(cause: Cause) -> tuple[str, str, int] | None:
     return "most often", ".".join(first.path[1:]), first.samples
 
 
-def summarized_causes(
-    recorded: Report, outcome: str | None, aside: Collection[str]
-) -> dict[str, Any] | None:
-    """Return the causes of a run as summary.json has them; None where no sample failed.
+def causes_of_run(report: Report) -> tuple[Cause, ...]:
+    """Return the causes of a run's failed samples, most samples first; none without rows.
 
-    Args:
-        recorded: The run, whose rows are read.
-        outcome: Key of the outcome grader.
-        aside: Graders whose reasons stand behind those of others.
+    Raises:
+        DataError: The rows cannot be read.
     """
+    if not report.has_rows:
+        return ()
+    outcome = as_text(as_map(report.summary.get("outcome")).get("grader")) or None
     places: dict[CauseKind, int] = {}
     failed: Counter[ReasonSet] = Counter()
     decode = msgspec.json.Decoder(_Row).decode
-    for number, _, line in recorded.lines():
+    for number, _, line in report.lines():
         try:
             row = decode(line)
         except (ValueError, RecursionError):  # numbers that msgspec does not know
-            row = _converted(as_map(recorded.row(number, line)))
+            row = _converted(as_map(report.row(number, line)))
         if _row_failed(row, outcome):
             kinds = [kind for key, grade in row.grades.items() for kind in _grade_kinds(key, grade)]
             numbers = [places.setdefault(kind, len(places)) for kind in kinds]
             failed[tuple(dict.fromkeys(numbers))] += 1
-    if not failed:
-        return None
-    tree = find_causes(list(places), failed, aside).tree
-    shown = tree[:_MOST_CAUSES]
-    listed = [_summarized(cause, most_often(cause), cause.parts[:_MOST_PARTS]) for cause in shown]
-    others = sum(cause.samples for cause in tree[_MOST_CAUSES:])
-    return {"failed": failed.total(), "kinds": len(tree), "causes": listed, "others": others}
+    aside = set_aside(declared_presets(report.header), outcome)
+    return find_causes(list(places), failed, aside).tree
 
 
-def _summarized(
-    cause: Cause, often: tuple[str, str, int] | None, parts: Sequence[Cause]
-) -> dict[str, Any]:
-    listed = [{"name": part.name, "samples": part.samples} for part in parts]
-    others = cause.samples - sum(part.samples for part in parts) if parts else 0
-    entry: dict[str, Any] = {"cause": cause.name, "samples": cause.samples}
-    entry |= {"kinds": len(cause.parts), "parts": listed, "others": others}
-    if often is not None:
-        word, name, samples = often
-        entry["most_often"] = {"word": word, "name": name, "samples": samples}
-    return entry
+def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the options of the graders that declare a preset, by their keys."""
+    components = [as_map(each) for each in as_list(header.get("components"))]
+    graders = [each for each in components if each.get("kind") == "grader"]
+    options = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
+    return {key: each for key, each in options.items() if as_text(each.get("preset"))}
 
 
 def _row_failed(row: _Row, outcome: str | None) -> bool:

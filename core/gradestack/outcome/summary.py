@@ -27,7 +27,6 @@ from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines
-from gradestack.outcome.causes import set_aside, summarized_causes
 from gradestack.output import counted, terminal_line
 from gradestack.report import Report
 from gradestack.rows.read import Row
@@ -168,8 +167,6 @@ def summary(
                     _, row, grade = firsts[key, Outcome.FAILED]
                     failures[key]["first"] = {"reason": _reason(grade), "at": _place(row)}
         content["failures"] = failures
-        if recorded.has_rows and (causes := _causes(suite, recorded)) is not None:
-            content["causes"] = causes
     if merged.left_out or suite.subset:
         content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
     if merged.remarks:
@@ -182,12 +179,6 @@ def summary(
     lost = _all_failed(suite, counts, merged, firsts)
     more = {"all_failed": lost, "broken": broken, "failed_metrics": failed_metrics}
     return content | {name: each for name, each in more.items() if each}
-
-
-def _causes(suite: Suite, recorded: Report) -> dict[str, Any] | None:
-    outcome = None if suite.success is None else suite.success.grader
-    presets = [stage.key for stage in suite.graders if as_text(stage.options.get("preset"))]
-    return summarized_causes(recorded, outcome, set_aside(presets, outcome))
 
 
 def _model_row(

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack import CauseKind, DataError, Report, cause_kinds
+from gradestack import CauseKind, DataError, Report, cause_kinds, declared_presets
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, check_utf8, dumps
 from gradestack_plugins.pages.tallies import (
     GRADED,
@@ -35,7 +35,6 @@ from gradestack_plugins.pages.tallies import (
     Usage,
     Verdicts,
     compared,
-    declared_presets,
 )
 from gradestack_plugins.pages.text import brief, number
 

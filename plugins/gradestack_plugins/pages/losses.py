@@ -12,11 +12,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gradestack import Cause, CauseKind, find_causes, is_failed, most_often, ratio_interval
+from gradestack import (
+    Cause,
+    CauseKind,
+    declared_presets,
+    find_causes,
+    is_failed,
+    most_often,
+    ratio_interval,
+)
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowIndex, name_of
-from gradestack_plugins.pages.tallies import SEPARATOR, Usage, declared_presets
+from gradestack_plugins.pages.tallies import SEPARATOR, Usage
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 

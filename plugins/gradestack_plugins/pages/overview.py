@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gradestack import Declarations, Report, set_aside
+from gradestack import Declarations, Report, declared_presets, set_aside
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import draw
 from gradestack_plugins.pages.draw import Shape
@@ -31,7 +31,6 @@ from gradestack_plugins.pages.jsonview import laid_out
 from gradestack_plugins.pages.losses import agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.sample import source_text
-from gradestack_plugins.pages.tallies import declared_presets
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import (
     UNDEFINED,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack import CauseKind, swapped_labels
+from gradestack import CauseKind, declared_presets, swapped_labels
 from gradestack.jsonio import as_list, as_map, as_text, compact, loads
 
 GRADED = ("graded", "", None)
@@ -377,17 +377,6 @@ NONE: Mark = ("missing", "")
 _PASSED, _PART, _LOST = ("passed", ""), ("part", ""), ("lost", "")
 _MOST_GRADERS = 8
 _MOST_MARKS, _LONGEST_CODE = 255, 60
-
-
-def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the options of the graders that declare a preset, by their keys."""
-    graders = [
-        each
-        for each in map(as_map, as_list(header.get("components")))
-        if each.get("kind") == "grader"
-    ]
-    options = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
-    return {key: each for key, each in options.items() if as_text(each.get("preset"))}
 
 
 def compared(header: Mapping[str, Any]) -> tuple[str, ...]:

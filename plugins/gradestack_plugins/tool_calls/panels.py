@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from gradestack import Report
+from gradestack import Report, declared_presets
 from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.losses import NOTHING_EXPECTED, OTHER_ORDER, traits_of
-from gradestack_plugins.pages.tallies import declared_presets
 
 _MOST_KINDS = 60
 _EQUAL = 1e-9

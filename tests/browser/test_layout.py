@@ -69,7 +69,7 @@ def test_long_names_widen_no_page(tab, tmp_path, width):
     assert tab.run("document.querySelectorAll('.funnel tbody wbr').length") == LONG.count("_")
     assert (
         tab.run("document.querySelector('.causes small').textContent")
-        == f"mostly {LONG[:79]}….{'p' * 50}"
+        == f"always {LONG[:79]}….{'p' * 50}"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
         tab.run(f"location.hash = {json.dumps(address)}")
         tab.wait(f"document.getElementById('shown-count').textContent.startsWith('{count} of ')")
         tab.run("location.hash = '#overview'")
-    assert tab.run("document.querySelector('.causes small').textContent").startswith("mostly ")
+    assert tab.run("document.querySelector('.causes small').textContent").startswith("always ")
 
 
 def test_a_phone_shows_the_list_or_the_sample(tab, page_of):

@@ -149,10 +149,10 @@ def _most_often(cause: Cause) -> str:
     often = most_often(cause)
     if often is None:
         return ""
-    word, name, samples = often
-    if samples == cause.samples:
-        return f", {_cut(name)}"
-    return f", {word} {_cut(name)} ({samples} of {cause.samples})"
+    word, path, samples = often
+    name = ".".join(map(_cut, path))
+    share = "" if samples == cause.samples else f" ({samples} of {cause.samples})"
+    return f", {word} {name}{share}"
 
 
 def _cut(name: str) -> str:

@@ -227,11 +227,11 @@ def _tree(samples: Mapping[CausePath, int]) -> tuple[Cause, ...]:
     return parts(())
 
 
-def most_often(cause: Cause) -> tuple[str, str, int] | None:
-    """Return ``mostly`` or ``most often``, what a cause is about then, and its samples.
+def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
+    """Return ``always``, ``mostly`` or ``most often``, tool and argument, and their samples.
 
     A tool, or a tool and its argument, is *mostly* what a cause is about where it has more than
-    half of the samples. None where nothing is named, or two are named equally often.
+    half of the samples, *always* where it has all. None where nothing is named, or two are named equally often.
     """
     if not cause.parts:
         return None
@@ -239,13 +239,14 @@ def most_often(cause: Cause) -> tuple[str, str, int] | None:
     if 2 * tool.samples > cause.samples:
         part = tool.parts[0] if tool.parts else tool
         part = part if 2 * part.samples > cause.samples else tool
-        return "mostly", ".".join(part.path[1:]), part.samples
+        word = "always" if part.samples == cause.samples else "mostly"
+        return word, part.path[1:], part.samples
     leaves = [leaf for each in cause.parts for leaf in each.parts or (each,)]
     leaves.sort(key=lambda leaf: -leaf.samples)
-    first, second = leaves[:2]
-    if first.samples == second.samples:
+    first = leaves[0]
+    if len(leaves) > 1 and first.samples == leaves[1].samples:
         return None
-    return "most often", ".".join(first.path[1:]), first.samples
+    return "most often", first.path[1:], first.samples
 
 
 def causes_of_run(report: Report) -> tuple[Cause, ...]:

@@ -134,9 +134,10 @@ class _Shown(NamedTuple):
 
         ``path`` is as the search takes it after ``cause:``, ``passed`` are samples that passed
         although a grader gave this reason, ``rest`` are samples in none of the ``parts`` shown,
-        ``often`` is what the cause is most often about, with ``often_text`` before it.
+        ``often`` is what the cause is most often about, how often, and in how many samples.
         """
         often = most_often(cause)
+        about = "" if often is None else ".".join(brief(part, _LONGEST) for part in often[1])
         tool = cause.parts[0].name if cause.parts else ""
         return Shape(
             name=brief(cause.name, _LONGEST),
@@ -149,7 +150,7 @@ class _Shown(NamedTuple):
             kinds=len(cause.parts),
             noun="tools" if tool in self.tools and len(cause.path) == 1 else "values",
             rest=_rest_of(cause.samples if cause.parts else 0, cause.parts, most),
-            often=None if often is None else (often[0], brief(often[1], _LONGEST), often[2]),
+            often=None if often is None else (often[0], about, often[2]),
         )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from gradestack import causes_of_run, error_kind, grade_files
+from gradestack import causes_of_run, error_kind, find_causes, grade_files, most_often
 from gradestack.cli import console
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.overview import page_of
@@ -119,6 +119,31 @@ def test_every_failed_sample_is_in_one_cause(run):
             found[kinds[losses.main[given]][1] if given else "no_reason"] += 1
     assert found.total() == number
     assert dict(found.most_common(len(losses.causes))) == dict(page_causes(report))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "often"),
+    [
+        (
+            {("a", "x"): 17, ("a", "y"): 14, ("b", ""): 16, ("c", "z"): 15},
+            ("most often", "a.x", 17),
+        ),
+        ({("a", "x"): 3, ("b", "x"): 3, ("c", "x"): 3}, None),
+        ({("a", "x"): 6, ("a", "y"): 3, ("b", ""): 1}, ("mostly", "a.x", 6)),
+        ({("a", "x"): 4, ("a", "y"): 4, ("b", ""): 2}, ("mostly", "a", 8)),
+        ({("a", "x"): 5}, ("always", "a.x", 5)),
+        ({("a", ""): 3, ("", ""): 7}, ("most often", "a", 3)),
+        ({("a", ""): 5, ("b", ""): 4, ("c", ""): 1}, ("most often", "a", 5)),
+        ({("", ""): 7}, None),
+    ],
+)
+def test_what_a_cause_is_mostly_about(reasons, often):
+    """Half is not most, and of two that are as frequent neither is named."""
+    kinds = [("g", "wrong", *about) for about in reasons]
+    sets = {(place,): samples for place, samples in enumerate(reasons.values())}
+    (cause,) = find_causes(kinds, sets).tree
+    found = most_often(cause)
+    assert (found and (found[0], ".".join(found[1]), found[2])) == often
 
 
 @pytest.mark.parametrize("case", data(__file__, "errors.yaml"), ids=lambda case: case["text"][:40])

@@ -15,9 +15,17 @@ from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.unread import unread_keys
 
 _RESULTS: Final = ("_case_results", "CaseResults", "_case_results\\")
 """How the key of results is spelled; in the text of a text, a quote is escaped."""
+_READ: Final = frozenset(
+    {
+        *("invocation_events", "invocationEvents", "intermediate_responses"),
+        *("intermediateResponses", "tool_uses", "toolUses", "tool_responses", "toolResponses"),
+    }
+)
+"""Keys of intermediate data that are read."""
 _STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
 
 
@@ -133,13 +141,10 @@ def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
                 "usageMetadata": at(event, "usage_metadata"),
                 "content": held,
             }
-    if uses := [each for each in as_list(at(between, "tool_uses")) if isinstance(each, dict)]:
-        named_as = ({"name": each.get("name"), "arguments": each.get("args")} for each in uses)
-        calls = [
-            {"id": each.get("id"), "function": call}
-            for each, call in zip(uses, named_as, strict=True)
-        ]
+    if calls := [_tool_use(each) for each in as_list(at(between, "tool_uses")) if each]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
+    if unread := {key: between[key] for key in unread_keys(as_map(between), _READ)}:
+        yield {"role": "assistant", "content": None, **unread}
     for each in as_list(at(between, "tool_responses")):
         if isinstance(each, dict):
             what = {
@@ -154,6 +159,14 @@ def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
             yield {"author": author, "content": {**held, "role": "model"}}
     if said := _content(at(invocation, "final_response")):
         yield {**said, "role": "model"}
+
+
+def _tool_use(use: Any) -> Any:
+    """Return a recorded use of a tool as a call of OpenAI's form; what names no tool as it is."""
+    if not isinstance(use, dict) or not isinstance(use.get("name"), str):
+        return use
+    function = {"name": use["name"], "arguments": use.get("args")}
+    return {"id": use.get("id"), "function": function}
 
 
 def _talk(invocations: Iterable[Any]) -> Conversation:

@@ -37,6 +37,7 @@ from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample
+from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 
@@ -46,6 +47,8 @@ _REFERENCE: Final = re.compile(
 )
 _TRIAL: Final = ("trial_name", "task_name", "verifier_result")
 """Keys of Harbor's result of one trial."""
+_READ: Final = frozenset({"tool_calls", "observation", "message", "extra", "metrics", "source"})
+"""Keys of a step that are read, or hold no calls."""
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
 
@@ -329,6 +332,8 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
             talk.add(Message(role=each["role"], content=each.get("content")))
         return
     calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
+    if role == "assistant":
+        _remark_unread(step, talk)
     entry = {
         "role": role,
         "content": said or None if calls else said,
@@ -377,6 +382,15 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
     for call, each in zip(made, calls, strict=False):
         if own := _own(each):
             _complete(call, own)
+
+
+def _remark_unread(step: Mapping[str, Any], talk: Conversation) -> None:
+    """Count what holds calls in a step of the agent that ATIF has no such place for."""
+    for key in unread_keys(step, _READ):
+        talk.remark_unread(f"key `{key}`")
+    for entry in as_list(step.get("tool_calls")):
+        if entry and not isinstance(entry, dict):
+            talk.remark_unread("entry of `tool_calls`")
 
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:

@@ -16,11 +16,14 @@ from gradestack_plugins.readers.chat.conversation import Conversation, finish, t
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
+from gradestack_plugins.readers.chat.unread import unread_in, unread_part
 from gradestack_plugins.readers.chat.usage import usage_of
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
 _MODEL: Final = "gradestack: model of the run"
+_READ_TURN: Final = frozenset({"role", "content", "tools_called", "toolsCalled"})
+"""Keys of a turn of deepeval's that are read."""
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
 
 
@@ -135,7 +138,9 @@ def _answer(output: Any) -> list[Any]:
 
     Providers write calls into its text as JSON, too, one a line.
     """
-    if isinstance(output, dict) and ("tool_calls" in output or "function_call" in output):
+    if isinstance(output, dict) and (
+        "tool_calls" in output or "function_call" in output or unread_in(output)
+    ):
         return [{**output, "role": "assistant"}]
     if isinstance(output, list):
         if output and all(
@@ -144,15 +149,23 @@ def _answer(output: Any) -> list[Any]:
             return [{"role": "assistant", "tool_calls": output}]
         if dialect.of_entries(output) is not None:
             return output
+        if any(map(_is_unread, output)):
+            return [{"role": "assistant", "content": output}]
     if output is None:
         return []
     text, blocks = output if isinstance(output, str) else compact(output), list[Any]()
     for line in [text] if isinstance(decoded(text), dict | list) else text.splitlines():
         held = decoded(line)
-        found = [_call(each) for each in (held if isinstance(held, list) else [held])]
+        entries = held if isinstance(held, list) else [held]
+        found = [_call(each) or (each if _is_unread(each) else None) for each in entries]
         blocks += found if all(found) else [{"type": "text", "text": line}]
-    calls = any(block["type"] != "text" for block in blocks)
+    calls = any(block.get("type") != "text" for block in blocks)
     return [{"role": "assistant", "content": blocks if calls else text}]
+
+
+def _is_unread(block: Any) -> bool:
+    """Return whether a block is a call in a form that is not decoded."""
+    return _call(block) is None and unread_part(block) is not None
 
 
 def _call(block: Any) -> dict[str, Any] | None:
@@ -326,6 +339,8 @@ def _due(number: int, tool: Any) -> ExpectedCall:
 def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
     content = turn.get("content")
     tools = [each for each in as_list(made) if isinstance(each, dict)]
+    for _ in (each for each in as_list(made) if each and not isinstance(each, dict)):
+        talk.remark_unread("entry of `toolsCalled`")
     if tools or (made == [] and content is None):
         talk.step += 1
         talk.text = None
@@ -350,5 +365,7 @@ def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
             if call.status
         ]
         talk.turns[-1] += [Message(role="assistant", tool_calls=tuple(calls)), *results]
+    if turn.get("role") == "assistant":
+        talk.remark_unread_keys(dict(turn), _READ_TURN)
     if content is not None:
         talk.read([{"role": turn.get("role"), "content": content}])

@@ -31,6 +31,8 @@ from gradestack_plugins.bfcl.side_files import (
     spellings,
 )
 from gradestack_plugins.readers.chat import parse_arguments, text_of
+from gradestack_plugins.readers.chat.names import call_of, calls_in_text
+from gradestack_plugins.readers.chat.unread import NOT_READ, not_read, unread_part, unread_tags
 
 _FAILED = "Error during inference:"
 """How a result begins for which the model could not be asked."""
@@ -62,6 +64,11 @@ class Reply:
     def __attrs_post_init__(self) -> None:
         self._names = spellings(self.question.tools)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all calls were decoded."""
+        return not any(self.remarks[kind] for kind in self.remarks if kind.startswith(NOT_READ))
+
     def take(
         self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None
     ) -> list[Message]:
@@ -85,25 +92,47 @@ class Reply:
 
     def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
         if isinstance(answer, str):
-            found = (
-                parse_calls(answer, parameter_names(self.question.tools)) if "(" in answer else None
-            )
-            text = answer.strip().strip("`").strip()
-            looks_like_calls = text.startswith("[") and text.endswith("]") and "(" in text
-            self.remarks["calls_undecodable"] += found is None and looks_like_calls
-            for call in found or ():
-                raw = call.text if call.arguments is None else None
-                self.remarks["arguments_not_literal"] += raw is not None
-                yield self._call(call.name, call.arguments, raw, turn)
+            yield from self._of_text(answer, turn)
             return
         for entry in as_list(answer):
             if not isinstance(entry, dict):
-                self.remarks["call_not_an_object"] += 1
+                self.remarks[not_read("entry of a result that is no object")] += bool(entry)
                 continue
-            for name, given in entry.items():
-                arguments, raw = parse_arguments(given)
-                self.remarks["arguments_undecodable"] += arguments is None
-                yield self._call(name, arguments, raw, turn)
+            yield from self._of_entry(entry, turn)
+
+    def _of_text(self, answer: str, turn: int) -> Iterator[ToolCall]:
+        """Yield the calls of a text: Python calls, JSON, or JSON in a fenced block."""
+        names = parameter_names(self.question.tools)
+        parsed = parse_calls(answer, names) if "(" in answer else None
+        for call in parsed or ():
+            raw = call.text if call.arguments is None else None
+            self.remarks["arguments_not_literal"] += raw is not None
+            yield self._call(call.name, call.arguments, raw, turn)
+        if parsed is not None:
+            return
+        entries = calls_in_text(answer)
+        for entry in entries or ():
+            yield from self._of_entry(entry, turn)
+        if entries is not None:
+            return
+        text = answer.strip().strip("`").strip()
+        if text.startswith("[") and text.endswith("]") and "(" in text:
+            self.remarks[not_read("text of calls")] += 1
+        for kind in unread_tags(answer):
+            self.remarks[not_read(kind)] += 1
+
+    def _of_entry(self, entry: dict[str, Any], turn: int) -> Iterator[ToolCall]:
+        """Yield the calls of an object: ``{NAME: ARGUMENTS}``, or a name beside arguments."""
+        found, _ = call_of(entry)
+        if found is not entry and "arguments" in found and "name" not in entry.keys() - {"name"}:
+            entry = {found["name"]: found["arguments"]}
+        elif (kind := unread_part(entry)) is not None:
+            self.remarks[not_read(kind)] += 1
+            return
+        for name, given in entry.items():
+            arguments, raw = parse_arguments(given)
+            self.remarks["arguments_undecodable"] += arguments is None
+            yield self._call(name, arguments, raw, turn)
 
     def _call(
         self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int
@@ -155,7 +184,7 @@ def sample_of(
         model=model,
         input=asked(question),
         turns=turns,
-        calls=None if broken else tuple(reply.calls),
+        calls=tuple(reply.calls) if broken is None and reply.is_read else None,
         text=reply.text,
         tools=question.tools if question else None,
         expected=expected,

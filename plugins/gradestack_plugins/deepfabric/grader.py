@@ -55,6 +55,7 @@ from gradestack_plugins.deepfabric.schemas import (
     values_equal,
 )
 from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 
 DEFAULT_WEIGHTS: Final = {
     "tool_selection": 0.40,
@@ -339,6 +340,8 @@ class DeepFabric(Grader):
             return self._error(
                 sample, error or Fault(category="target", code="failed_run"), expected
             )
+        if has_unread_calls(sample):
+            return calls_unknown(sample)
         if calls is None:
             return skipped("calls_not_recorded", "no calls recorded")
         if reference.alternatives or reference.forbidden or self._open(expected):

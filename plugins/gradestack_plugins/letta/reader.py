@@ -602,7 +602,7 @@ class Letta(RecordReader):
             "recorded",
             "status",
         }
-        | {"error", "agent_id", "agent_usage", "facets", "source"}
+        | {"error", "agent_id", "agent_usage", "facets", "remarks", "source"}
     )
     stack: ClassVar[str | None] = "letta"
     layout: ClassVar[Layout] = "lines"

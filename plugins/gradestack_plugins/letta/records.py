@@ -5,6 +5,7 @@ Trajectories with their calls, references, facets, and why a recorded run or gra
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from gradestack.jsonio import as_list, as_map, compact
 from gradestack.jsonio import as_text as text_or_empty
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.chat import text_of
+from gradestack_plugins.readers.chat.unread import count_unread, names_a_call, not_read
 
 _ENVELOPE = ("id", "date", "message_type", "otid", "run_id", "step_id", "sender_id", "seq_id")
 _SPOKEN = {"assistant_message": "assistant", "user_message": "user", "system_message": "system"}
@@ -41,6 +43,13 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     turns: tuple[tuple[Message, ...], ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    unread: Mapping[str, int] = {}
+    """Remarks on calls that nobody has decoded: with any, the calls are unknown."""
+
+    @property
+    def known_calls(self) -> tuple[ToolCall, ...] | None:
+        """The calls; None where they are not recorded, or not all of them are decoded."""
+        return self.calls if self.said and not self.unread else None
 
     @property
     def said(self) -> bool:
@@ -79,7 +88,30 @@ def read_trajectory(raw: JSON) -> Trajectory:
                     )
                     calls[place] = replace(calls[place], result=message.content, error=error)
         turns.append(tuple(messages))
-    return Trajectory(turns=tuple(turns), calls=tuple(calls))
+    entries = [_with_role(entry) for turn in raw for entry in as_list(turn)]
+    unread = Counter(count_unread(entries, has_calls=bool(calls)))
+    unread.update(kind for entry in entries if (kind := _unread_message(entry)) is not None)
+    return Trajectory(turns=tuple(turns), calls=tuple(calls), unread=dict(unread))
+
+
+def _with_role(entry: Any) -> Any:
+    """Return a message of the assistant with that role, as chat messages have it."""
+    if isinstance(entry, dict) and entry.get("message_type") == "assistant_message":
+        return {**entry, "role": "assistant"}
+    return entry
+
+
+def _unread_message(entry: Any) -> str | None:
+    """Return the remark on a message of calls of which none can be read."""
+    kind = entry.get("message_type") if isinstance(entry, dict) else None
+    if not isinstance(kind, str) or kind == "tool_return_message":
+        return None
+    is_filled = bool(entry.get("tool_calls") or entry.get("tool_call") or entry.get("content"))
+    if kind in _CALLING:
+        return not_read(f"message `{kind}`") if is_filled and not _calls(entry) else None
+    if not names_a_call(kind):
+        return None
+    return not_read(f"message `{kind}`" if kind.isidentifier() else "message")
 
 
 def _read(raw: Any) -> Iterator[tuple[Message, bool]]:
@@ -335,7 +367,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         status, error = _status(result, trajectory, context.profile)
         found = Sample(
             id=identifier,
-            calls=trajectory.calls if trajectory.said else None,
+            calls=trajectory.known_calls,
             text=_answer(result, trajectory, context.profile),
             expected=expectation(
                 truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
@@ -351,6 +383,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         )
     return replace(
         found,
+        remarks={**found.remarks, **trajectory.unread} if found.calls is None else found.remarks,
         model=model_of(result, context),
         run=run_of(result, context),
         input=given,

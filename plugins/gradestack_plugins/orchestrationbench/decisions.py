@@ -37,6 +37,7 @@ from gradestack.jsonio import (
     standard_loads,
 )
 from gradestack_plugins.readers.chat import text_of, tool_calls
+from gradestack_plugins.readers.chat.unread import has_unread_calls
 
 Decision = Literal[
     "FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"
@@ -402,6 +403,8 @@ def _sample_step(sample: Sample, profile: Profile) -> Step | None:
         if calls is None or not is_plain(sample.expected):
             return None
         gold = CALL if calls else GENERAL
+    if has_unread_calls(sample):
+        return None
     if sample.calls is None and sample.label is None and sample.text is None:
         return None
     predicted, bag = _predicted(sample.calls or (), sample.text or "")

@@ -60,6 +60,7 @@ from gradestack_plugins.orchestrationbench.plans import (
     plan_figures,
     sample_plans,
 )
+from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 
 _LONGEST = 2_000
 
@@ -319,6 +320,8 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
     broken = fault_of(sample)
     if broken is not None:
         return failed(broken)
+    if has_unread_calls(sample):
+        return calls_unknown(sample)
     found = arguments_of(sample, profile)
     if isinstance(found, Fault):
         return failed(found)

@@ -16,6 +16,7 @@ from gradestack_plugins.otel.spans import Event, Span
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read, nested
+from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
 Kind = Literal["answer", "tool"]
@@ -258,6 +259,7 @@ def _genai_message(message: Any) -> Iterator[Any]:
             "role": _ROLES.get(role, role),
             "content": alone,
             **({"tool_calls": calls} if calls else {}),
+            **{key: message[key] for key in unread_keys(message, ("tool_calls", "parts"))},
         }
     yield from results
 
@@ -283,7 +285,8 @@ def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> 
 
 
 def _openai_message(body: Mapping[str, Any]) -> dict[str, Any]:
-    known = {key: body[key] for key in ("role", "content", "name") if body.get(key) is not None}
+    names = ("role", "content", "name", *unread_keys(body, ("tool_calls",)))
+    known = {key: body[key] for key in names if body.get(key) is not None}
     calls = decoded(body.get("tool_calls"))
     return {**known, "tool_calls": calls} if isinstance(calls, list) else known
 

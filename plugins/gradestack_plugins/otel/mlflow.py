@@ -18,6 +18,7 @@ from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
+from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
@@ -219,7 +220,11 @@ def _said(value: Any) -> list[Any]:
         return list(known["output"])
     if "content" in known:
         return [
-            {key: each for key, each in known.items() if key in {"role", "content", "tool_calls"}}
+            {
+                key: each
+                for key, each in known.items()
+                if key in {"role", "content", "tool_calls", *unread_keys(known)}
+            }
         ]
     return list(as_list(known.get("messages"))[-1:])
 

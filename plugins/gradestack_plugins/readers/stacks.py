@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from gradestack import JSON, Sample
+from gradestack import JSON, DataError, Sample
 from gradestack.jsonio import is_number
+from gradestack_plugins.readers.chat.unread import HELP, NOT_READ, unread_text
 
 VERDICTS: Final = (
     *("success", "passed", "pass", "resolved", "is_resolved", "solved"),
@@ -63,21 +64,33 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     but scores is on record. Else it is ``trajectory``, which needs no reference.
     """
     kinds, scores, are_calls_known = Counter[str](), RecordedScores(), False
+    unread = Counter[str]()
     for sample in samples():
         kinds.update((*expectations(sample), "samples"))
         scores.add(sample)
         are_calls_known = are_calls_known or sample.calls is not None
+        unread.update({kind: n for kind, n in sample.remarks.items() if kind.startswith(NOT_READ)})
+    nothing_read = bool(unread) and not are_calls_known and kinds["samples"] < _FIRST
     for kind, stack in _STACKS.items():
         if kinds[kind]:
+            if nothing_read and stack == "tool_calls":
+                raise _nothing_read(unread)
             return {"stack": stack}
     if scores.verdict is not None or (scores.names and not are_calls_known):
         return {"stack": "recorded"}
+    if nothing_read:
+        raise _nothing_read(unread)
     where = "the data" if kinds["samples"] < _FIRST else f"the first {_FIRST:,} records"
     notes = [f"No expectations in {where}: {_WITHOUT}"]
     if scores.names:
         shown = ", ".join(scores.names[:_SHOWN])
         notes.append(f"Recorded scores ({shown}) are in no figure: --stack recorded")
     return {"stack": "trajectory", "notes": notes}
+
+
+def _nothing_read(unread: Mapping[str, int]) -> DataError:
+    """Return that no run's calls could be read, with what holds them and what would help."""
+    return DataError(f"{unread_text(unread)}: of no run the calls are known", HELP)
 
 
 def exact_match() -> dict[str, Any]:

@@ -30,6 +30,7 @@ from gradestack import (
 from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
 from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
+from gradestack_plugins.readers.chat.unread import unread_in
 from gradestack_plugins.readers.chat.usage import added, usage_of
 
 ASSISTANT = "assistant"
@@ -145,6 +146,8 @@ class Simulation(Conversation):
             self.step += 1
             self.text = said or self.text
             self.usages.append(entry.get("usage"))
+            self._remark_unread_parts(entry)
+            self._keep_tags(said)
         elif role not in {"system", "user"}:
             self.remark(kind_of("role", role))
         calls = [
@@ -154,9 +157,14 @@ class Simulation(Conversation):
         ]
         self.add(Message(role=role, content=content, tool_calls=tuple(calls)))
 
+    def _remark_unread_parts(self, entry: dict[str, Any]) -> None:
+        """Count what holds calls nobody has decoded in a message of the agent."""
+        for kind in unread_in(entry, ("tool_calls",)):
+            self.remark_unread(kind)
+
     def _is_call(self, raw: Any) -> bool:
-        if not isinstance(raw, dict):
-            self.remark("call:other")
+        if raw is not None and not isinstance(raw, dict):
+            self.remark_unread("entry of `tool_calls`")
         return isinstance(raw, dict)
 
     def _made_by(self, role: str, raw: dict[str, Any]) -> ToolCall:
@@ -318,7 +326,7 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         "turns": (tuple(messages),) if messages else (),
         "input": next(iter(said.asked), None),
     }
-    told["calls"] = tuple(said.calls) if talk else None
+    told["calls"] = tuple(said.calls) if talk and not said.has_unread_calls else None
     missing = {
         "conversation_missing": not talk,
         "task_missing": setting.has_tasks and expected is None,

@@ -29,6 +29,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 from gradestack_plugins.tau_bench.reader import Call, Malformed, TauRecord, content_of
 from gradestack_plugins.tau_bench.similarity import (
     Budget,
@@ -143,6 +144,8 @@ class TauPartial(Grader):
                 code="no_expected_actions", message="the record has no info.task.actions"
             )
             return _without_items(0.0, (), parts, [reason])
+        if has_unread_calls(sample):
+            return calls_unknown(sample)
         if made is None:
             return skipped("no_calls_recorded", "no calls recorded")
         if sample.expected.alternatives or sample.expected.forbidden:

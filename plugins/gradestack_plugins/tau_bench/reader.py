@@ -28,8 +28,9 @@ from gradestack import (
     ToolCall,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Layout, Range, as_map, compact, loads
+from gradestack.jsonio import Element, JsonProblem, Layout, Range, as_list, as_map, compact, loads
 from gradestack_plugins.readers.chat import messages, text_of, tool_calls
+from gradestack_plugins.readers.chat.unread import count_unread
 
 RESPOND = "respond"
 """Name of the pseudo-action that speaks to the user; not a tool call."""
@@ -151,9 +152,7 @@ def react_action(content: Any) -> Call | None:
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
-_FIELDS = (
-    "run input turns calls text expected recorded status error agent_usage facets source native"
-)
+_FIELDS = "run input turns calls text expected recorded status error agent_usage facets remarks source native"
 
 
 @attrs.frozen(kw_only=True)
@@ -264,7 +263,8 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     conversation = messages(record.get("traj"))
     acting = not any(message.tool_calls for message in conversation)
     calls, text = _acted(conversation) if acting else _called(conversation)
-    has_calls = isinstance(record.get("traj"), list) and (error is None or bool(conversation))
+    unread = count_unread(as_list(record.get("traj")), has_calls=bool(calls))
+    is_recorded = isinstance(record.get("traj"), list) and (error is None or bool(conversation))
     instruction, trial, cost = task.get("instruction"), record.get("trial"), info.get("user_cost")
     if not isinstance(instruction, str):
         instruction = next(
@@ -280,7 +280,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         run=trial,
         input=instruction,
         turns=(conversation,) if conversation else (),
-        calls=calls if has_calls else None,
+        calls=calls if is_recorded and not unread else None,
         text=text,
         expected=Expectation(calls=_expected_calls(task)),
         recorded=_recorded(record, info),
@@ -288,6 +288,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         error=error,
         agent_usage=None if cost is None else {"user_cost": cost},
         facets=_facets(info, task),
+        remarks=unread,
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=native,
     )

@@ -31,6 +31,7 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import JsonProblem, compact, loads, pointer_to
+from gradestack_plugins.readers.chat.unread import calls_unknown
 
 _SHOWN = 200
 """Characters of a text that a reason shows."""
@@ -441,7 +442,9 @@ class Label(Grader):
         gold = expected.label
         if gold is None and expected.calls is not None:
             gold = _names(expected.calls)
-            label = None if sample.calls is None else _names(sample.calls)
+            if sample.calls is None:
+                return calls_unknown(sample)
+            label = _names(sample.calls)
         if gold is None:
             return skipped("no_gold_label", "the sample has no expected label")
         gold, label = gold.strip(), (label or "").strip()

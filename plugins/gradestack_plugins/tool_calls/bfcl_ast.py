@@ -22,6 +22,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import as_text
+from gradestack_plugins.readers.chat.unread import calls_unknown
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl
@@ -84,9 +85,7 @@ class BfclAst(Grader):
         if sample.status is Status.FAILED:
             return _grade_of_failed_run(sample)
         if sample.calls is None:
-            return skipped(
-                "calls_not_recorded", "no answer recorded, so the calls made are unknown"
-            )
+            return calls_unknown(sample)
         category = as_text(sample.facets.get("category"))
         if sample.expected.calls is None:
             if _is_of_relevance(category):

@@ -21,6 +21,7 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack_plugins.readers.chat.unread import calls_unknown
 from gradestack_plugins.tool_calls.diff import (
     Equality,
     Expected,
@@ -206,9 +207,7 @@ class ToolCalls(Grader):
             return skipped("no_reference", "no expected calls")
         if made is None:
             advice = "of a data set, grade its log: gradestack grade LOG --dataset FILE"
-            return skipped(
-                "calls_not_recorded", f"no answer recorded, so the calls made are unknown; {advice}"
-            )
+            return calls_unknown(sample, advice)
         preset = self._preset
         try:
             if preset is not None and preset.name != DOCUMENTED:

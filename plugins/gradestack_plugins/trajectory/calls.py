@@ -41,6 +41,7 @@ from gradestack import (
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
+from gradestack_plugins.readers.chat.unread import calls_unknown
 from gradestack_plugins.statistics.mean import IntervalAggregator
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
@@ -68,7 +69,7 @@ def judged(
     they are not known.
     """
     if sample.calls is None:
-        return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
+        return calls_unknown(sample)
     calls = [call for call in sample.calls if requestor is None or call.requestor == requestor]
     if count == "attempted":
         return calls

@@ -42,6 +42,7 @@ from gradestack import (
     schema_of,
     skipped,
 )
+from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 from gradestack_plugins.statistics.mean import IntervalAggregator
 from gradestack_plugins.when2call.reader import (
     INVALID,
@@ -247,6 +248,8 @@ class When2Call(PartlyJudged):
             return sample.label
         if sample.calls:
             return "tool_call"
+        if has_unread_calls(sample):
+            return calls_unknown(sample).reasons[0]
         why = "no label was recorded and no call was made: telling the rest apart needs a judge"
         return Reason(code="needs_judge", message=why)
 

@@ -17,9 +17,17 @@ from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
-from gradestack_plugins.readers.chat.names import call_of
+from gradestack_plugins.readers.chat.names import call_of, decoded
 from gradestack_plugins.readers.chat.pieces import whole_answers
 from gradestack_plugins.readers.chat.results import error_form, error_text, plain
+from gradestack_plugins.readers.chat.unread import (
+    NOT_READ,
+    names_a_call,
+    not_read,
+    unread_keys,
+    unread_part,
+    unread_tags,
+)
 from gradestack_plugins.readers.chat.usage import said_usage
 
 _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
@@ -61,6 +69,19 @@ approval_request_id pending_safety_checks fingerprint namespace execution author
 _BOOKKEEPING: Final = frozenset(
     _KEPT_APART.split()
 )  # keys of a built-in call that are no arguments of it
+_READ_KEYS: Final = frozenset({"role", "content", "tool_calls", "function_call"})
+"""Keys of the assistant's messages that are read: no other holds calls that are decoded."""
+_NO_ASSISTANTS: Final = frozenset(
+    {"user", "human", "system", "developer", "tool", "function", "observation", "function_response"}
+    | {"humanmessage", "systemmessage", "toolmessage", "functionmessage", "tool_response"}
+)
+"""Speakers of messages of other libraries that make no calls."""
+_READ_BY_FORMS: Final = _READ_KEYS | {
+    *("data", "kwargs", "lc", "id", "value", "from", "parts", "invalid_tool_calls", "raw_item"),
+    *("additional_kwargs", "response_metadata", "tool_call_chunks", "usage_metadata", "message"),
+    "artifact",
+}
+"""Keys of messages of other libraries that are read, or repeat what is read."""
 _OUTCOMES: Final = ("results", "outputs", "output", "result")
 _WHOLE_ANSWER: Final = frozenset({"stop_reason", "usage", "model"})
 """Keys by one of which a message is a recorded answer of Anthropic's, not an item of Responses."""
@@ -142,6 +163,32 @@ class Conversation:
         self._thought: list[str] = []
         self._made: list[ToolCall] = []
         self._pending: dict[str, ToolCall] = {}
+        self._tagged: list[str] = []
+
+    @property
+    def has_unread_calls(self) -> bool:
+        """Whether the assistant made calls in a form that is not decoded."""
+        return any(kind.startswith(NOT_READ) for kind in self.remarks)
+
+    def remark_unread(self, kind: str | None) -> None:
+        """Count a part, key or tag that holds calls nobody has decoded; None is none."""
+        if kind is not None:
+            self.remark(not_read(kind))
+
+    def remark_unread_keys(self, message: dict[str, Any], read: Iterable[str] = _READ_KEYS) -> None:
+        """Count the keys of an assistant's message that hold calls, except those that are read."""
+        if message.keys() <= _READ_KEYS:
+            return
+        for key in unread_keys(message, frozenset(read)):
+            self.remark_unread(f"key `{key}`" if _WORD.fullmatch(key) else "key")
+
+    def _remark_tags(self) -> None:
+        """Count calls written as tags in the texts of a run that has no decoded call."""
+        if not self.calls and not self.has_unread_calls:
+            for text in self._tagged:
+                for kind in unread_tags(text):
+                    self.remark_unread(kind)
+        self._tagged.clear()
 
     def remark(self, kind: str) -> None:
         """Count something that was left out or lacks its counterpart."""
@@ -255,22 +302,26 @@ class Conversation:
 
     def finished(self) -> dict[str, Any]:
         """Return what a sample says of it: input, turns, calls and text."""
+        self._remark_tags()
         for call in self.calls if self.results else ():
             if call.status is None:
                 self.remark("call_without_result")
         asked = self.asked
-        answered = self.step >= 0
+        is_known = self.step >= 0 and not self.has_unread_calls
         return {
             "input": None if not asked else asked[0] if len(asked) == 1 else tuple(asked),
             "turns": tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else (),
-            "calls": tuple(self.calls) if answered else None,
+            "calls": tuple(self.calls) if is_known else None,
             "text": self.text,
         }
 
     def said(self, predicted: Iterable[str]) -> dict[str, Any]:
         """Return what a sample says of it beside a prediction, which names some of its fields."""
-        found, given = self.finished(), set(predicted)
-        if found["calls"] is None and not given and any(self.turns):
+        given = set(predicted)
+        if "calls" in given:
+            self._tagged.clear()
+        found = self.finished()
+        if self.step < 0 and not given and any(self.turns) and not self.has_unread_calls:
             self.remark("question_without_answer")
         found |= {"model": self.model} if self.model is not None else {}
         found |= said_usage(self.usages) if self.usages else {}
@@ -278,13 +329,33 @@ class Conversation:
 
     def read(self, entries: Iterable[Any]) -> None:
         """Read messages and items to their end."""
-        for entry in whole_answers(_usual_entries(entries)):
+        for entry in whole_answers(self._usual_entries(entries)):
             self._entry(entry)
         self._close()
         for call in self._pending.values():
             if call.status is None:  # nobody has allowed it
                 force_setattr(call, "status", "not_run")
         self._pending.clear()
+
+    def _usual_entries(self, entries: Iterable[Any]) -> Iterator[Any]:
+        """Yield messages and items in the forms of the APIs."""
+        for recorded in entries:
+            form = form_of(recorded)
+            if form is None:
+                yield recorded
+                continue
+            yield from form(recorded)
+            self._remark_keys_of_form(recorded)
+
+    def _remark_keys_of_form(self, recorded: dict[str, Any]) -> None:
+        """Count the keys of another library's message that hold calls and that its form leaves."""
+        speaker = recorded.get("role", recorded.get("from", recorded.get("type")))
+        if isinstance(speaker, str) and speaker.lower() in _NO_ASSISTANTS:
+            return
+        for holder in (recorded, recorded.get("data"), recorded.get("kwargs")):
+            if isinstance(holder, dict):
+                plain = {key: value for key, value in holder.items() if "." not in str(key)}
+                self.remark_unread_keys(plain, _READ_BY_FORMS)
 
     def _entry(self, entry: Any) -> None:
         if not isinstance(entry, dict):
@@ -297,6 +368,7 @@ class Conversation:
             else:
                 self._message(entry, role)
         elif kind is None and entry.keys() != {"id"}:
+            self.remark_unread(unread_part(entry))
             self.remark("message_without_role")
         else:
             self._item(entry, kind)
@@ -314,7 +386,17 @@ class Conversation:
         else:
             if role not in {"system", "developer"}:
                 self.remark(kind_of("role", role))
+                self._remark_unread_speaker(entry, role)
             self.add(Message(role=role, content=content, name=name))
+
+    def _remark_unread_speaker(self, entry: dict[str, Any], role: str) -> None:
+        """Count what holds calls in a message whose role is not known."""
+        if names_a_call(role) and entry.get("content"):
+            self.remark_unread(f"role `{role}`" if _WORD.fullmatch(role) else "role")
+            return
+        self.remark_unread_keys(entry, ("role", "content"))
+        for part in as_list(entry.get("content")):
+            self.remark_unread(unread_part(part))
 
     def _result_message(self, role: str, entry: dict[str, Any]) -> None:
         identifier, result = entry.get("tool_call_id"), plain(entry.get("content"))
@@ -353,10 +435,11 @@ class Conversation:
         self.model = text_or_none(entry.get("model")) or self.model
         self.usages += [entry["usage"]] if entry.get("usage") else []
         author = text_or_none(entry.get("author")) or name
-        given, legacy = entry.get("tool_calls") or [], entry.get("function_call")
+        self.remark_unread_keys(entry)
+        given, legacy = decoded(entry.get("tool_calls")) or [], decoded(entry.get("function_call"))
         listed = given if isinstance(given, list) else [given]
         made = [call for each in listed if (call := self._call(each, author))]
-        if isinstance(legacy, dict) and not made:
+        if isinstance(legacy, dict) and legacy and not made:
             made = [call for call in [self._call({"function": legacy}, author)] if call]
         if isinstance(content, str) and not made and "<tool_call>" in content:
             content, found = calls_in(content)
@@ -365,6 +448,7 @@ class Conversation:
         blocks: list[Any] = content if isinstance(content, list) else []
         others, thoughts, results = self._blocks(blocks, made, author) if blocks else ([], [], [])
         text = self.text_of(others if blocks else content, "")
+        self._keep_tags(text)
         if text is None:
             text = text_or_none(entry.get("refusal")) or text_or_none(
                 as_map(entry.get("audio")).get("transcript")
@@ -389,6 +473,11 @@ class Conversation:
         )
         for block in results:
             self._result(block)
+
+    def _keep_tags(self, text: str | None) -> None:
+        """Keep a text of the assistant that holds closed tags, until the calls are known."""
+        if text is not None and "</" in text:
+            self._tagged.append(text)
 
     def _blocks(
         self, blocks: list[Any], made: list[ToolCall], author: str | None
@@ -416,6 +505,7 @@ class Conversation:
             elif kind == "mcp_tool_listing":
                 self.listed += as_list(block.get("tools"))
             else:
+                self.remark_unread(unread_part(block))
                 others.append(block)
         return others, thoughts, results
 
@@ -444,8 +534,10 @@ class Conversation:
 
     def _call(self, raw: Any, author: str | None) -> ToolCall | None:
         """Take one entry of ``tool_calls`` into account; one without a name is remarked."""
+        if raw in (None, {}, ""):
+            return None
         if not isinstance(raw, dict):
-            self.remark("call:other")
+            self.remark_unread("entry of `tool_calls`")
             return None
         function, custom = raw.get("function"), raw.get("custom")
         if isinstance(custom, dict):
@@ -459,7 +551,7 @@ class Conversation:
         for key in left:
             self.remark(kind_of("call_key", key))
         if not isinstance(function, dict) and not isinstance(found.get("name"), str):
-            self.remark("call:other")
+            self.remark_unread("entry of `tool_calls`")
             return None
         given = parse_arguments(found.get("arguments"))
         return self.made("function", raw.get("id"), found.get("name"), given, author=author)
@@ -494,6 +586,10 @@ class Conversation:
         self._open()
         content = entry.get("content")
         self.text = self.text_of(content, "") or self.text
+        self._keep_tags(self.text)
+        self.remark_unread_keys(entry, _READ_KEYS)
+        for part in as_list(content):
+            self.remark_unread(unread_part(part))
         self._parts += (
             content if isinstance(content, list) else [content] if content is not None else []
         )
@@ -502,11 +598,15 @@ class Conversation:
         read = self._items.get(kind) if isinstance(kind, str) else None
         if read is not None:
             read(self, item)
+        elif isinstance(kind, str) and names_a_call(kind):
+            self._open()
+            self.remark_unread(unread_part(item))
         elif isinstance(kind, str) and kind.endswith("_call"):
             self._built_in(item, kind.removesuffix("_call"))
         elif isinstance(kind, str) and kind.endswith("_output"):
             self._output(item)
         else:
+            self.remark_unread(unread_part(item))
             self.remark(
                 kind_of(
                     "item", "item_reference" if kind is None and item.keys() == {"id"} else kind
@@ -600,16 +700,6 @@ class Conversation:
         "additional_tools": _tools_listed,
         "program": lambda self, item: self._built_in(item, "program"),
     }
-
-
-def _usual_entries(entries: Iterable[Any]) -> Iterator[Any]:
-    """Yield messages and items in the forms of the APIs."""
-    for recorded in entries:
-        form = form_of(recorded)
-        if form is None:
-            yield recorded
-        else:
-            yield from form(recorded)
 
 
 def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:

@@ -330,19 +330,24 @@ def scores_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def calls_in(text: str) -> tuple[str, list[Any]]:
     """Return a text without the calls that stand in it as ``<tool_call>…</tool_call>``, and these.
 
-    What stands in fenced blocks is text.
+    What stands in fenced blocks is text, and so is a call that is not JSON.
     """
     calls = []
     for match in _IN_TEXT.finditer(text):
-        if match[1] is not None:
+        if _is_json_call(match):
             found = literal(match[1].strip())[1]
             calls.append(found if isinstance(found, dict) else undecodable(match[1].strip()))
     rest = (
-        _IN_TEXT.sub(lambda match: match[0] if match[1] is None else "", text).strip()
+        _IN_TEXT.sub(lambda match: "" if _is_json_call(match) else match[0], text).strip()
         if calls
         else text
     )
     return rest, calls
+
+
+def _is_json_call(match: re.Match[str]) -> bool:
+    """Return whether a tag holds a call as JSON, not one in a form that is not decoded."""
+    return match[1] is not None and not match[1].lstrip().startswith("<")
 
 
 def undecodable(text: Any) -> Entry:

@@ -23,7 +23,15 @@ from gradestack.jsonio import (
     path_value,
 )
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
-from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
+from gradestack_plugins.readers.chat.names import (
+    JSON_TEXT,
+    VERDICTS,
+    calls_of,
+    decoded,
+    talk_of,
+    unread_of,
+)
+from gradestack_plugins.readers.chat.unread import not_read
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 
@@ -102,8 +110,15 @@ def _text_or_data(value: Any, field: str) -> Any:
     return _data(value, field) if isinstance(value, str) and JSON_TEXT.match(value) else value
 
 
+class _Unread(list[str]):
+    """What holds calls that are not decoded, in place of the calls of a record."""
+
+
 def _made(value: Any, field: str) -> Any:
     """Return calls that were made: without arguments where none are recorded."""
+    kinds = unread_of(value)
+    if kinds:
+        return _Unread(kinds)
     found = calls_of(_text_or_data(value, field))
     if not isinstance(found, list):
         return found
@@ -117,6 +132,10 @@ def _made(value: Any, field: str) -> Any:
 
 def _due(value: Any, field: str) -> Any:
     """Return calls that are expected: without arguments, these are not compared."""
+    if "text" in unread_of(value):
+        raise ValueError(
+            f"{field}: expected calls, or the name of a tool, got the text {compact(value)[:60]}"
+        )
     return calls_of(_text_or_data(value, field))
 
 
@@ -375,6 +394,11 @@ def sample_of(
     remarks = left_out(record, columns.taken)
     if "id" not in form:
         form["id"], remarks["id_made"] = made, 1
+    predicted = form.get("predicted")
+    calls = predicted.get("calls") if isinstance(predicted, dict) else None
+    if isinstance(predicted, dict) and isinstance(calls, _Unread):
+        del predicted["calls"]
+        remarks |= Counter(map(not_read, calls))
     messages = _whole(form.pop("prior_messages", None), form.pop("messages", None))
     sample = form_sample(form, source)
     if isinstance(sample, BadRecord):

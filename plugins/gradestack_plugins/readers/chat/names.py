@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
-from gradestack_plugins.readers.chat.forms import glaive, nested, observation
+from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested, observation
 
 OWN_DATA: Final = "own_data@1"  # name and version of the table
 FIRST: Final = 1000  # records of an input that are looked at
@@ -120,6 +120,53 @@ def decoded(value: Any) -> Any:
     return value
 
 
+_FENCED: Final = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+"""A block of code in a text."""
+_LONGEST_NAME: Final = 256
+"""Characters of a tool's name in plain text."""
+
+
+def calls_in_text(text: str) -> list[dict[str, Any]] | None:
+    """Return the calls that a text is as JSON, or holds in fenced blocks or tags.
+
+    None of a text that holds no calls in these forms.
+    """
+    if JSON_TEXT.match(text):
+        return _call_entries(decoded(text))
+    blocks = [decoded(block) for block in _FENCED.findall(text)]
+    entries = [_call_entries(block) for block in blocks if not isinstance(block, str)]
+    if found := [entry for listed in entries for entry in listed or ()]:
+        return found
+    tagged = calls_in(text)[1] if "<tool_call>" in text else []
+    return _call_entries(tagged) if tagged else None
+
+
+def _call_entries(value: Any) -> list[dict[str, Any]] | None:
+    """Return a list of calls, one call, or what stands under ``tool_calls``; None of all else."""
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
+    entries = value if isinstance(value, list) else [value]
+    are_calls = all(isinstance(each, dict) and call_of(each)[0] is not each for each in entries)
+    return entries if are_calls else None
+
+
+def is_tool_name(text: str) -> bool:
+    """Return whether a plain text may be the name of a tool: prose is none."""
+    return len(text) <= _LONGEST_NAME and not any(map(str.isspace, text))
+
+
+def unread_entry(value: Any) -> str | None:
+    """Return what holds a call that is not decoded in an entry of calls; None where it is."""
+    if isinstance(value, str):
+        return None if is_tool_name(value.strip()) or _is_none(value) else "text"
+    return "entry" if isinstance(value, OBJECT) and call_of(value)[0] is value else None
+
+
+def _is_none(name: Any) -> bool:
+    """Return whether a name says that no tool was called."""
+    return isinstance(name, str) and name.strip().lower() in _NO_TOOL
+
+
 def calls_of(value: Any) -> Any:
     """Return calls in the jsonl form, from a list, one call, a name, or the JSON text of any.
 
@@ -129,6 +176,8 @@ def calls_of(value: Any) -> Any:
     without arguments has ``arguments`` null: where it is expected, they are not compared.
     """
     value = decoded(value)
+    if isinstance(value, str) and (entries := calls_in_text(value)) is not None:
+        value = entries
     if value is None or value == {}:
         return []
     if not isinstance(value, list) and isinstance(value, (str, *OBJECT)):
@@ -137,8 +186,17 @@ def calls_of(value: Any) -> Any:
         return value
     found = [call_of(each)[0] for each in value]
     names = [each.get("name") if isinstance(each, dict) else None for each in found]
-    none = [isinstance(name, str) and name.strip().lower() in _NO_TOOL for name in names]
-    return [each for each, is_none in zip(found, none, strict=True) if not is_none]
+    return [each for each, name in zip(found, names, strict=True) if not _is_none(name)]
+
+
+def unread_of(value: Any) -> list[str]:
+    """Return what holds a call that is not decoded in what is mapped to calls, entry by entry."""
+    value = decoded(value)
+    if isinstance(value, str) and calls_in_text(value) is not None:
+        return []
+    entries = value if isinstance(value, list) else [value]
+    filled = [entry for entry in entries if entry is not None and entry != {}]
+    return [kind for entry in filled if (kind := unread_entry(entry)) is not None]
 
 
 def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -235,8 +293,10 @@ def _is_answer(value: Any) -> bool:
 
 def _are_calls(value: Any) -> bool:
     found = calls_of(value)
-    return isinstance(found, list) and all(
-        isinstance(each, dict) and {"name", "names"} & each.keys() for each in found
+    return (
+        not unread_of(value)
+        and isinstance(found, list)
+        and all(isinstance(each, dict) and {"name", "names"} & each.keys() for each in found)
     )
 
 

@@ -1,0 +1,282 @@
+"""Calls in a form that nobody decodes.
+
+A run that holds one has calls that are unknown (None), never none. The rule looks at messages of
+the assistant alone, never into arguments, results, schemas or metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from gradestack import Grade, Sample, skipped
+from gradestack.jsonio import JsonProblem, loads
+
+NOT_READ: Final = "calls not read: "
+"""How the remarks begin that name what holds calls nobody has decoded."""
+HELP: Final = (
+    "this form of calls is not decoded; write them as `gradestack schema sample` prints, "
+    "or name the column that holds them: --map calls=COLUMN"
+)
+"""A way out for runs whose calls were not read."""
+
+_CALL: Final = r"(?:server_?tool|mcp_?tool|tool|function|mcp)_?(?:call|use|invocation|request)s?"
+_CALL_WORDS: Final = re.compile(rf"(?:.*_)?{_CALL}(?:_.*)?")
+_CALL_TAG: Final = re.compile(rf"(?:.*_)?(?:{_CALL}|(?:use|call|invoke)_(?:mcp_)?tool)")
+_NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NO_CALL_WORDS: Final = frozenset(
+    """
+    result results output outputs response responses return returns observation observations
+    execution executions error errors list lists listed listing definition definitions schema
+    schemas reasoning thinking thought thoughts summary summaries refusal citation citations
+    annotation annotations audio usage stats statistics count counts metadata meta id ids choice
+    config configs approval token tokens
+    """.split()  # noqa: SIM905
+)
+"""Words in a type or a key that say that it is no call: results, thoughts, lists of tools, counts.
+"""
+_NO_CALL_TYPES: Final = frozenset(
+    """
+    text input_text output_text refusal image image_url input_image audio input_audio output_audio
+    video file input_file document resource source source-url source-document thinking
+    redacted_thinking reasoning reasoning_text summary_text citation citations url_citation
+    file_citation mcp_list_tools mcp_tool_listing mcp_approval_request mcp_approval_response
+    step-start step_start container_upload search_result connector_text item_reference data
+    """.split()  # noqa: SIM905
+)
+"""Types of parts and items that are no calls, whatever else they hold."""
+_NO_CALL_KEYS: Final = frozenset(
+    """
+    content parts contents role name usage metadata meta tools functions extra raw raw_data
+    raw_response response_metadata provider_specific_fields provider_metadata logprobs annotations
+    citations audio refusal reasoning reasoning_content reasoning_details thinking expected
+    reference attachments messages history agent model
+    """.split()  # noqa: SIM905
+)
+"""Keys of a message under which a name beside arguments is no call."""
+_KINDS: Final = ("type", "kind", "part_kind", "part_type")
+_NAMES: Final = ("name", "tool_name", "toolName", "tool", "function_name", "functionName")
+_IDENTIFIERS: Final = ("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id")
+_ARGUMENTS: Final = (
+    *("arguments", "args", "input", "parameters", "params", "kwargs"),
+    *("tool_input", "toolInput", "tool_args", "toolArgs", "input_parameters", "inputParameters"),
+)
+_OUTCOMES: Final = frozenset({"output", "result", "results", "response", "content"})
+_SCHEMA_KEYS: Final = frozenset({"properties", "$schema", "required", "additionalProperties"})
+_SHOWN_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
+
+_FENCED: Final = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
+_TAG: Final = re.compile(r"<([A-Za-z_][\w.:-]{0,63})((?:=|\s)[^<>]{0,500})?>")
+_TOOL_TAGS: Final = frozenset(
+    """
+    execute_command read_file write_to_file replace_in_file apply_diff search_files list_files
+    list_code_definition_names browser_action access_mcp_resource ask_followup_question
+    attempt_completion plan_mode_respond new_task switch_mode insert_content search_and_replace
+    codebase_search update_todo_list fetch_instructions
+    """.split()  # noqa: SIM905
+)
+"""Tools that coding agents call by a tag of their name."""
+_NAMED_TAGS: Final = frozenset({"invoke", "function", "tool", "call"})
+"""Tags that are calls where they name a tool: ``<invoke name="f">``, ``<function=f>``."""
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> str:
+    """Return a name in snake case, however it is spelled."""
+    return "_".join(_NAME_WORDS.findall(name)).lower()
+
+
+@lru_cache(maxsize=4096)
+def names_a_call(name: str) -> bool:
+    """Return whether a type or a key names calls of tools, in any spelling."""
+    words = _words_of(name)
+    return bool(_CALL_WORDS.fullmatch(words)) and _NO_CALL_WORDS.isdisjoint(words.split("_"))
+
+
+def _is_no_call(kind: str) -> bool:
+    """Return whether a type is in the closed list of what is no call."""
+    words = _words_of(kind).split("_")
+    return kind in _NO_CALL_TYPES or not _NO_CALL_WORDS.isdisjoint(words)
+
+
+def _shown(what: str, name: Any) -> str:
+    """Return the kind of what was not read, with its name where that is one."""
+    is_name = isinstance(name, str) and _SHOWN_NAME.fullmatch(name)
+    return f"{what} `{name}`" if is_name else what
+
+
+def _is_filled(value: Any) -> bool:
+    """Return whether a value is an object, a list or the JSON text of one, with something in it."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            value = loads(value)
+        except JsonProblem:
+            return False
+    if isinstance(value, list):
+        return any(each not in (None, "", {}, []) for each in value)
+    return isinstance(value, Mapping) and bool(value)
+
+
+def _has_arguments(part: Mapping[str, Any]) -> bool:
+    """Return whether an object has a field like arguments, which is no schema."""
+    for key in _ARGUMENTS:
+        value = part.get(key)
+        if value is None or (isinstance(value, Mapping) and not _SCHEMA_KEYS.isdisjoint(value)):
+            continue
+        return True
+    return False
+
+
+def _is_named_call(part: Mapping[str, Any]) -> bool:
+    """Return whether an object has a name, or the id of a call, beside a field like arguments."""
+    is_named = any(isinstance(part.get(key), str) and part[key] for key in _NAMES)
+    is_identified = any(isinstance(part.get(key), str) and part[key] for key in _IDENTIFIERS)
+    return (is_named or is_identified) and _has_arguments(part)
+
+
+def unread_part(part: Any) -> str | None:
+    """Return what holds a call in one part of an assistant's message, or in one item.
+
+    None of what is no call.
+    """
+    if not isinstance(part, Mapping):
+        return None
+    kind = next((part[key] for key in _KINDS if isinstance(part.get(key), str)), None)
+    if kind is not None:
+        if names_a_call(kind):
+            return _shown("part", kind)
+        if _is_no_call(kind):
+            return None
+    if _is_named_call(part):
+        return _shown("part", kind) if kind is not None else "part with a name and arguments"
+    for key, value in part.items():
+        if isinstance(key, str) and names_a_call(key) and _is_filled(value):
+            return _shown("part", key)
+    return None
+
+
+def unread_keys(message: Mapping[str, Any], read: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the keys of an assistant's message that hold calls, except those that were read."""
+    for key, value in message.items():
+        if not isinstance(key, str) or key in read or not _is_filled(value):
+            continue
+        if names_a_call(key):
+            yield key
+        elif key not in _NO_CALL_KEYS and not _is_no_call(key):
+            entries = value if isinstance(value, list) else [value]
+            if any(isinstance(each, Mapping) and _is_plain_call(each) for each in entries):
+                yield key
+
+
+def _is_plain_call(entry: Mapping[str, Any]) -> bool:
+    """Return whether an object below a key of a message is a call, and no result or part."""
+    kind = entry.get("type")
+    if isinstance(kind, str) and _is_no_call(kind):
+        return False
+    return _is_named_call(entry) and _OUTCOMES.isdisjoint(entry.keys() - set(_ARGUMENTS))
+
+
+def unread_in(message: Any, read: Iterable[str] = ("tool_calls", "function_call")) -> list[str]:
+    """Return what holds calls nobody has decoded in a raw message of the assistant."""
+    if not isinstance(message, Mapping):
+        return []
+    keys = [_shown("key", key) for key in unread_keys(message, set(read))]
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [*keys, *(kind for part in parts if (kind := unread_part(part)) is not None)]
+
+
+def count_unread(messages: Iterable[Any], *, has_calls: bool) -> dict[str, int]:
+    """Return the remarks on what holds calls nobody has decoded in raw chat messages.
+
+    Tags in texts count only where the run has no decoded call.
+    """
+    kinds: list[str] = []
+    texts: list[str] = []
+    for message in messages:
+        if not isinstance(message, Mapping) or message.get("role") != "assistant":
+            continue
+        kinds += unread_in(message)
+        kinds += _unread_entries(message.get("tool_calls"))
+        texts += _texts_of(message.get("content"))
+    if not has_calls and not kinds:
+        kinds = [kind for text in texts for kind in unread_tags(text)]
+    return dict(Counter(map(not_read, kinds)))
+
+
+def _unread_entries(entries: Any) -> list[str]:
+    """Return an entry of ``tool_calls`` in words for each that is no call."""
+    listed = entries if isinstance(entries, list) else [entries]
+    filled = [each for each in listed if each not in (None, "", {}, [])]
+    calls = [
+        each for each in filled if isinstance(each, Mapping) and {"function", "name"} & each.keys()
+    ]
+    return ["entry of `tool_calls`"] * (len(filled) - len(calls))
+
+
+def _texts_of(content: Any) -> list[str]:
+    """Return the texts of a message's content."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def unread_tags(text: str) -> Iterator[str]:
+    """Yield the closed tags in a text that are calls, outside of code."""
+    if "</" not in text:
+        return
+    text = _FENCED.sub("", text)
+    position = 0
+    while (tag := _TAG.search(text, position)) is not None:
+        position = tag.end()
+        name, about = tag[1], tag[2]
+        if not _is_call_tag(name, about):
+            continue
+        end = text.find(f"</{name}>", position)
+        if end < 0 or not text[position:end].strip():
+            continue
+        yield _shown("tag", name)
+        position = end
+
+
+def _is_call_tag(name: str, about: str | None) -> bool:
+    """Return whether a tag is the call of a tool, by its name and what it says beside it."""
+    local = name.rpartition(":")[2]
+    if local in _TOOL_TAGS or _CALL_TAG.fullmatch(_words_of(local)):
+        return True
+    return local in _NAMED_TAGS and about is not None and ("=" in about)
+
+
+def not_read(kind: str) -> str:
+    """Return the kind of remark on calls that were not read."""
+    return f"{NOT_READ}{kind}"
+
+
+def unread_text(remarks: Mapping[str, int]) -> str | None:
+    """Return what holds calls that were not read, with how often; None where all were read."""
+    kinds = [kind for kind in remarks if kind.startswith(NOT_READ)]
+    if not kinds:
+        return None
+    counts = (f"{kind.removeprefix(NOT_READ)}, {_times(remarks[kind])}" for kind in kinds)
+    return NOT_READ + "; ".join(counts)
+
+
+def _times(number: int) -> str:
+    return f"{number} time{'s' * (number != 1)}"
+
+
+def has_unread_calls(sample: Sample) -> bool:
+    """Return whether a run holds calls that nobody has decoded."""
+    return sample.calls is None and any(kind.startswith(NOT_READ) for kind in sample.remarks)
+
+
+def calls_unknown(sample: Sample, advice: str = "") -> Grade:
+    """Return the grade of a run whose calls are not known: skipped, with the reason."""
+    text = unread_text(sample.remarks)
+    if text is not None:
+        return skipped("calls_not_read", f"{text}; {HELP}")
+    message = "no answer recorded, so the calls made are unknown"
+    return skipped("calls_not_recorded", f"{message}; {advice}" if advice else message)

@@ -418,7 +418,11 @@ class Table:
 
     def numbers_of(self, name: str) -> list[Numbers | None]:
         """Return the distinct numbers of a metric's grades."""
-        return [sound_numbers(_unpacked(each)) for each in self.numbers[name].values]
+        return [sound_numbers(_unpacked(packed)) for packed in self.numbers_column(name).values]
+
+    def numbers_column(self, name: str) -> Column:
+        """Return the column of a metric's numbers: an empty one while the table has no rows."""
+        return self.numbers[name] if len(self) else Column()
 
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades of a grader, with what figures need of them."""
@@ -506,10 +510,10 @@ class Table:
         return self._cells
 
     def of_input(self, name: str) -> array[int]:
-        """Return the rows of an input."""
-        ends = [start for _, start in self.inputs[1:]] + [len(self)]
-        found = array(_CODES)
-        for (each, start), end in zip(self.inputs, ends, strict=True):
-            if each == name:
-                found.extend(range(start, end))
-        return found
+        """Return the rows of an input: none of a table to which nothing was added yet."""
+        rows = array(_CODES)
+        ends = [*(start for _, start in self.inputs[1:]), len(self)]
+        for (input_name, start), end in zip(self.inputs, ends, strict=False):
+            if input_name == name:
+                rows.extend(range(start, end))
+        return rows

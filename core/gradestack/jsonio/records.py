@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import sys
@@ -34,7 +35,10 @@ _marks = re.compile(MARKS.encode(), re.DOTALL)
 _signs = re.compile(rb'["\[\]{}]')
 _inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _number = re.compile(rb"[-+.\deE]+")
+_decoder = json.JSONDecoder()
 _space = re.compile(rb"[ \t\n\r]*")
+_opening = re.compile(rb'(:\s*)?\{\s*("[^"\\]{0,200}")(?=\s*:)')
+_LONGEST_KEY = 400  # bytes of an object's bracket and first key, with white space
 _BRACKETS = {b"[", b"{"}
 _skim = msgspec.json.Decoder(msgspec.Raw).decode
 _TRAILING = "JSON is malformed: trailing characters (byte "
@@ -88,6 +92,7 @@ class Walk:
         self._line, self._counted = part.first_line, 0
         self.text = self._skimmed = b""
         self._odd = False
+        self.is_cut_off = False  # whether the value here is right as far as the file goes
         self._most = IN_FORCE.get().limits.record_bytes or sys.maxsize
         self.at = 0
         while len(self.text) < len(BOM_UTF8) and self.more():
@@ -165,6 +170,7 @@ class Walk:
                 return _TOO_LONG
             if truncated and self.more():
                 continue
+            self.is_cut_off = truncated
             if not truncated and not self._odd:
                 self._odd, self._skimmed = True, _for_msgspec(self.text)
                 continue
@@ -249,42 +255,75 @@ def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:
 def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Element]:
     """Yield elements up to a place, from behind a list's opening bracket or in front of an element
     on.
+
+    Lists that follow the first are read on. What cannot be read counts by the records in it.
     """
-    if walk.peek() == b"]":
-        yield from _trailing(walk, row)
-        return
+    is_first = True  # of its list: no comma stands before it
     while walk.place < end:
-        if not walk.peek():
-            yield Element(
-                row, walk.line, problem="the list is cut off here: no closing ']'", fatal=True
-            )
+        char = walk.peek()
+        if is_first and char == b"]":
+            walk.at += 1
+            if not walk.passes(b"["):
+                yield from _unread(walk, row, "text after the end of the list")
+                return
+            continue
+        if not char:
+            problem = "the list is cut off here: no closing ']'"
+            yield Element(row, walk.line, problem=problem, fatal=True)
             return
         line = walk.line
         value, problem, passed = walk.value()
-        yield Element(row, line, value, problem, fatal=not passed)
         if not passed:
+            yield from _unread(walk, row, problem, is_cut_off=walk.is_cut_off)
             return
+        yield Element(row, line, value, problem)
         del value
         row += 1
-        char = walk.peek()
-        if char == b"]":
-            yield from _trailing(walk, row)
-            return
+        is_first, char = False, walk.peek()
         if walk.place >= end:
             return
-        if char != b",":
-            what = f"expected ',' or ']' between elements, found {walk.describe()}"
-            yield Element(
-                row, walk.line, problem=what if char else "the list is cut off here", fatal=True
-            )
+        if char == b",":
+            walk.at += 1
+        elif char == b"]":
+            is_first = True
+        elif not char:
+            yield Element(row, walk.line, problem="the list is cut off here", fatal=True)
             return
-        walk.at += 1
+        else:
+            problem = f"expected ',' or ']' between elements, found {walk.describe()}"
+            yield from _unread(walk, row, problem)
+            return
 
 
-def _trailing(walk: Walk, row: int) -> Iterator[Element]:
-    walk.at += 1
-    if walk.peek():
-        yield Element(row, walk.line, problem="text after the end of the list", fatal=True)
+def _unread(
+    walk: Walk, row: int, problem: str | None, *, is_cut_off: bool = False
+) -> Iterator[Element]:
+    """Yield an element with a problem for each record in the rest of a file.
+
+    Records are told by their first key: each object that begins with the first key of the first
+    object there. What is cut off within a record holds no other.
+    """
+    if not walk.peek():
+        return
+    line, key = walk.line, None
+    yield Element(row, line, problem=problem, fatal=True)
+    if is_cut_off:
+        return
+    problem = f"not read: it stands behind what is broken in line {line}"
+    while True:
+        opening = _opening.search(walk.text, walk.at)
+        while opening is not None:
+            walk.at = opening.end()
+            is_nested = opening[1] is not None
+            if key is None:
+                key = opening[2]
+            elif opening[2] == key and not is_nested:
+                row += 1
+                yield Element(row, walk.line, problem=problem, fatal=True)
+            opening = _opening.search(walk.text, walk.at)
+        walk.at = max(walk.at, len(walk.text) - _LONGEST_KEY)
+        if not walk.more():
+            return
 
 
 def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
@@ -476,9 +515,27 @@ def iter_records(
     for each in iter_lines(path, part.start, part.end, part.first_line):
         number, line = each.number, each.data
         del each
-        found = _element(number, line, decode)
+        element = _element(number, line, decode)
+        count = 1 if element.problem is None else _objects_in(line)
         del line  # which may be long, and is not needed while somebody works on what it holds
-        yield found
+        for _ in range(count):
+            yield element
+
+
+def _objects_in(line: bytes) -> int:
+    """Return how many objects stand one behind the other in a line that cannot be read; 1 at
+    least.
+    """
+    text, position, count = line.decode(errors="surrogateescape").strip(), 0, 0
+    while text.startswith("{", position):
+        count += 1
+        try:
+            _, position = _decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        while text[position : position + 1].isspace():
+            position += 1
+    return max(1, count)
 
 
 def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Element:

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import DataError
-from gradestack.jsonio import Element, iter_list, records
+from gradestack.jsonio import Element, iter_list, iter_records, records
 from tests.core.outcomes import data
 
 
@@ -61,3 +61,12 @@ def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
         Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"),
         Element(1, 1, {"b": "é"}),
     ]
+
+
+@pytest.mark.parametrize(("text", "values", "bad"), data(__file__, "broken.yaml")["stretches"])
+def test_a_bad_stretch_counts_by_the_records_in_it(tmp_path, text, values, bad):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    found = list(iter_records(path))
+    assert [each.value for each in found if each.problem is None] == values
+    assert sum(each.problem is not None for each in found) == bad

@@ -182,9 +182,17 @@ def place_in_code(error: BaseException) -> str:
     return ""
 
 
+def written_text(value: object) -> str:
+    """Return a value as text, or that it cannot be written where its own code raises."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - code of a stranger, in the middle of an error
+        return f"(its text cannot be written: __str__ of {type(value).__name__} raises)"
+
+
 def message_of(error: BaseException) -> str:
     """Return an error's text without what differs from run to run: object addresses."""
-    text = re.sub(" at 0x[0-9a-fA-F]*", "", str(error))
+    text = re.sub(" at 0x[0-9a-fA-F]*", "", written_text(error))
     return (
         f"{text}; name each field: Grade(score=1.0)"
         if text == "Extra positional arguments provided"

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import (
+    EXIT_INTERRUPTED,
+    ConfigError,
+    DataError,
+    GradestackError,
+    PluginError,
+    written_text,
+)
 from gradestack.interpreter import ALLOCATIONS
 from gradestack.output import coloured, terminal_line, traceback_text
 
@@ -427,7 +434,7 @@ def _explain(error: BaseException, *, debug: bool) -> int:
         if debug
         else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
     )
-    _say(f"error: unexpected {type(error).__name__}: {error}{advice}")
+    _say(f"error: unexpected {type(error).__name__}: {written_text(error)}{advice}")
     return PluginError.exit_code
 
 
@@ -435,9 +442,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place where errors become messages and exit codes."""
     given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
-        if (
-            getattr(stream, "errors", None) == "strict"
-        ):  # a name or a mark the terminal cannot show is not a crash
+        # A mark that the terminal cannot show is no crash; in the locale C, which knows ASCII alone,
+        # Python's own way is "surrogateescape".
+        if getattr(stream, "errors", None) in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if arguments is None:  # a program of its own
         from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415 - here alone

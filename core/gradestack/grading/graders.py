@@ -105,9 +105,9 @@ def check_grades(
     except (
         TypeError,
         ValueError,
-        OverflowError,
-        RecursionError,
-    ):  # numbers of other classes, a lone surrogate, sets
+        ArithmeticError,
+        RuntimeError,
+    ):  # numbers of other classes, which may raise anything, a lone surrogate, sets
         verdicts, odd = [b""] * len(grades), True
     if sound.issuperset(verdicts):
         return verdicts
@@ -115,7 +115,7 @@ def check_grades(
     for at, verdict in enumerate(verdicts):
         if verdict in sound:
             continue
-        flaw = check_grade(grades[at]) or _beyond(grades[at], *bounds)
+        flaw = _flaw_of(grades[at], bounds)
         if flaw is not None:
             grades[at], changed = _unsound(stage, samples[at], flaw, strict=strict), True
         elif odd:
@@ -123,6 +123,17 @@ def check_grades(
         else:
             sound.add(verdict)
     return packed_verdicts(grades, parts) if changed else verdicts
+
+
+def _flaw_of(grade: Grade, bounds: tuple[float, float]) -> str | None:
+    """Return what is wrong with a grade; None where it is sound.
+
+    A number of a class of its own may raise when it is compared: that is wrong with it.
+    """
+    try:
+        return check_grade(grade) or _beyond(grade, *bounds)
+    except Exception as error:  # noqa: BLE001 - code of the grader's author
+        return f"its score cannot be compared: {error_text(error)}"
 
 
 def as_grade(returned: Any) -> Any:

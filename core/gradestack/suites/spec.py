@@ -187,8 +187,8 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Only samples this is true of: ``facet.category == "refund" and model in ["a", "b"]``."""
     tasks: str | None = None
     """Only tasks whose ids this file lists, one a line."""
-    max_samples: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """Only the first n tasks of these; 0 means no limit."""
+    max_samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Only the first n tasks of these; without it, all."""
     sample_tags: tuple[str, ...] = ()
     """Only samples with one of these tags (facet ``tags``)."""
     max_concurrent: int | None = None

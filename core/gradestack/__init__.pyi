@@ -75,6 +75,7 @@ from gradestack.judging.session import REPLY_CODES as REPLY_CODES
 from gradestack.judging.session import Recorder as Recorder
 from gradestack.judging.session import judge as judge
 from gradestack.model import ABSENT as ABSENT
+from gradestack.model import IMPOSSIBLE_AMOUNT as IMPOSSIBLE_AMOUNT
 from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
 from gradestack.model import BadRecord as BadRecord
@@ -96,6 +97,7 @@ from gradestack.model import ToolSpec as ToolSpec
 from gradestack.model import Usage as Usage
 from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
+from gradestack.model import impossible_amounts as impossible_amounts
 from gradestack.model import native_of as native_of
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped

@@ -252,6 +252,38 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
             msgspec.structs.force_setattr(self, "calls", tuple(expected))
 
 
+LARGEST_AMOUNT = 1e100
+"""No run takes more of anything; sums of squares of this many stay finite."""
+
+
+IMPOSSIBLE_AMOUNT = "impossible_amount"
+"""Remark on a record: a recorded cost, time or count that cannot be one, and is not used."""
+
+
+def is_amount(number: float) -> bool:
+    """Return whether a number can be a cost, a time or a count: at least 0, and finite."""
+    return 0 <= number <= LARGEST_AMOUNT
+
+
+def impossible_amounts(recorded: Any) -> int:
+    """Return how many numbers of recorded costs, times and counts cannot be any.
+
+    They are infinite, or below 0; NaN says that nothing is known, as None
+    does. Lists and objects are looked through.
+    """
+    count, waiting = 0, [recorded]
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if kind is dict:
+            waiting += value.values()
+        elif kind is list or kind is tuple:
+            waiting += value
+        elif kind is int or kind is float:
+            count += value < 0 or value > LARGEST_AMOUNT
+    return count
+
+
 class Usage(
     msgspec.Struct,
     frozen=True,
@@ -262,7 +294,7 @@ class Usage(
 ):
     """What a run took: input tokens with cached ones, output tokens with reasoning.
 
-    None is "not recorded", never 0.
+    None is "not recorded", never 0. An amount below 0, infinite or NaN is not recorded.
     """
 
     requests: int | None = None
@@ -276,10 +308,10 @@ class Usage(
     first_token_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("cost_usd", "seconds", "first_token_seconds"):
-            if not _is_finite(
-                getattr(self, name) or 0
-            ):  # NaN is what some write where nothing is known
+        """Drop what cannot be an amount; NaN is what some write where nothing is known."""
+        for name in self.__struct_fields__:
+            amount = getattr(self, name)
+            if amount is not None and not is_amount(amount):
                 msgspec.structs.force_setattr(self, name, None)
 
 

@@ -24,7 +24,16 @@ from gradestack.grading.plan import ERROR_COUNTS, TO_COMPARE, Plan, named_grader
 from gradestack.grading.reading import blocks_of, watched_of
 from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
-from gradestack.model import BadRecord, Fault, Sample, Status, failed, replace
+from gradestack.model import (
+    IMPOSSIBLE_AMOUNT,
+    BadRecord,
+    Fault,
+    Sample,
+    Status,
+    failed,
+    impossible_amounts,
+    replace,
+)
 from gradestack.table import RAN, Columns
 
 LARGEST_BLOCK = 64
@@ -350,7 +359,12 @@ class ShardGrader:
             self.torn = False
 
     def _take_remarks(self, block: Sequence[Sample], columns: Mapping[str, Column]) -> None:
-        """Count what readers remarked, and the runs that count although they ended in an error."""
+        """Count what readers remarked, amounts that cannot be any, and runs that count although
+        they ended in an error.
+        """
+        for sample in block:
+            if sample.agent_usage is not None and (lost := impossible_amounts(sample.agent_usage)):
+                self._remark(IMPOSSIBLE_AMOUNT, lost, sample)
         for sample in [each for each in block if each.remarks]:
             for kind, times in sample.remarks.items():
                 self._remark(kind, times, sample)

@@ -31,6 +31,7 @@ from gradestack.jsonio.records import record_ranges as record_ranges
 from gradestack.jsonio.records import whole_lines as whole_lines
 from gradestack.jsonio.values import JsonProblem as JsonProblem
 from gradestack.jsonio.values import TooLong as TooLong
+from gradestack.jsonio.values import as_amount as as_amount
 from gradestack.jsonio.values import as_count as as_count
 from gradestack.jsonio.values import as_list as as_list
 from gradestack.jsonio.values import as_map as as_map

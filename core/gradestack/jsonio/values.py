@@ -25,6 +25,7 @@ import attrs
 import msgspec
 
 from gradestack.interpreter import IN_FORCE
+from gradestack.model import is_amount
 
 TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # a whole string, or a bracket; a lone quote opens a string that has not ended yet
@@ -365,6 +366,12 @@ def as_number(value: Any) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def as_amount(value: Any) -> float | None:
+    """Return a cost, time or count as float: finite and at least 0. None for anything else."""
+    number = as_number(value)
+    return number if number is not None and is_amount(number) else None
 
 
 def is_number(value: Any) -> bool:

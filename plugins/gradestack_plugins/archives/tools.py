@@ -9,7 +9,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
-from gradestack.jsonio import as_list, as_map, as_number, compact
+from gradestack.jsonio import as_amount, as_list, as_map, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
@@ -105,13 +105,14 @@ class Promptfoo(DocumentReader):
             made,
             facets={k: each for k, each in facets.items() if each is not None},
         )
+        talk.remark_amounts([record.get("cost"), record.get("latency_ms")])
         sample = log_sample(
             known,
             talk,
             source,
             model=model if isinstance(model, str) else None,
             usage=_usage(
-                tokens, as_number(record.get("cost")), as_number(record.get("latency_ms"))
+                tokens, as_amount(record.get("cost")), as_amount(record.get("latency_ms"))
             ),
             agent_usage=tokens,
             recorded={key: each for key, each in verdicts.items() if isinstance(each, _NUMBERS)},
@@ -280,9 +281,10 @@ class DeepEval(DocumentReader):
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         facets |= {"tags": tags} if (tags := record.get("tags")) else {}
         models, spent = _requests(trace)
+        talk.remark_amounts([record.get("token_cost"), record.get("completion_time")])
         cost, seconds = (
-            as_number(record.get("token_cost")),
-            as_number(record.get("completion_time")),
+            as_amount(record.get("token_cost")),
+            as_amount(record.get("completion_time")),
         )
         if cost is not None or seconds is not None:
             spent = {
@@ -310,9 +312,10 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
     asked = [each for each in as_list(at(trace, "llm_spans")) if isinstance(each, dict)]
     spent: dict[str, Any] = {"requests": len(asked)} if asked else {}
     for side in ("input", "output") if asked else ():
-        counts = [as_number(at(each, f"{side}_token_count")) for each in asked]
-        prices = [as_number(at(each, f"cost_per_{side}_token")) for each in asked]
-        spent |= {f"{side}_tokens": int(sum(count or 0 for count in counts))} if any(counts) else {}
+        counts = [as_amount(at(each, f"{side}_token_count")) for each in asked]
+        prices = [as_amount(at(each, f"cost_per_{side}_token")) for each in asked]
+        total = as_amount(sum(count or 0 for count in counts))
+        spent |= {f"{side}_tokens": int(total)} if total else {}
         if any(prices):
             costs = sum(
                 (count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True)

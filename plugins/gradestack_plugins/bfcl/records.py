@@ -10,6 +10,7 @@ import attrs
 import msgspec
 
 from gradestack import (
+    IMPOSSIBLE_AMOUNT,
     JSON,
     Expectation,
     Fault,
@@ -19,9 +20,10 @@ from gradestack import (
     Status,
     ToolCall,
     Usage,
+    impossible_amounts,
     replace,
 )
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack.jsonio import as_amount, as_list, as_map, as_number
 from gradestack_plugins.bfcl.side_files import (
     Question,
     SideFiles,
@@ -179,6 +181,8 @@ def sample_of(
             Status.FAILED,
             Fault(category="target", code="inference_error", message=broken),
         )
+    amounts = [record.get(key) for key in ("input_token_count", "output_token_count", "latency")]
+    reply.remarks[IMPOSSIBLE_AMOUNT] += impossible_amounts(amounts)
     return Sample(
         id=identifier,
         model=model,
@@ -288,7 +292,7 @@ def _usage(record: Mapping[str, Any]) -> Usage | None:
     seconds = _sum(record.get("latency"))
     if seconds is None and tokens == [None, None]:
         return None
-    read, written = (None if each is None else int(each) for each in tokens)
+    read, written = (None if as_amount(count) is None else int(count) for count in tokens)
     return Usage(input_tokens=read, output_tokens=written, seconds=seconds)
 
 

@@ -45,8 +45,9 @@ from gradestack_plugins.inspect_logs.records import Header, header_of, sample_of
 _HEADER, _START = "header.json", "_journal/start.json"
 _MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)
 _PART: Final = re.compile(
-    r"samples/(?P<name>.*_epoch_-?\d+)/(?P<part>messages|events|attachments)/(?P<start>\d+)\.json"
+    r"samples/(?P<name>.*_epoch_-?\d+)/(?P<part>messages|events|attachments)/(?P<start>\d{1,18})\.json"
 )
+_POSITION: Final = re.compile(r"\d{1,18}")
 _ZIP: Final = b"PK\x03\x04"
 _OPENING: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:version|status|eval)"\s*:')
 _OF_EVAL: Final = (b'"eval"', b'"task"', b'"model"')
@@ -291,7 +292,7 @@ class _Pieces:
             yield from as_list(self.piece("events", start))
 
     def get(self, number: str) -> Any:
-        at = int(number) if number.isdecimal() else -1
+        at = int(number) if _POSITION.fullmatch(number) else -1
         before = bisect_right(self.starts["attachments"], at) - 1
         if at < 0 or before < 0:
             return None

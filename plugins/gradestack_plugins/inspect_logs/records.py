@@ -9,7 +9,18 @@ from typing import Any, Final
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, Message, Sample, Source, ToolSpec, Usage, replace
+from gradestack import (
+    IMPOSSIBLE_AMOUNT,
+    JSON,
+    Expectation,
+    Message,
+    Sample,
+    Source,
+    ToolSpec,
+    Usage,
+    impossible_amounts,
+    replace,
+)
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.readers.chat import text_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
@@ -109,6 +120,8 @@ def sample_of(record: Any, header: Header, source: Source) -> Sample:
     }
     if record.get("invalidation"):
         lost["invalidated"] = 1
+    if impossible := impossible_amounts(record.get("total_time")):
+        lost[IMPOSSIBLE_AMOUNT] = impossible
     limit = as_map(record.get("limit")).get("type")
     if limit is not None:
         more["ended"] = f"limit:{limit}"

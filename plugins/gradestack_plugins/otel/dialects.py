@@ -5,6 +5,7 @@ An answer of a model, or the execution of a tool, in each dialect of attributes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
@@ -12,13 +13,14 @@ import msgspec
 
 from gradestack import ToolSpec, Usage
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, loads
-from gradestack_plugins.otel.spans import Event, Span
+from gradestack_plugins.otel.spans import Event, Span, whole_number
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read, nested
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
@@ -119,9 +121,9 @@ def first_of(known: Mapping[str, Any], what: str) -> Any:
 def _usage(known: Mapping[str, Any]) -> Usage | None:
     found = {name: each for name in _COUNTS if (each := first_of(known, name)) is not None}
     texts = {
-        name: int(each)
+        name: number
         for name, each in found.items()
-        if isinstance(each, str) and each.isdecimal()
+        if isinstance(each, str) and (number := whole_number(each)) is not None
     }
     given = {
         name: each
@@ -300,7 +302,7 @@ def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     for key, value in known.items():
         if key.startswith(prefix):
             number, _, rest = key.removeprefix(prefix).partition(".")
-            if number.isdecimal():
+            if _NUMBER.fullmatch(number):
                 found.setdefault(int(number), {})[rest.removeprefix("message.")] = value
     whole = (found[number] for number in sorted(found))
     return [nested(each) if any("." in key for key in each) else each for each in whole]

@@ -14,7 +14,7 @@ from typing_extensions import override
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
-from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds
+from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds, time_range
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
@@ -140,8 +140,10 @@ def _span(
         id=_id(context.get("span_id", raw.get("span_id"))),
         parent=_id(raw.get("parent_span_id", raw.get("parent_id"))),
         name=as_text(raw.get("name")),
-        start=nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
-        end=nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
+        **time_range(
+            nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
+            nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
+        ),
         attributes=attributes,
         events=events,
         error=as_text(said) if failed else None,

@@ -10,9 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gradestack.jsonio import as_list, as_map, as_text
+from gradestack.jsonio import as_list, as_map, as_text, is_number
 
 _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
+_WHOLE: Final = re.compile(r"-?[0-9]{1,400}")
+_DIGITS: Final = re.compile(r"-?[0-9]+")
+_LATEST: Final = 253_402_300_799 * 10**9  # nanoseconds until the year 10000
 _RECORDS: Final = ("resourceSpans", "batches", "resourceLogs")
 KEYS: Final = (
     *_RECORDS,
@@ -42,6 +45,7 @@ class Span(msgspec.Struct, gc=False):
     events: Sequence[Event]
     error: str | None = None  # what its status says went wrong; "" where it says no more
     service: str | None = None
+    impossible_times: int = 0  # how many of start and end cannot be times; they are 0
     answer: Any = None  # what a model answered in it, where its attributes do not say so
 
 
@@ -76,7 +80,8 @@ def value_of(value: Any) -> Any:
         return value["stringValue"]
     ((kind, held),) = value.items()
     if kind == "intValue":
-        return int(held) if isinstance(held, str) and held.lstrip("-").isdecimal() else held
+        number = whole_number(held) if isinstance(held, str) else None
+        return held if number is None else number
     if kind == "arrayValue":
         return [value_of(each) for each in as_list(as_map(held).get("values"))]
     if kind == "kvlistValue":
@@ -93,15 +98,34 @@ def attributes_of(listed: Any) -> dict[str, Any]:
     }
 
 
-def nanoseconds(value: Any) -> int:
-    """Return a time as recorded, 0 where there is none."""
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    return (
-        int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-        else 0
-    )
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, None where it is none or has too many digits."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def nanoseconds(value: Any, unit: int = 1) -> int | None:
+    """Return a recorded time: 0 where none is recorded, None where it cannot be a time.
+
+    Args:
+        value: A number, or a text of digits, counted in units.
+        unit: Nanoseconds of a unit.
+    """
+    number = value
+    if isinstance(value, str):
+        if not _DIGITS.fullmatch(value):
+            return 0
+        number = whole_number(value)
+    if number is not None and not is_number(number):
+        return 0
+    if number is None or not 0 <= number <= _LATEST / unit:
+        return None
+    return int(number) * unit
+
+
+def time_range(start: int | None, end: int | None) -> dict[str, int]:
+    """Return the fields of a span that hold its times, and how many of them cannot be times."""
+    impossible = (start is None) + (end is None)
+    return {"start": start or 0, "end": end or 0, "impossible_times": impossible}
 
 
 class Record(NamedTuple):
@@ -164,8 +188,9 @@ def _span(given: Record) -> Span:
         id=hex_id(raw.get("spanId")),
         parent=hex_id(raw.get("parentSpanId")),
         name=as_text(raw.get("name")),
-        start=nanoseconds(raw.get("startTimeUnixNano")),
-        end=nanoseconds(raw.get("endTimeUnixNano")),
+        **time_range(
+            nanoseconds(raw.get("startTimeUnixNano")), nanoseconds(raw.get("endTimeUnixNano"))
+        ),
         attributes=attributes_of(raw.get("attributes")),
         events=[_event(each) for each in as_list(events) if isinstance(each, dict)]
         if events
@@ -179,7 +204,10 @@ def _jaeger_span(given: Record) -> Span:
     raw, tags = given.raw, given.attributes
     parents = [as_map(each) for each in as_list(raw.get("references"))]
     logs = [attributes_of(as_map(log).get("fields")) for log in as_list(raw.get("logs"))]
-    start, failed = nanoseconds(raw.get("startTime")) * 1000, tags.get("otel.status_code") in _ERROR
+    start = nanoseconds(raw.get("startTime"), unit=1000)
+    duration = nanoseconds(raw.get("duration"), unit=1000)
+    end = None if start is None or duration is None else start + duration
+    failed = tags.get("otel.status_code") in _ERROR
     return Span(
         trace=given.trace,
         id=hex_id(raw.get("spanID")),
@@ -189,8 +217,7 @@ def _jaeger_span(given: Record) -> Span:
             )
         ),
         name=as_text(raw.get("operationName")),
-        start=start,
-        end=start + nanoseconds(raw.get("duration")) * 1000,
+        **time_range(start, end),
         attributes=tags,
         events=[Event(as_text(each.get("event")), each) for each in logs],
         error=as_text(tags.get("otel.status_description"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import force_setattr
 
-from gradestack import Fault, Sample, Source, Status, ToolCall, replace
+from gradestack import IMPOSSIBLE_AMOUNT, Fault, Sample, Source, Status, ToolCall, replace
 from gradestack.jsonio import as_map, as_number, compact
 from gradestack_plugins.otel.dialects import (
     Answer,
@@ -76,7 +76,9 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     if session is not None:
         trace["session_id"] = session
     facets = {"service": spans[0].service} if spans and spans[0].service is not None else {}
-    seconds = (max(span.end for span in spans) - spans[0].start) / 1e9 if spans else None
+    if impossible := sum(span.impossible_times for span in spans):
+        remarks[IMPOSSIBLE_AMOUNT] = impossible
+    seconds = _seconds(spans)
     usage = added(answer.usage for _, answer in answers)
     more: dict[str, Any] = {
         "model": next((answer.model for _, answer in reversed(answers) if answer.model), None),
@@ -84,7 +86,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
             (specs for _, answer in answers if (specs := specs_of(answer.tools)) is not None), None
         ),
         "usage": replace(usage, seconds=seconds)
-        if usage is not None and seconds and seconds > 0
+        if usage is not None and seconds is not None
         else usage,
         "recorded": recorded,
     }
@@ -226,6 +228,17 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
     return next(
         (call for call in free if call.name == made.name and (not known or call.id is None)), None
     )
+
+
+def _seconds(spans: list[Span]) -> float | None:
+    """Return how long a run took: from its first start to its last end.
+
+    None where a span has no start, or a time that cannot be one.
+    """
+    if not spans or any(span.impossible_times or not span.start for span in spans):
+        return None
+    seconds = (max(span.end for span in spans) - spans[0].start) / 1e9
+    return seconds if seconds > 0 else None
 
 
 def recorded_of(

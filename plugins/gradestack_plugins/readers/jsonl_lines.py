@@ -16,7 +16,17 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import astuple
 from msgspec.structs import force_setattr as _set
 
-from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
+from gradestack import (
+    Expectation,
+    ExpectedCall,
+    Sample,
+    Source,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    impossible_amounts,
+    replace,
+)
 from gradestack.jsonio import check_depth, loads
 from gradestack_plugins.readers import chat
 
@@ -231,8 +241,13 @@ def usage_of(recorded: Any) -> Usage | None:
     """
     if not recorded:
         return None
+    possible = recorded
+    if isinstance(recorded, dict) and impossible_amounts(recorded):
+        possible = {
+            name: amount for name, amount in recorded.items() if not impossible_amounts(amount)
+        }
     try:
-        return msgspec.convert(recorded, Usage)
+        return msgspec.convert(possible, Usage)
     except ValueError:  # of msgspec's own kind, or a lone surrogate
         return None
 

@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 from typing_extensions import override
 
 from gradestack import (
+    IMPOSSIBLE_AMOUNT,
     JSON,
     Expectation,
     ExpectedCall,
@@ -25,9 +26,10 @@ from gradestack import (
     ToolCall,
     ToolSpec,
     Usage,
+    impossible_amounts,
     replace,
 )
-from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
+from gradestack.jsonio import as_amount, as_list, as_map, as_text, compact
 from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
 from gradestack_plugins.readers.chat.unread import unread_in
@@ -338,6 +340,9 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     }
     agent_usage = {key: each for key, each in costs.items() if each is not None}
     reward_info = simulation.get("reward_info")
+    lacking = {kind: 1 for kind, lacks in missing.items() if lacks}
+    if impossible := impossible_amounts(simulation.get("duration")):
+        lacking[IMPOSSIBLE_AMOUNT] = impossible
     broken, identifier = reason in BROKEN, as_text(simulation.get("id"))
     return Sample(
         id=str(task_id),
@@ -354,7 +359,7 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         usage=_usage(simulation, added(map(usage_of, said.usages))),
         agent_usage=agent_usage or None,
         facets=_facets(simulation, setting),
-        remarks={**said.remarks, **{kind: 1 for kind, lacks in missing.items() if lacks}},
+        remarks={**said.remarks, **lacking},
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=Tau2Run(
             reward_info if isinstance(reward_info, dict) else None, reason, setting.num_trials
@@ -364,7 +369,7 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
 
 def _usage(simulation: Mapping[str, Any], spent: Usage | None) -> Usage | None:
     found: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
-    cost, seconds = (float(value) if is_number(value) else None for value in found)
+    cost, seconds = map(as_amount, found)
     usage = replace(spent or Usage(), cost_usd=cost, seconds=seconds)
     return usage if usage != Usage() else None
 

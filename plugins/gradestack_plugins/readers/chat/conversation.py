@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import force_setattr
 
-from gradestack import Message, ToolCall
+from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, impossible_amounts
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.dialect import word
@@ -193,6 +193,11 @@ class Conversation:
     def remark(self, kind: str) -> None:
         """Count something that was left out or lacks its counterpart."""
         self.remarks[kind] = self.remarks.get(kind, 0) + 1
+
+    def remark_amounts(self, recorded: Any) -> None:
+        """Count recorded costs and times that cannot be any."""
+        for _ in range(impossible_amounts(recorded)):
+            self.remark(IMPOSSIBLE_AMOUNT)
 
     def add(self, message: Message) -> None:
         """Add a message to the turn at hand."""

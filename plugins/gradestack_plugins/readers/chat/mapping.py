@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final, NamedTuple
 
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
@@ -37,6 +37,7 @@ from gradestack_plugins.readers.jsonl import JsonLines
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_MANY_DIGITS: Final = re.compile(r"\s*[-+]?\d{400,}\s*")
 _EMPTY: Final = re.compile(r"\s*")
 
 
@@ -67,19 +68,19 @@ def _number(value: Any, field: str) -> Any:
     if isinstance(value, str):
         if _EMPTY.fullmatch(value):
             return None
+        if _MANY_DIGITS.fullmatch(value):
+            return inf  # an amount that cannot be one: the record keeps its run
         with suppress(JsonProblem):
             value = loads(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")
-    if value < 0:
-        raise ValueError(f"{field}: expected a number of at least 0, got {compact(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")  # noqa: TRY004 - what makes a bad record
     return _number_or(value)
 
 
 def _count(value: Any, field: str) -> Any:
     found = _number(value, field)
-    if isinstance(found, float):
-        raise ValueError(f"{field}: expected a whole number, got {compact(found)}")  # noqa: TRY004 - what makes a bad record
+    if isinstance(found, float) and isfinite(found):
+        raise ValueError(f"{field}: expected a whole number, got {compact(found)}")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from gradestack import Usage
+from gradestack.jsonio import as_amount
 
 _INPUT: Final = (
     "prompt_tokens",
@@ -57,7 +58,7 @@ _THOUGHT: Final = (
 
 def count_of(value: Any) -> int | None:
     """Return a whole number of at least 0 as it is, None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and as_amount(value) is not None else None
 
 
 def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:

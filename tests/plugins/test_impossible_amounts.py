@@ -1,0 +1,37 @@
+"""A number that can be no time, cost or count: the record keeps its run, the amount is not
+recorded, and that is said.
+"""
+
+import json
+
+import pytest
+
+import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "impossible_amounts.yaml")
+NUMBERS = ["infinite", "minus infinite", "below 0", "beyond floats"]
+
+
+def graded(tmp_path, file, amount):
+    path = tmp_path / file["name"]
+    path.write_text(file["text"].replace("@", amount))
+    return gradestack.grade_files(path, engine="serial")
+
+
+@pytest.mark.parametrize("name", DATA["files"])
+@pytest.mark.parametrize("kind", DATA["amounts"])
+def test_a_record_keeps_its_run_whatever_its_amounts(tmp_path, name, kind):
+    report = graded(tmp_path, DATA["files"][name], DATA["amounts"][kind].format(""))
+    assert report.metrics["total"] == 1
+    assert report.summary["bad_records"]["count"] == 0
+    usage = next(iter(report.rows()))["sample"].get("usage") or {}
+    assert all(0 <= amount < 1e100 for amount in usage.values()), usage
+    json.dumps(report.summary, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", DATA["files"])
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_an_amount_that_is_not_recorded_is_said(tmp_path, name, kind):
+    report = graded(tmp_path, DATA["files"][name], DATA["amounts"][kind].format(""))
+    assert "impossible amount" in " ".join(report.summary["warnings"])

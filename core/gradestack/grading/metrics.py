@@ -182,8 +182,8 @@ def grades_of(
     if not has_numbers(aggregator):
         return Grades(table, key, rows)
     if not aggregator.needs <= aggregator.keeps:
-        codes = table.numbers_column(name).codes
-        return Grades(table, key, rows, (table.numbers_of(name), codes))
+        numbers = table.numbers_column(name)
+        return Grades(table, key, rows, (table.numbers_of(name), numbers.codes))
     with step(f"metric {name}: numbers"), ticking(SECONDS, _too_long):
         values, codes = distinct(map(aggregator.numbers, table.grades(key)))
     return Grades(table, key, rows, (values, table.verdicts[key].codes), codes)

@@ -258,6 +258,7 @@ def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Eleme
 
     Lists that follow the first are read on. What cannot be read counts by the records in it.
     """
+    problem: str | None
     is_first = True  # of its list: no comma stands before it
     while walk.place < end:
         char = walk.peek()

@@ -292,7 +292,8 @@ def _usage(record: Mapping[str, Any]) -> Usage | None:
     seconds = _sum(record.get("latency"))
     if seconds is None and tokens == [None, None]:
         return None
-    read, written = (None if as_amount(count) is None else int(count) for count in tokens)
+    amounts = map(as_amount, tokens)
+    read, written = (None if amount is None else int(amount) for amount in amounts)
     return Usage(input_tokens=read, output_tokens=written, seconds=seconds)
 
 

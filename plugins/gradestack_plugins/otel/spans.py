@@ -122,7 +122,7 @@ def nanoseconds(value: Any, unit: int = 1) -> int | None:
     return int(number) * unit
 
 
-def time_range(start: int | None, end: int | None) -> dict[str, int]:
+def time_range(start: int | None, end: int | None) -> dict[str, Any]:
     """Return the fields of a span that hold its times, and how many of them cannot be times."""
     impossible = (start is None) + (end is None)
     return {"start": start or 0, "end": end or 0, "impossible_times": impossible}

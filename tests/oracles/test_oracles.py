@@ -10,7 +10,7 @@ import random
 import pytest
 
 from gradestack import Grade, figures, t_quantile
-from gradestack.comparison.paired import detectable, difference, holm, mcnemar
+from gradestack.comparison.paired import detectable, difference, holm, mcnemar, mid_p
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
@@ -49,6 +49,14 @@ def test_mcnemar_is_the_binomial_test(stats):
         assert mcnemar(fixed, broken) == pytest.approx(
             stats.binomtest(fixed, fixed + broken).pvalue, rel=1e-12
         )
+
+
+def test_mid_p_is_that_of_the_binomial_distribution(stats):
+    """Twice what is beyond, and once what was observed."""
+    for fixed, broken in ((0, 1), (3, 9), (13, 15), (700, 620)):
+        most, of = max(fixed, broken), stats.binom(fixed + broken, 0.5)
+        expected = min(1, 2 * of.sf(most) + of.pmf(most))
+        assert mid_p(fixed, broken) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("tasks", [5, 20, 50, 200])

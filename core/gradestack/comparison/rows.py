@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
@@ -100,8 +101,8 @@ class Row(msgspec.Struct, frozen=True, eq=False):
         if spread and math.isfinite(spread):
             shows = detectable(spread, tested.tasks, level=level)
             needed = tasks_needed(spread, tested.difference or 0.0, level=level)
-        is_beyond_shares = shows is not None and fields["share"] and shows > 1
-        fields["mde80"] = None if is_beyond_shares else shows
+        most = 1.0 if fields["share"] else sys.float_info.max
+        fields["mde80"] = None if shows is None or shows > most else shows
         fields["tasks_needed"] = needed
 
 

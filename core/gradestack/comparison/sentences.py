@@ -119,15 +119,16 @@ def _caveats(row: Mapping[str, Any], *, certain: bool) -> str:
 def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
     if row["share"]:
         return f"{100 * value:{sign}.1f} points"
-    return with_unit(_number(value, sign), row["unit"])
+    prefix = "-" if value < 0 else sign
+    return f"{prefix}{with_unit(_number(abs(value)), row['unit'])}"
 
 
 def _value(value: float, row: Mapping[str, Any]) -> str:
     return f"{100 * value:.1f}%" if row["share"] else with_unit(_number(value), row["unit"])
 
 
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.3f}" if abs(value) < _LARGE else f"{value:{sign}.3g}"
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 
 def percent_of(level: float, *, of_confidence: bool = False) -> str:

@@ -73,7 +73,7 @@ def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
         for row, values in zip(rows, found, strict=True)
     ]
     return [
-        Shape(**row, at=at, low=low, high=high, p_text=_p_of(row))
+        Shape(**row, at=at, low=low, high=high, change=_change(row), p_text=_p_of(row))
         for row, (at, low, high) in zip(rows, places, strict=True)
     ]
 
@@ -142,6 +142,15 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
 def _signed(value: float | None) -> str:
     """Return a difference with its sign."""
     return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    """Return the difference of a row with its sign, before that its unit."""
+    value = row["difference"]
+    if value is None or value >= 0:
+        sign = "+" if value else ""
+        return f"{sign}{with_unit(number(value), row['unit'])}"
+    return f"-{with_unit(number(-value), row['unit'])}"
 
 
 def _p_value(value: float | None) -> str:
@@ -228,6 +237,7 @@ FILTERS: Mapping[str, Any] = {
     "signed": _signed,
     "ends": _ends,
     "end_points": _end_points,
+    "change": _change,
     "interval": _interval,
     "p_cell": _p_cell,
     "p_of": _p_of,

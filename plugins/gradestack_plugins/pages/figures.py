@@ -14,6 +14,7 @@ from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages.draw import Shape, scale_of
 from gradestack_plugins.pages.index import RowEntry, index_of
+from gradestack_plugins.pages.tallies import sum_over
 from gradestack_plugins.pages.tasks import Reliability, by_task
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 
@@ -387,7 +388,7 @@ def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
         verdicts = [entry.passed for entry in own]
         scores = [entry.score for entry in own if entry.score is not None]
         ungraded = sum(entry.state != "graded" for entry in own)
-        mean = math.fsum(scores) / len(scores) if scores else None
+        mean = sum_over(scores, len(scores)) if scores else None
         yield (
             task,
             model or None,

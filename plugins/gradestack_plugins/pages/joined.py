@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from msgspec import Raw
 from gradestack import Comparison, DataError, Outcome, Registry, Report
 from gradestack.jsonio import as_list, as_map, as_text, dumps
 from gradestack_plugins.pages.figures import headline
+from gradestack_plugins.pages.tallies import sum_over
 
 _SUCCESSES = ("passed", "failed", "share", "share_interval")
 _decode, _encode = msgspec.json.Decoder(dict[str, Raw]).decode, msgspec.json.Encoder().encode
@@ -115,7 +115,7 @@ def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
             "total": len(scores) + counts[Outcome.FAILED] + counts[Outcome.MISSING],
         }
         by_metric[key] = {
-            f"avg_score_{name}": math.fsum(scores) / n if n else None for name, n in of.items()
+            f"avg_score_{name}": sum_over(scores, n) if n else None for name, n in of.items()
         }
         states[key], aggregates[key] = {state.value: counts[state] for state in Outcome}, {}
         for side in sides:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -24,7 +23,7 @@ from gradestack import (
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowIndex, name_of
-from gradestack_plugins.pages.tallies import SEPARATOR, Usage
+from gradestack_plugins.pages.tallies import SEPARATOR, Usage, sum_over
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
@@ -195,7 +194,7 @@ def took_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Shap
         costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
         passed, lost = models.get(model, (0, 0))
         if costs and passed + lost:
-            priced[model] = Fraction(passed, passed + lost), -math.fsum(costs) / len(costs)
+            priced[model] = Fraction(passed, passed + lost), -sum_over(costs, len(costs))
     lines = [_took(model, held) for model, held in rows.items()]
     for line, own in zip(lines, map(priced.get, rows), strict=True):
         line.share, line.frontier = "", False
@@ -220,8 +219,8 @@ def _took(model: str, held: Sequence[tuple[Usage, bool]]) -> Shape:
     late = quantiles(seconds, n=20, method="inclusive")[18] if len(seconds) > 1 else sum(seconds)
     return Shape(
         model=name_of(model),
-        cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
-        success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
+        cost=f"${_figures(sum_over(costs, len(costs)))}" if costs else "",
+        success=f"${_figures(sum_over(costs, solved))}" if solved else "",
         tokens=number(round(Fraction(sum(tokens), len(tokens))))
         if tokens
         else "",  # beyond any float, too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from array import array
 from collections import Counter
@@ -183,6 +184,14 @@ class Usage(Struct, frozen=True, gc=False):
             if self.input_tokens is None or self.output_tokens is None
             else self.input_tokens + self.output_tokens
         )
+
+
+def sum_over(values: Sequence[float], divisor: float) -> float:
+    """Return the sum of numbers divided by another, also where the sum is beyond any float."""
+    try:
+        return math.fsum(values) / divisor
+    except OverflowError:
+        return math.fsum(value / divisor for value in values)
 
 
 LEVEL, RAW = 2, -zlib.MAX_WBITS

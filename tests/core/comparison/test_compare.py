@@ -530,6 +530,6 @@ def test_what_changed_has_a_test(tmp_path, command):
     )
     assert [row["name"] for row in changed["tools"]] == ["find"]
     said = command("compare", *files).out
-    assert "Reasons by argument, share of trials:\n  find.x: 0.0% -> 60.0%, more often (p " in said
+    assert "Reasons by argument, share of trials:\n  find.x: 0.0% -> 60.0%, more often, p " in said
     for page in ("comparison.html", "comparison.md"):
         assert "find.x" in (tmp_path / "out" / page).read_text(encoding="utf-8")

@@ -374,6 +374,7 @@ def grade(
     profile: Profile = "documented",
     metrics: Mapping[str, Any] | None = None,
     gate: Mapping[str, Any] | None = None,
+    min_graded: float | str | None = None,
     limits: Mapping[str, Any] | None = None,
     reports: Sequence[str] = (),
     output: str | Path | None = None,
@@ -398,6 +399,8 @@ def grade(
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
+        min_graded: The least share of the runs that must be graded for the gate to pass, as in a
+            suite: 0.5 or ``"50%"``.
         limits: Limits, as in a suite: ``{"seconds_per_grade": 5}``.
         reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a
             temporary directory, removed by ``report.close()`` or on leaving ``with report:``.
@@ -427,6 +430,8 @@ def grade(
     }
     if gate is not None:
         data["gate"] = dict(gate)
+    if min_graded is not None:
+        data["min_graded"] = min_graded
     if limits is not None:
         data["limits"] = dict(limits)
     options = run_options(registry=registry, output=output, allow_code=allow_code, strict=strict)

@@ -112,9 +112,11 @@ OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "eq": ("==", operator.eq),
 }
 Aggregation = Literal[
-    "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
+    "avg_score", "accuracy", "pass_rate", "share", "min", "max", "median", "p50", "p95", "p99"
 ]
-PERCENT = ("accuracy", "pass_rate")  # aggregations from 0 to 100
+PERCENT = ("accuracy", "pass_rate")
+"""Aggregations from 0 to 100. ``share`` is ``accuracy`` from 0 to 1, and is resolved to it."""
+SHARE_OF_RUNS = "share"
 OnNoData = Literal["fail", "pass"]
 OnUndecided = Literal["fail", "pass", "warn"]
 Over = Literal["total", "graded"]
@@ -172,7 +174,7 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
     """A flat gate, as letta-evals suites write it."""
 
     metric_key: str | None = None  # grader key; default the first grader. A resolved gate has it.
-    metric: Literal["avg_score", "accuracy"] = "avg_score"
+    metric: Literal["avg_score", "accuracy", "share"] = "avg_score"
     pass_op: Op | None = None  # per-sample rule; default: the gate's own `op`
     pass_value: float | None = None  # per-sample rule; default: the gate's own `value`
     over: Over | None = (
@@ -321,8 +323,8 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     metric_key: str | None = (
         None  # grader key; default the first grader, of a percentage the outcome grader
     )
-    metric: Literal["avg_score", "accuracy", "pass_rate"] = "avg_score"
-    """What is compared of the grader: its mean score, or the percentage of runs that pass."""
+    metric: Literal["avg_score", "accuracy", "pass_rate", "share"] = "avg_score"
+    """The mean score of the grader, or the percentage (or share) of runs that pass."""
     figure: str | tuple[str | int, ...] | None = None
     """Any figure in their place.
 
@@ -378,10 +380,96 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
         return " and ".join(parts)
 
 
+class TaskGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
+    """Each task must pass a number of its runs, by the grader's verdict."""
+
+    at_least: int | str
+    """``3 of 4``: of four runs three must pass, of more runs the same share. ``3``: three runs."""
+    metric_key: str | None = None
+    """Grader key; default the outcome grader."""
+    per: Literal["task"] = "task"
+    kind: Literal["tasks"] = "tasks"
+    on_no_data: OnNoData = "fail"
+
+    def __post_init__(self) -> None:
+        self.needed()
+
+    def needed(self) -> tuple[int, int]:
+        """Return how many runs must pass, and of how many; 0 for any number of runs.
+
+        Raises:
+            ValueError: ``at_least`` is neither a number nor ``N of K`` with N from 1 to K.
+        """
+        written = str(self.at_least)
+        match = re.fullmatch(r"([0-9]{1,6})(?: of ([0-9]{1,6}))?", written)
+        passing = int(match[1]) if match else 0
+        runs = int(match[2] or 0) if match else 0
+        if passing < 1 or (match and match[2] and passing > runs):
+            raise ValueError(f"at_least: expected runs such as 3 of 4, got {written!r}")
+        return passing, runs
+
+    def is_met(self, passed: int, runs: int) -> bool:
+        """Return whether a task with so many passed runs passes."""
+        needed, of = self.needed()
+        if not of:
+            return passed >= needed
+        return passed * of >= needed * max(runs, of)
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``reward passes 3 of 4 runs of every task``."""
+        needed, of = self.needed()
+        runs = f"{needed} of {of} runs" if of else f"{needed} run{'s' * (needed > 1)}"
+        return f"{self.metric_key or ''} passes {runs} of every task"
+
+
 AggregateGate = GateSpec | SimpleGate | WeightedGate  # a gate that compares an aggregate of scores
 Threshold = AggregateGate | FigureGate  # a gate that compares one figure
-Gate = Threshold | LogicalGate
+Gate = Threshold | LogicalGate | TaskGate
 AnyGate = Gate | BaselineGate
+
+
+PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"  # a share as a percentage, as a pattern
+THRESHOLDS = ("value", "pass_value", "pass_threshold", "not_worse_than")
+"""Keys of gates that hold a threshold; each may be written as text with a percent sign."""
+
+
+def read_threshold(written: Any, *, in_percent: bool) -> Any:
+    """Return a threshold written as text with a percent sign as a number of its gate's unit.
+
+    Args:
+        written: What the suite has.
+        in_percent: Whether the gate compares percentages (80) and not fractions (0.8).
+
+    Returns:
+        The number; anything that is not text unchanged.
+
+    Raises:
+        ValueError: The text is no percentage.
+    """
+    if not isinstance(written, str):
+        return written
+    match = re.fullmatch(PERCENT_TEXT, written.strip())
+    if match is None:
+        raise ValueError(f'expected a number, or a percentage such as "80%"; got {written!r}')
+    percent = Fraction(match[1])
+    return float(percent if in_percent else percent / 100)
+
+
+def as_percent(share: float) -> float:
+    """Return a share as a percentage, with the digits people write it with.
+
+    0.29 is 29, not 28.999999999999996.
+    """
+    return float(Fraction(repr(share)) * 100)
+
+
+def doubtful_percentage(value: Any) -> str | None:
+    """Return what to write instead of a number that may be a share or a percentage; else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        return None
+    percent = f"{as_percent(value):g}"
+    return f'{value:g} % or {percent} %? write "{percent}%" or "{value:g}%"'
 
 
 def over_total(gate: AggregateGate) -> bool:
@@ -392,7 +480,6 @@ def over_total(gate: AggregateGate) -> bool:
 
 
 Limit = int | float  # a number of samples, or as a float a share of them, 0 to 1
-PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"  # a share as a percentage, as a pattern
 
 
 def as_limit(written: float | str) -> Limit:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 
 from gradestack.api import Direction, Profile
 from gradestack.estimates import Cell, Grades, Interval, again, interval, jackknife, ratio_interval
+from gradestack.gates.coverage import UNREADABLE, Coverage, measure_coverage
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
@@ -27,9 +28,13 @@ from gradestack.gates.rules import (
     LogicalGate,
     NoFigure,
     SimpleGate,
+    TaskGate,
     Threshold,
     WeightedGate,
+    as_percent,
     compared,
+    figure_at,
+    keys_of,
     number_at,
     over_total,
 )
@@ -70,6 +75,10 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
     bounds: Mapping[str, tuple[float, float]] | None = None
     figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {}
     unreadable: int = 0
+    min_graded: float = 0.0
+    """The least share of a gate's runs that must be graded."""
+    better: Mapping[str, Direction] = {}
+    """Grader key -> which scores are better."""
 
     @property
     def rows(self) -> Sequence[int]:
@@ -108,6 +117,10 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         passed, among = count.passed, of if over_total(gate) else graded
         passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
         return Figure(Fraction(100 * passed, among) if among else None, among, of)
+
+    def coverage(self, key: str) -> Coverage:
+        """Return how many of these runs a grader graded."""
+        return measure_coverage(self.table, key, self.rows, self.unreadable)
 
     def extent(self, key: str) -> tuple[int, int]:
         """Return how many samples a grader has graded, and how many it applies to."""
@@ -194,7 +207,7 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         if per != "model" and all(values[column.codes[row]] is None for row in self.rows):
             return {}
         return {
-            name: Scores(self.table, rows, self.bounds, self.figures)
+            name: msgspec.structs.replace(self, part=rows, unreadable=0)
             for name, rows in found.items()
         }
 
@@ -336,35 +349,132 @@ def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
     """
     whole = _verdict(gate, scores, profile)
-    if gate.per is None:
+    if gate.per is None or isinstance(gate, TaskGate):
         return whole
     parts = {name: _verdict(gate, each, profile) for name, each in scores.groups(gate.per).items()}
     sure = [part.get("sure") for part in parts.values()]
-    none = {**_no_data(gate), "reason": f"no sample has a facet {gate.per!r}"}
+    none = _no_data(gate, f"no run has a facet {gate.per!r}")
     return {
         **whole,
         "text": f"{whole['text']} per {gate.per}",
-        **(_outcome(passed=all(each["passed"] for each in parts.values())) if parts else none),
+        **(_outcome_of_groups(parts) if parts else none),
         **({"sure": None if None in sure else all(sure)} if "sure" in whole else {}),
         "per": gate.per,
         "groups": parts,
     }
 
 
+def _outcome_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, JSON]:
+    """Return the outcome of a gate that must hold in every group."""
+    if all(group["passed"] for group in groups.values()):
+        return _outcome(passed=True)
+    losing = {group["outcome"] for group in groups.values() if not group["passed"]}
+    return {"passed": False, "outcome": "failed" if "failed" in losing else "undecided"}
+
+
 def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     if isinstance(gate, LogicalGate):
-        parts = [_verdict(part, scores, profile) for part in gate.conditions]
-        verdicts = [part["passed"] for part in parts]
-        passed = all(verdicts) if gate.operator == "and" else any(verdicts)
-        logic = {
-            "kind": "logical",
-            "operator": gate.operator,
-            "conditions": parts,
-            "text": gate.text,
-        }
-        return {**logic, "actual": None, **_outcome(passed=passed)}
-    if isinstance(gate, FigureGate):
-        return _by_path(gate, scores, profile)
+        return _logical_verdict(gate, scores, profile)
+    if isinstance(gate, TaskGate):
+        found = _task_verdict(gate, scores)
+    elif isinstance(gate, FigureGate):
+        found = _by_path(gate, scores, profile)
+    else:
+        found = _aggregate_verdict(gate, scores, profile)
+    if profile == "upstream":
+        return found
+    keys = dict.fromkeys(key for _, key in keys_of(gate))
+    return require_graded(found, keys, scores)
+
+
+def require_graded(gate: dict[str, Any], keys: Iterable[str], scores: Scores) -> dict[str, Any]:
+    """Return a verdict with how many runs it stands on; on too few it is undecided.
+
+    Adds ``graded``, ``runs`` and ``ungraded`` by grader key, where a run was not graded.
+    """
+    coverages = {key: scores.coverage(key) for key in keys}
+    partial = {key: each for key, each in coverages.items() if each.graded < each.runs}
+    counts = {
+        key: {"graded": each.graded, "runs": each.runs, "states": dict(each.states)}
+        for key, each in partial.items()
+    }
+    found = {**gate, "coverage": counts} if counts else gate
+    lacking = [each for each in partial.values() if each.is_below(scores.min_graded)]
+    if not lacking or gate.get("outcome") == "no_data":
+        return found
+    least = min(lacking, key=lambda each: each.graded / each.required)
+    share = f"{as_percent(scores.min_graded):g}%"
+    reason = f"fewer than {share} of {counted(least.required, 'run')} graded (min_graded)"
+    return {**found, "passed": False, "outcome": "undecided", "sure": None, "reason": reason}
+
+
+def _logical_verdict(gate: LogicalGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+    parts = [_verdict(part, scores, profile) for part in gate.conditions]
+    verdicts = [part["passed"] for part in parts]
+    passed = all(verdicts) if gate.operator == "and" else any(verdicts)
+    found = {
+        "kind": "logical",
+        "operator": gate.operator,
+        "conditions": parts,
+        "text": gate.text,
+        "actual": None,
+        **_outcome(passed=passed),
+    }
+    outcomes = [part["outcome"] for part in parts]
+    is_open = "undecided" in outcomes and (gate.operator == "or" or "failed" not in outcomes)
+    return {**found, "outcome": "undecided"} if not passed and is_open else found
+
+
+def _task_verdict(gate: TaskGate, scores: Scores) -> dict[str, JSON]:
+    """Return the verdict of a gate on each task: which tasks pass too few of their runs."""
+    key = gate.metric_key or ""
+    passed_and_runs = _runs_by_task(scores, key)
+    failing = [
+        {"task": task, "passed": passed, "runs": runs}
+        for task, (passed, runs) in passed_and_runs.items()
+        if not gate.is_met(passed, runs)
+    ]
+    tasks = len(passed_and_runs)
+    found: dict[str, JSON] = {
+        "kind": gate.kind,
+        "metric_key": key,
+        "at_least": gate.at_least,
+        "per": gate.per,
+        "text": gate.text,
+        "actual": tasks - len(failing) if tasks else None,
+        "tasks": tasks,
+        "failing": failing,
+    }
+    return {
+        **found,
+        **(_outcome(passed=not failing) if tasks else _no_data(gate, "no run was graded")),
+    }
+
+
+def _runs_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
+    """Count passed runs and runs by task, in order; a run that could not be graded did not pass.
+
+    A task of several models is a task of each; its name then has the model.
+    """
+    table = scores.table
+    success = Success(key, better=scores.better.get(key, "higher"))
+    grades, codes = table.grades(key), table.verdicts[key].codes
+    ids, models = table.keys["id"], table.keys["model"]
+    has_models = len({models.codes[row] for row in scores.rows}) > 1
+    counts: dict[str, tuple[int, int]] = {}
+    for row in scores.rows:
+        grade = grades[codes[row]]
+        if grade.outcome == Outcome.SKIPPED:
+            continue
+        task = str(ids.values[ids.codes[row]])
+        if has_models:
+            task = f"{models.values[models.codes[row]] or 'no model'}: {task}"
+        passed, runs = counts.get(task, (0, 0))
+        counts[task] = passed + bool(success.passed(grade)), runs + 1
+    return counts
+
+
+def _aggregate_verdict(gate: AggregateGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     rule: dict[str, JSON] = {
         "metric": gate.aggregation,
         "op": gate.op,
@@ -397,19 +507,11 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
     grader, metric, rest, component = map(str, gate.figure)
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
-    actual = interval = None
-    try:
-        made = scores.aggregates[grader][metric]
-        actual, interval = number_at(made, rest, (metric, component), f"{grader}.{metric}")
-        wrong = {}
-    except (
-        NoFigure
-    ) as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
-        wrong = {"passed": False, "reason": str(error)}
+    actual, interval, reason = _figure_value(gate, scores)
+    extent = scores.extent(grader)
     found = {
         **rule,
-        **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval),
-        **wrong,
+        **_compared(gate, actual, "graded", extent, profile, scores, interval, reason),
     }
     made = (
         as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
@@ -421,6 +523,19 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
             {**_outcome(passed=False), "sure": True} if found["on_uncalibrated"] == "fail" else {}
         )
     return found
+
+
+def _figure_value(gate: FigureGate, scores: Scores) -> tuple[float | None, Any, str]:
+    """Return the value of a gate's figure, its interval, and why there is no value."""
+    grader, metric, rest, component = map(str, gate.figure)
+    at, names = f"{grader}.{metric}", (metric, component)
+    try:
+        made = scores.aggregates[grader][metric]
+        actual, interval = number_at(made, rest, names, at)
+        reason = as_text(figure_at(made, rest, names, at).reason)
+    except NoFigure as error:
+        return None, None, str(error)
+    return actual, interval, reason or "the figure has no value in these runs"
 
 
 # the aggregator of models' verdicts, corrected by labels of people as far as it says
@@ -435,12 +550,13 @@ def _compared(
     profile: Profile,
     scores: Scores,
     beside: Interval | None = None,
+    reason: str = "no run was graded",
 ) -> dict[str, JSON]:
     known: dict[str, JSON] = {"actual": actual}
     if profile != "upstream":
         known |= {"over": over, "counted": extent[0], "of": extent[1]}
     if actual is None:
-        return {**known, **_no_data(gate)}
+        return {**known, **_no_data(gate, reason)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
 
     def holds(number: float) -> bool:
@@ -501,8 +617,11 @@ def _outcome(*, passed: bool) -> dict[str, JSON]:
     return {"passed": passed, "outcome": "passed" if passed else "failed"}
 
 
-def _no_data(gate: Gate) -> dict[str, JSON]:
-    return {"passed": gate.on_no_data == "pass", "outcome": "no_data"}
+def _no_data(gate: Gate, reason: str) -> dict[str, JSON]:
+    """Return the outcome of a gate without a figure: undecided, unless it says that it passes."""
+    if gate.on_no_data == "pass":
+        return {"passed": True, "outcome": "no_data", "reason": reason}
+    return {"passed": False, "outcome": "undecided", "reason": reason}
 
 
 def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
@@ -536,16 +655,9 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
     }
 
 
-def as_percent(share: float) -> float:
-    """Return a share as a percentage, with the digits people write it with.
-
-    0.29 is 29, not 28.999999999999996.
-    """
-    return float(Fraction(repr(share)) * 100)
-
-
 _WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}
 _LISTED = 3
+_LOST = (str(Outcome.FAILED), str(Outcome.MISSING), UNREADABLE)
 
 
 def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
@@ -577,6 +689,8 @@ def _actual(gate: Mapping[str, Any], decimals: int) -> str:
         ]
         return f" {as_text(gate.get('operator'))} ".join(shown)
     actual, value, metric = (gate.get(name) for name in ("actual", "value", "metric"))
+    if gate.get("kind") == "tasks" and actual is not None:
+        return f"{as_count(actual)} of {as_count(gate.get('tasks'))} tasks"
     if actual is None or as_number(actual) is None:
         return "n/a"
     value = actual if value is None or as_number(value) is None else value
@@ -601,7 +715,7 @@ def certainty(gate: Mapping[str, Any]) -> str:
     level = f"{100 * (gate.get('confidence') or interval.get('confidence') or 0.95):.6g}%"
     kind = f"{level} interval" if gate.get("confidence") is None else f"one-sided {level} bounds"
     shown = f", {kind} {low} to {high}"
-    if gate["sure"] is False:
+    if gate.get("sure") is False:
         unsure = f"{'passes' if gate['passed'] else 'fails'}, but the threshold lies within it"
         return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else unsure}"
     return shown
@@ -627,12 +741,15 @@ def _notes(gate: Mapping[str, Any], decimals: int) -> Iterator[str]:
             f"{failed + missing + bad} of {as_count(gate.get('of'))} for "
             f"{gate.get('grader')}{unreadable}"
         )
-    parts = left_out(gate)
-    for key, lost, of in parts:
-        yield (
-            f"{lost} of {of} failed or "
-            f"missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
-        )
+    failing = [*map(as_map, as_list(gate.get("failing")))]
+    if failing:
+        names = [
+            f"{as_text(task.get('task'))} ({as_count(task.get('passed'))} of "
+            f"{as_count(task.get('runs'))})"
+            for task in failing
+        ]
+        yield f"not in {shorten_list(names)}"
+    yield from coverage_texts(gate)
     groups = {name: as_map(each) for name, each in as_map(gate.get("groups")).items()}
     losing = [
         f"{name} ({_actual(each, decimals)})"
@@ -640,8 +757,36 @@ def _notes(gate: Mapping[str, Any], decimals: int) -> Iterator[str]:
         if not each.get("passed")
     ]
     if losing:
-        more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
-        yield f"not in {', '.join(losing[:_LISTED])}{more}"
+        yield f"not in {shorten_list(losing)}"
+
+
+def shorten_list(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
+
+
+def coverage_texts(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``n of N graded`` for each grader of a gate that did not grade every run.
+
+    With the most frequent state of the others, and their most frequent reason where it is known.
+    """
+    coverage = coverage_of(gate)
+    for key, counts in coverage.items():
+        states = {name: as_count(number) for name, number in as_map(counts.get("states")).items()}
+        state = max(states, key=lambda name: states[name], default="")
+        reason = as_text(counts.get("reason"))
+        why = f": {states[state]} {state}{reason and f', {reason}'}" if state else ""
+        whose = f" by {key}" if len(coverage) > 1 else ""
+        yield f"{as_count(counts.get('graded'))} of {as_count(counts.get('runs'))} graded{whose}{why}"
+
+
+def coverage_of(gate: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the coverage of a gate of a summary and of its conditions, by grader key."""
+    found: dict[str, Any] = dict(as_map(gate.get("coverage")))
+    for part in as_list(gate.get("conditions")):
+        found |= coverage_of(as_map(part))
+    return found
 
 
 def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
@@ -660,20 +805,47 @@ def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
         gate["uncalibrated"] = "a model's score, not corrected by labels"
 
 
-def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return grader key, number and total of failed or missing samples a gate does not count.
+def count_lost(counts: Mapping[str, Any]) -> int:
+    """Count the runs of a gate's coverage that failed, are missing or could not be read."""
+    states = as_map(counts.get("states"))
+    return sum(as_count(states.get(name)) for name in _LOST)
 
-    Not of its groups.
-    """
-    found = {
-        key: (lost, of)
-        for part in as_list(gate.get("conditions"))
-        for key, lost, of in left_out(as_map(part))
-    }
-    counted, of = (
-        each if isinstance(each, Mapping) else {as_text(gate.get("metric_key")): each}
-        for each in (gate.get("counted", {}), gate.get("of"))
-    )
-    for key, number in counted.items():
-        found[key] = (as_count(of.get(key)) - as_count(number), as_count(of.get(key)))
-    return [(key, lost, of) for key, (lost, of) in found.items() if lost > 0]
+
+def is_many(lost: int, runs: int) -> bool:
+    """Return whether so many runs are lost that it has to be known: more than 5 %."""
+    return 20 * lost > runs
+
+
+def share_text(lost: int, runs: int) -> str:
+    """Return ``3 of 20 samples (15.0%)``."""
+    return f"{lost} of {runs} samples ({100 * lost / runs:.1f}%)"
+
+
+def gate_warnings(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the warnings about a gate of a summary that its line does not show."""
+    name = f"gate {as_text(gate.get('text'))}"
+    if gate.get("doubtful"):
+        yield f"{name}: {as_text(gate['doubtful'])}"
+    for group, entry in as_map(gate.get("groups")).items():
+        for key, counts in coverage_of(as_map(entry)).items():
+            lost, runs = count_lost(counts), as_count(counts.get("runs"))
+            if is_many(lost, runs):
+                share = f"{terminal_line(group)}, {share_text(lost, runs)}"
+                yield f"{name}: of {share} failed or missing for {key!r} do not count"
+    if gate.get("kind") == "baseline" and gate.get("outcome") == "no_data":
+        yield f"{name}: {as_text(gate.get('reason'))}"
+    for part in (gate, *map(as_map, as_list(gate.get("conditions")))):
+        if part.get("outcome") == "undecided" and part.get("on_undecided") == "warn":
+            yield f"gate {as_text(part.get('text'))}: undecided"
+    if gate.get("on_uncalibrated") == "warn":
+        yield f"{name}: uncalibrated: {as_text(gate.get('uncalibrated'))}"
+
+
+def quiet_warnings(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield everything that must be said of a gate where its line is not printed."""
+    name = f"gate {as_text(gate.get('text'))}"
+    yield from gate_warnings(gate)
+    if gate.get("outcome") == "undecided":
+        yield f"{name}: undecided: {as_text(gate.get('reason')) or 'the threshold lies within its interval'}"
+    for text in coverage_texts(gate):
+        yield f"{name}: {text}"

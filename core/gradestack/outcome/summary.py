@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradestack.errors import ConfigError, first_of
 from gradestack.gates.rules import Aggregates, BaselineGate, NoFigure, figure_at
 from gradestack.gates.verdicts import (
     Scores,
+    coverage_of,
+    gate_warnings,
     grader_figures,
-    left_out,
+    is_many,
     limit_verdict,
     mark_uncalibrated,
+    require_graded,
     rule_text,
+    share_text,
     successes,
     verdict,
     verdict_text,
@@ -32,6 +37,12 @@ from gradestack.report import Report
 from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Figure, Suite
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from gradestack.comparison.sides import Side
 
 _SHOWN = 8  # kinds of remarks named in a warning
 _NAMED = 3  # ids named of those without a counterpart
@@ -74,13 +85,19 @@ def summary(
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
     scores = Scores(
-        table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad
+        table,
+        part,
+        bounds,
+        lambda rows: aggregates if rows is part else merging.figures(rows),
+        bad,
+        suite.min_graded,
+        {stage.key: stage.component.better for stage in suite.graders},
     )
     now = cache(
         lambda: baselines.this_run(suite, recorded, aggregates)
     )  # rows are read for baselines only, once
     gates = [
-        baselines.verdict(gate, suite, now)
+        baseline_verdict(gate, suite, baselines, now, scores)
         if isinstance(gate, BaselineGate)
         else verdict(gate, scores, suite.profile)
         for gate in suite.gates
@@ -88,6 +105,10 @@ def summary(
     asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
+    for position, text in suite.doubtful_gates.items():
+        gates[position]["doubtful"] = text
+    if suite.profile != "upstream":
+        add_reasons(gates, recorded)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     exporters = {
         each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters
@@ -140,7 +161,7 @@ def summary(
             *suite.warnings,
             *_warnings_of_records(suite, merged, table.keys["id"].values),
             *_warnings_of_grades(suite, counts, doubted, merged, firsts),
-            *_warnings_of_gates(gates),
+            *(text for gate in gates for text in gate_warnings(gate)),
             *_warnings_of_components(suite, merged, broken | failed_metrics, aggregates),
         ],
     }
@@ -456,7 +477,7 @@ def _warnings_of_grades(
                 f"grader {key!r} graded no sample ({_others(count)}); "
                 f"{_why(firsts, key) or 'which rows would say'}"
             )
-        elif suite.profile != "upstream" and _many(count.lost, of := count.graded + count.lost):
+        elif suite.profile != "upstream" and is_many(count.lost, of := count.graded + count.lost):
             without.setdefault((count.lost, of), []).append(repr(key))
     bad = (
         f", {merged.bad} of them unreadable"
@@ -464,46 +485,51 @@ def _warnings_of_grades(
         else ""
     )
     yield from (
-        f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}"
+        f"{share_text(*numbers)} failed or missing for {', '.join(keys)}{bad}"
         for numbers, keys in without.items()
     )
 
 
-def _many(lost: int, of: int) -> bool:
-    """Return whether so many samples failed or are missing that it has to be known.
+def baseline_verdict(
+    gate: BaselineGate,
+    suite: Suite,
+    baselines: Baselines,
+    now: Callable[[], list[Side]],
+    scores: Scores,
+) -> dict[str, Any]:
+    """Return the verdict of a gate against an earlier run, with how many runs it stands on."""
+    found = baselines.verdict(gate, suite, now)
+    if found["outcome"] != "no_data" or not found["passed"]:
+        return require_graded(found, [found["metric_key"]], scores)
+    # there is no earlier run: it passes, unless too few of this run's are graded
+    judged = require_graded({**found, "outcome": "passed"}, [found["metric_key"]], scores)
+    return {**judged, "outcome": "no_data"} if judged["passed"] else judged
 
-    More than 5 %.
-    """
-    return 20 * lost > of
+
+def add_reasons(gates: Sequence[dict[str, Any]], recorded: Report) -> None:
+    """Add to the coverage of gates the most frequent reason of runs that were not graded."""
+    entries = [(key, counts) for gate in gates for key, counts in coverage_of(gate).items()]
+    keys = {key for key, _ in entries}
+    if not keys or not recorded.has_rows:
+        return
+    reasons: dict[tuple[str, str], Counter[str]] = {}
+    for number, _, line in recorded.lines():
+        if not any(state in line for state in _UNGRADED):
+            continue
+        grades = recorded.row(number, line)["grades"]
+        for key in keys & grades.keys():
+            grade = grades[key]
+            if grade["state"] != Outcome.GRADED:
+                reasons.setdefault((key, grade["state"]), Counter())[_reason(grade)] += 1
+    for key, counts in entries:
+        states: Mapping[str, int] = counts["states"]
+        known = reasons.get((key, max(states, key=states.__getitem__)))
+        if known:
+            counts["reason"] = known.most_common(1)[0][0]
 
 
-def _share(lost: int, of: int) -> str:
-    return f"{lost} of {of} samples ({100 * lost / of:.1f}%)"
-
-
-def _warnings_of_gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for gate in gates:
-        for name, each in gate.get("groups", {}).items():
-            for key, lost, of in left_out(each):
-                if _many(lost, of):
-                    group = f"{terminal_line(name)}, {_share(lost, of)}"
-                    yield (
-                        f"gate {gate['text']}: of {group} failed or missing for {key!r} do not "
-                        "count"
-                    )
-    alone = [
-        gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"
-    ]
-    yield from (f"gate {gate['text']}: {gate['reason']}" for gate in alone)
-    parts = [part for gate in gates for part in (gate, *gate.get("conditions", ()))]
-    loose = [
-        each
-        for each in parts
-        if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"
-    ]
-    yield from (f"gate {each['text']}: undecided" for each in loose)
-    doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
-    yield from (f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful)
+_UNGRADED = [f'"{state}"'.encode() for state in Outcome if state != Outcome.GRADED]
+"""Bytes of a row that has a grade without a score."""
 
 
 def _warnings_of_components(

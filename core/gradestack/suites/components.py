@@ -59,6 +59,8 @@ class Resolver:
     """Files of the user's own that are in use, in the order they were met."""
     stacks: dict[str, Mapping[str, Any]] = attrs.field(init=False, factory=dict)
     """Stacks that were laid under the suite, as they were made for its inputs."""
+    has_recorded_gates: bool = attrs.field(init=False, default=False)
+    """Whether the gates come from a recording or a stack, not from the suite or command line."""
     _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(
         init=False, factory=dict
     )

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import attrs
 import msgspec
 
+from gradestack.api import Figure as DeclaredFigure
 from gradestack.api import Grader, Input, Inputs, Reader, declared_figure
 from gradestack.copies.files import path_of
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import (
     PERCENT,
-    AggregateGate,
+    SHARE_OF_RUNS,
+    THRESHOLDS,
     AnyGate,
     BaselineGate,
     FigureGate,
@@ -27,9 +29,13 @@ from gradestack.gates.rules import (
     LogicalGate,
     LogicalSpec,
     SimpleGate,
+    TaskGate,
     WeightedGate,
     as_limit,
+    as_percent,
+    doubtful_percentage,
     keys_of,
+    read_threshold,
     split_path,
 )
 from gradestack.grading.plan import Metric, Stage, Success
@@ -114,9 +120,16 @@ def resolve(
             target = Target(
                 Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile)
             )
-        for each in late:
-            apply_override(document, each)
+        apply_late_overrides(resolver, late)
         return _resolve(resolver, options, made, target, samples, limits)
+
+
+def apply_late_overrides(resolver: Resolver, overrides: Sequence[str]) -> None:
+    """Apply the overrides of a command line that a stack must not cover."""
+    for override in overrides:
+        apply_override(resolver.document, override)
+        if override.startswith("gate"):
+            resolver.has_recorded_gates = False
 
 
 def _resolve(
@@ -151,7 +164,9 @@ def _resolve(
     )
     gates, main = verdicts.gates()
     limit = None if spec.max_failed is None else verdicts.limit(spec.max_failed)
+    min_graded = verdicts.min_graded(spec.min_graded)
     success, headline = verdicts.headline(gates, format_reader)
+    gates = name_task_graders(gates, main if success is None else success.grader)
     subset = _samples_and_runs(resolver, spec)
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     reports = [
@@ -217,10 +232,12 @@ def _resolve(
         main=main,
         gates=gates,
         rule=gates[0] if gates else None,
-        facets=tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
+        facets=tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in NO_FACETS)),
         success=success,
         headline=headline,
         max_failed=limit,
+        min_graded=min_graded,
+        doubtful_gates=verdicts.doubtful,
         allow_all_failed=spec.allow_all_failed,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
@@ -244,6 +261,16 @@ def _resolve(
             *(each.replace(document.origin, origin.name, 1) for each in resolver.warnings),
         ),
         notes=tuple(resolver.notes),
+    )
+
+
+def name_task_graders(gates: Sequence[AnyGate], key: str) -> tuple[AnyGate, ...]:
+    """Return gates of which those per task have a grader, by default this one."""
+    return tuple(
+        msgspec.structs.replace(gate, metric_key=key)
+        if isinstance(gate, TaskGate) and gate.metric_key is None
+        else gate
+        for gate in gates
     )
 
 
@@ -286,8 +313,10 @@ def _lay_stack(resolver: Resolver, target: Target) -> None:
                 resolver.registry, data["stack"], inputs, provides, lambda: _expecting(target)
             )
             data["stack"] = stack.get("stack", data["stack"])
+            own_keys = set(data)
             resolver.stacks[data["stack"]] = stack
             _merge_stack(data, stack)
+            resolver.has_recorded_gates = "gate" not in own_keys and "gates" not in own_keys
             resolver.warnings += stack.get("warnings", ())
             resolver.notes += stack.get("notes", ())
 
@@ -461,7 +490,12 @@ _FORMS: Mapping[str, type] = {
     "logical": LogicalSpec,
     "figure": FigureGate,
     "baseline": BaselineGate,
+    "tasks": TaskGate,
 }
+_KIND_OF = {"baseline": "baseline", "figure": "figure", "at_least": "tasks"}
+"""Key of a gate -> the kind it implies where ``kind`` is left out."""
+NO_FACETS = (None, "model", "task")
+"""Values of ``per`` that name no facet."""
 NONE = "none"
 """What is written for "no outcome", where no grader has that key."""
 
@@ -479,6 +513,9 @@ class Verdicts:
     graders: Mapping[str, Stage]
     metrics: Mapping[str, Mapping[str, Stage]]
     """Aggregators by their key, by that of their grader."""
+    _doubts: dict[Place, str] = attrs.field(factory=dict, init=False)
+    doubtful: dict[int, str] = attrs.field(factory=dict, init=False)
+    """Position of a recorded gate -> the warning that its percentage may be a share."""
 
     def _without_effect(self, place: Place) -> bool:
         """Warn of what the original program does not have, and return whether the suite
@@ -519,25 +556,11 @@ class Verdicts:
                 if isinstance(key, str) and key not in self.spec.graders:
                     why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
                     self.resolver.add_problem((*place, *below), why)
-            if gate is not None:
-                gates.append(gate)
-            if (
-                isinstance(gate, AggregateGate)
-                and gate.aggregation in PERCENT
-                and (0 < gate.value <= 1 or not 0 <= gate.value <= 100)
-            ):
-                text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
-                self.resolver.warn((*place, "value"), text)
-            elif (
-                isinstance(gate, BaselineGate)
-                and gate.metric in PERCENT
-                and 0 < (gate.not_worse_than or 0) < 1
-            ):
-                text = (
-                    f"{gate.not_worse_than:g} is in percentage points here: "
-                    f"{gate.not_worse_than:g} of 100 samples"
-                )
-                self.resolver.warn((*place, "not_worse_than"), text)
+            if gate is None:
+                continue
+            if place in self._doubts:
+                self.doubtful[len(gates)] = self._doubts[place]
+            gates.append(gate)
         named = next(
             (key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None
         )
@@ -555,16 +578,22 @@ class Verdicts:
 
         Without ``kind`` it is the flat form.
         """
-        kind = written.get(
-            "kind", next((form for form in ("baseline", "figure") if form in written), None)
-        )
+        implied = next((_KIND_OF[name] for name in _KIND_OF if name in written), None)
+        kind = written.get("kind", implied)
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
             return None
+        written = self._read_thresholds(written, place)
+        if written.get("per") in ("task", "id") and kind != "tasks":
+            why = "a gate per task says how many runs of each must pass: at_least: 3 of 4"
+            self.resolver.add_problem((*place, "per"), why)
+            return None
         gate: Any = self.resolver.structure(
             written, GateSpec if kind is None else _FORMS[kind], place
         )
+        if isinstance(gate, TaskGate):
+            return gate
         if isinstance(gate, LogicalSpec):
             return self._logical(gate, place)
         if isinstance(gate, BaselineGate):
@@ -589,6 +618,68 @@ class Verdicts:
             self._without_effect(at)
         return gate  # type: ignore[no-any-return]
 
+    def _read_thresholds(self, written: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Return a gate as written, with every threshold as a number of its unit.
+
+        A share becomes a percentage. A number that may be meant as either is refused; in a recorded
+        gate, and in the profile upstream, it is a warning.
+        """
+        name = "aggregation" if "aggregation" in written else "metric"
+        metric = written.get(name)
+        read = dict(written)
+        if metric == SHARE_OF_RUNS:
+            read[name] = "accuracy"
+        for key in THRESHOLDS:
+            if key not in written:
+                continue
+            of_runs = metric in (SHARE_OF_RUNS, *PERCENT) and key in ("value", "not_worse_than")
+            try:
+                number = read_threshold(written[key], in_percent=of_runs)
+            except ValueError as error:
+                self.resolver.add_problem((*place, key), str(error))
+                read[key] = 0.0
+                continue
+            is_number = isinstance(written[key], int | float)
+            if metric == SHARE_OF_RUNS and of_runs and is_number:
+                number = self._share(number, (*place, key))
+            elif of_runs and is_number:
+                self._check_percentage(number, place, key)
+            read[key] = number
+        return read
+
+    def _share(self, share: float, place: Place) -> float:
+        """Return a share of the runs as a percentage; outside of 0 to 1 it is a problem."""
+        if not 0 <= share <= 1:
+            why = f'a share is from 0 to 1, got {share:g}; write "{share:g}%", or metric: accuracy'
+            self.resolver.add_problem(place, why)
+        return as_percent(share)
+
+    def _check_percentage(self, value: float, place: Place, key: str) -> None:
+        """Refuse a percentage that may be a share, or warn where it was recorded."""
+        at = (*place, key)
+        if not 0 <= value <= 100:
+            self.resolver.warn(at, f"{value:g} is a percentage here: {value:g}% of the samples")
+        advice = doubtful_percentage(value)
+        if advice is None:
+            return
+        if self.resolver.profile != "upstream" and not self.resolver.has_recorded_gates:
+            self.resolver.add_problem(at, advice)
+            return
+        text = f"{value:g} is a percentage here: {value:g}% of the samples"
+        self.resolver.warn(at, text)
+        self._doubts[place[:2] if place[0] == "gates" else place[:1]] = f"{key} {text}"
+
+    def min_graded(self, written: float | str) -> float:
+        """Return the least share of a gate's runs that must be graded; none in upstream."""
+        try:
+            share = read_threshold(written, in_percent=False)
+            if isinstance(share, bool) or not 0 <= share <= 1:
+                raise ValueError(f"expected a share such as 50% or 0.5, got {written!r}")  # noqa: TRY301
+        except (TypeError, ValueError) as error:
+            self.resolver.add_problem(("min_graded",), str(error))
+            return 0.0
+        return 0.0 if self.resolver.profile == "upstream" else float(share)
+
     def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
         over = spec.over
         if over is not None and self._without_effect((*place, "over")):
@@ -608,7 +699,7 @@ class Verdicts:
                 ):
                     implied["over"] = over
             part = self._gate({**implied, **condition}, below)
-            if isinstance(part, WeightedGate | BaselineGate):
+            if isinstance(part, WeightedGate | BaselineGate | TaskGate):
                 self.resolver.add_problem(
                     below, "a condition is a simple or a logical gate, or one on a figure"
                 )
@@ -640,25 +731,37 @@ class Verdicts:
             return gate
         if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
-        grader, metric, rest = path
-        used = self.metrics.get(grader, {}).get(metric)
-        if used is not None:
-            meant = declared_figure(used.component.figures, metric, rest, used.name)
+        meant = self._declared_figure(path, (*place, "figure"))
+        if meant is not None and meant.better == "neither":
             why = "has no direction in which it is better; compare it with op and value"
-            if meant is None:
-                declared = ", ".join(each.name for each in used.component.figures) or "none"
-                why = f"is no figure that {metric} declares; there are: {declared}"
-            if meant is None or meant.better == "neither":
-                self.resolver.add_problem(
-                    (*place, "figure"), f"{'.'.join(filter(None, path))} {why}"
-                )
+            self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
         return msgspec.structs.replace(gate, figure=path)
 
     def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
         if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
         used = self.metrics.get(path[0], {}).get(path[1])
+        self._declared_figure(path, (*place, "figure"))
         return msgspec.structs.replace(gate, figure=(*path, "" if used is None else used.name))
+
+    def _declared_figure(self, path: tuple[str, str, str], place: Place) -> DeclaredFigure | None:
+        """Return the declaration of a figure; one that no aggregator declares is a problem."""
+        grader, metric, rest = path
+        used = self.metrics.get(grader, {}).get(metric)
+        if used is None:
+            return None
+        figures = used.component.figures
+        names = [rest]
+        if rest.startswith("models."):
+            steps = rest.split(".")
+            names += [".".join(steps[start:]) for start in range(2, len(steps))]
+        declarations = (declared_figure(figures, metric, name, used.name) for name in names)
+        meant = next((each for each in declarations if each is not None), None)
+        if meant is None:
+            names = [each.name for each in figures]
+            hint = suggest(rest, names) or f"; there are: {', '.join(names) or 'none'}"
+            self.resolver.add_problem(place, f"{grader}.{metric} declares no figure {rest!r}{hint}")
+        return meant
 
     def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
         """Return grader key, metric key and the path below it.

@@ -14,11 +14,13 @@ import attrs
 
 from gradestack.gates.rules import (
     PERCENT_TEXT,
+    THRESHOLDS,
     BaselineGate,
     FigureGate,
     GateSpec,
     LogicalSpec,
     SimpleGate,
+    TaskGate,
     WeightedGate,
 )
 from gradestack.hooks import Kind
@@ -111,10 +113,11 @@ _OF_FILE: dict[str, Any] = {
     "properties": {"kind": _IN_FILE},
     "required": ["kind"],
 }
+_PERCENTAGE = {"type": "string", "pattern": f"^{PERCENT_TEXT}$"}
 _LIMIT: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 0},
     {"type": "number", "minimum": 0, "maximum": 1},
-    {"type": "string", "pattern": f"^{PERCENT_TEXT}$"},
+    _PERCENTAGE,
     {"type": "null"},
 ]
 _TEXT_GRADER: dict[str, Any] = {
@@ -134,6 +137,16 @@ _CODE = {
 }
 
 
+def gate_schema(kind: type, *more: str) -> dict[str, Any]:
+    """Return the JSON Schema of a form of gates: thresholds may also be percentages as text."""
+    schema = class_schema(kind, *more)
+    for name in THRESHOLDS:
+        if name in schema["properties"]:
+            number = schema["properties"][name]
+            schema["properties"][name] = {"anyOf": [number, _PERCENTAGE]}
+    return schema
+
+
 def suite_schema(registry: Registry) -> dict[str, Any]:
     """Return the JSON Schema of a suite file, with the options of every installed component."""
     schema = class_schema(SuiteSpec)
@@ -144,11 +157,12 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     of = {"of": {"type": "string", "description": "grader key"}}
     metrics = _component(registry, "aggregator", of, _EXTENDS_STACK)
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
-    gates = [class_schema(gate) for gate in (GateSpec, FigureGate, BaselineGate)]
-    gates += [class_schema(gate, "kind") for gate in (SimpleGate, WeightedGate, LogicalSpec)]
+    gates = [gate_schema(gate) for gate in (GateSpec, FigureGate, BaselineGate, TaskGate)]
+    gates += [gate_schema(gate, "kind") for gate in (SimpleGate, WeightedGate, LogicalSpec)]
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
     properties["max_failed"] = {"anyOf": _LIMIT}
+    properties["min_graded"] = {"anyOf": _LIMIT[1:3]}
     reader = {"$ref": "#/properties/reader"}
     named = {"path": {"type": "string"}, "reader": reader}
     own = {

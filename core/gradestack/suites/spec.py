@@ -164,6 +164,11 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     A number, or a share such as ``5%`` or 0.05.
     """
+    min_graded: float | str = 0.5
+    """The least share of the runs a gate is about that must be graded, such as ``50%`` or 0.5.
+
+    Below it the gate is undecided and fails. Runs that another grader grades instead are left out.
+    """
     allow_all_failed: bool = False
     """Whether a run of which every grade failed is judged by its gates alone, instead of ending
     with exit code 3.
@@ -222,6 +227,9 @@ class Suite(Plan, frozen=True, kw_only=True):
     figures.
     """
     max_failed: Limit | None = None
+    min_graded: float = 0.5
+    doubtful_gates: Mapping[int, str] = msgspec.field(default_factory=dict)
+    """Position of a recorded gate -> the warning that its threshold may not be meant as it reads."""
     allow_all_failed: bool = False
     success: Success | None = None
     """What makes a sample a success; None: nothing does."""

@@ -60,7 +60,7 @@ def graded(scores, *, ran=None, models=None, **suite):
 
 @pytest.mark.parametrize("case", data(__file__, "verdicts.yaml"), ids=str)
 def test_a_verdict(case):
-    told = {"scores": {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []}} | case
+    told = {"scores": {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []}, "min_graded": 0} | case
     wanted = told.pop("is")
     with graded(**told) as report:
         if "passes" in wanted:
@@ -97,12 +97,14 @@ def test_quantiles_interpolate_linearly():
         assert quantile(values, q) == pytest.approx(between, rel=1e-14)
 
 
-@pytest.mark.parametrize(("rule", "passed"), [("fail", False), ("pass", True)])
-def test_a_run_that_was_interrupted_before_its_first_sample_has_no_data(rule, passed):
+@pytest.mark.parametrize(
+    ("rule", "passed", "outcome"), [("fail", False, "undecided"), ("pass", True, "no_data")]
+)
+def test_a_run_that_was_interrupted_before_its_first_sample_has_no_data(rule, passed, outcome):
     nothing = Scores(Table.of(Wanted(parts={"q": ()}), [], {"q": []}))
     for per in (None, "model"):
         gate = SimpleGate(metric_key="q", op="gte", value=0.5, per=per, on_no_data=rule)
         found = verdict(gate, nothing, "documented")
-        assert (found["passed"], found["outcome"]) == (passed, "no_data")
+        assert (found["passed"], found["outcome"]) == (passed, outcome)
     accuracy = GateSpec(metric_key="q", op="gte", value=50, metric="accuracy")
     assert verdict(accuracy, nothing, "upstream")["actual"] == 0.0

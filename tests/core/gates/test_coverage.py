@@ -1,0 +1,220 @@
+"""Gates say how many runs they stand on; on too few they are undecided."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack.cli.commands import main
+
+GRADED = {"predicted": "x", "expected": {"text": "x"}}
+LOST = {
+    "skipped": {"predicted": "x"},
+    "failed": {"error": "rate limit", "expected": {"text": "x"}},
+    "missing": None,
+    "unreadable": None,
+}
+"""State of a run -> the rest of its record."""
+FORMS = {
+    "average": {"metric_key": "text", "op": "gte", "value": 0.5},
+    "accuracy": {"metric_key": "text", "metric": "accuracy", "op": "gte", "value": 5},
+    "share": {"metric_key": "text", "metric": "share", "op": "gte", "value": 0.05},
+    "simple": {"kind": "simple", "metric_key": "text", "op": "gte", "value": "50%"},
+    "weighted": {
+        "kind": "weighted_average",
+        "weights": {"text": 1},
+        "aggregation": "avg_score",
+        "op": "gte",
+        "value": 0.5,
+    },
+    "logical": {
+        "kind": "logical",
+        "operator": "and",
+        "conditions": [{"metric_key": "text", "op": "gte", "value": 0.5}],
+    },
+    "figure": {"figure": "text.mean", "op": "gte", "value": 0.5},
+    "baseline": {"metric_key": "text", "baseline": "latest", "not_worse_than": 1},
+    "tasks": {"metric_key": "text", "per": "task", "at_least": 1},
+}
+SUITE = {
+    "name": "s",
+    "target": {"paths": ["runs.jsonl"]},
+    "graders": {"text": "exact_match"},
+    "allow_all_failed": True,
+    "reports": ["junit", "github"],
+}
+
+
+def write(folder, records, **suite):
+    """Write records and a suite into a folder; None is a line that is no record."""
+    lines = [json.dumps(record) if record else "{" for record in records]
+    (folder / "runs.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "suite.yaml").write_text(json.dumps(SUITE | suite))
+
+
+def run(monkeypatch, folder, *options):
+    """Run the suite of a folder and return the exit code."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["gradestack", "run", "suite.yaml", "-o", "out", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("state", LOST)
+@pytest.mark.parametrize("form", FORMS)
+def test_two_of_twenty_decide_nothing(form, state, quiet, tmp_path, monkeypatch, capsys):
+    records = [{"id": f"a{number}", **GRADED} for number in range(2)]
+    rest, more = LOST[state], {}
+    if state == "missing":
+        gold = [{"id": f"{kind}{n}", "expected": {"text": "x"}} for kind in "ab" for n in range(18)]
+        lines = [
+            json.dumps(each) for each in gold if each["id"] not in [f"a{n}" for n in range(2, 18)]
+        ]
+        (tmp_path / "gold.jsonl").write_text("\n".join(lines))
+        more = {"dataset": "gold.jsonl"}
+    else:
+        records += [rest and {"id": f"b{number}", **rest} for number in range(18)]
+    write(tmp_path, records, gate=FORMS[form], **more)
+    assert run(monkeypatch, tmp_path, *["--quiet"] * quiet) == 1
+    printed = capsys.readouterr()
+    text = printed.err if quiet else printed.out
+    assert f"2 of 20 graded: 18 {state}" in text
+    assert ("undecided" if quiet else "UNDECIDED") in text
+    if state != "unreadable":
+        assert "2 of 20 graded" in (tmp_path / "out/junit.xml").read_text()
+
+
+def test_a_reason_is_the_most_frequent_one(tmp_path, monkeypatch, capsys):
+    records = [{"id": f"a{number}", **GRADED} for number in range(10)]
+    errors = ["rate limit", "timeout", "timeout"]
+    records += [
+        {"id": f"b{number}", "error": error, "expected": {"text": "x"}}
+        for number, error in enumerate(errors)
+    ]
+    write(tmp_path, records, gate=FORMS["average"])
+    assert run(monkeypatch, tmp_path) == 0
+    assert "10 of 13 graded: 3 failed, timeout)" in capsys.readouterr().out
+
+
+def test_runs_of_two_kinds_with_a_grader_each_pass(tmp_path, monkeypatch, capsys):
+    """Each grader skips what the other grades; what nobody grades is required all the same."""
+    call = [{"name": "f", "arguments": {}}]
+    records = [{"id": f"a{number}", **GRADED} for number in range(10)]
+    records += [
+        {"id": f"b{number}", "predicted": call, "expected": {"calls": call}} for number in range(4)
+    ]
+    graders = {"text": "exact_match", "calls": "tool_calls", "steps": "repeats"}
+    gates = [{"metric_key": key, "op": "gte", "value": 1} for key in ("text", "calls")]
+    write(tmp_path, records, graders=graders, gates=gates)
+    assert run(monkeypatch, tmp_path) == 0
+    assert "4 of 14 graded: 10 skipped" in capsys.readouterr().out
+    records += [{"id": f"c{number}", "predicted": "x"} for number in range(5)]
+    write(tmp_path, records, graders=graders, gates=gates)
+    assert run(monkeypatch, tmp_path) == 1
+    assert "fewer than 50% of 9 runs graded (min_graded)" in capsys.readouterr().out
+
+
+def test_a_grader_of_everything_stands_in_for_nobody(tmp_path, monkeypatch):
+    call = [{"name": "f", "arguments": {}}]
+    records = [{"id": "a", "predicted": call, "expected": {"calls": call}}]
+    records += [{"id": f"b{number}", "predicted": call} for number in range(9)]
+    graders = {"calls": "tool_calls", "repeats": "repeats"}
+    write(tmp_path, records, graders=graders, gate={"metric_key": "calls", "op": "gte", "value": 0})
+    assert run(monkeypatch, tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("least", "outcome"), [(0, "passed"), ("20%", "passed"), (0.3, "undecided")]
+)
+def test_the_least_share_may_be_set(least, outcome):
+    records = [
+        {"id": "a", **GRADED},
+        *({"id": f"b{number}", "predicted": "x"} for number in range(4)),
+    ]
+    report = gradestack.grade(
+        records, {"text": "exact_match"}, gate={"op": "gte", "value": 1}, min_graded=least
+    )
+    assert [gate["outcome"] for gate in report.gates] == [outcome]
+
+
+def test_upstream_has_no_least_share():
+    records = [
+        {"id": "a", **GRADED},
+        *({"id": f"b{number}", "predicted": "x"} for number in range(4)),
+    ]
+    gate = {"op": "gte", "value": 1}
+    report = gradestack.grade(records, {"text": "exact_match"}, gate=gate, profile="upstream")
+    assert report.gates[0]["passed"]
+    assert "coverage" not in report.gates[0]
+
+
+TASKS = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 1, 1], "d": [1] * 6 + [0] * 2, "e": [1]}
+
+
+@pytest.mark.parametrize(
+    ("at_least", "failing"),
+    [("3 of 4", ["b", "e"]), ("4 of 4", ["a", "b", "c", "d", "e"]), (1, []), (2, ["e"])],
+)
+def test_each_task_must_pass_some_of_its_runs(at_least, failing):
+    """Of more runs than asked for the same share must pass; of fewer the same number."""
+    records = [
+        {"id": task, "run": number, "predicted": "x", "expected": {"text": "x" if passed else "y"}}
+        for task, verdicts in TASKS.items()
+        for number, passed in enumerate(verdicts)
+    ]
+    gate = {"per": "task", "at_least": at_least}
+    report = gradestack.grade(records, {"text": "exact_match"}, gate=gate)
+    found = report.gates[0]
+    assert [task["task"] for task in found["failing"]] == failing
+    assert found["passed"] is not bool(failing)
+    assert (found["actual"], found["tasks"]) == (5 - len(failing), 5)
+
+
+@pytest.mark.parametrize("spelling", ['"60%"', "60"])
+def test_percentages_may_have_a_sign(spelling, tmp_path, monkeypatch):
+    records = [{"id": f"a{number}", **GRADED} for number in range(3)]
+    write(tmp_path, records)
+    option = f"gate={{metric: accuracy, op: gte, value: {spelling}}}"
+    assert run(monkeypatch, tmp_path, "--set", option) == 0
+    (gate,) = json.loads((tmp_path / "out/summary.json").read_text())["gates"]
+    assert (gate["value"], gate["text"]) == (60, "text accuracy >= 60%")
+
+
+def test_a_figure_without_a_value_is_undecided_and_an_undeclared_one_refused(
+    tmp_path, monkeypatch, capsys
+):
+    records = [{"id": "a", "run": number, **GRADED} for number in range(3)]
+    metrics = {"pass_hat_k": {"of": "text"}}
+    gate = {"figure": "text.pass_hat_k.4", "op": "gte", "value": 0.1}
+    write(tmp_path, records, metrics=metrics, gate=gate)
+    assert run(monkeypatch, tmp_path) == 1
+    assert "UNDECIDED (actual: n/a" in capsys.readouterr().out
+    write(tmp_path, records, metrics=metrics, gate=gate | {"figure": "text.pass_hat_k.tasksy"})
+    assert run(monkeypatch, tmp_path) == 2
+    assert "declares no figure 'tasksy'" in capsys.readouterr().err
+
+
+def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, capsys):
+    """A recording's own gate is not the user's to mend."""
+    rows = [
+        {
+            "sample": {"id": number, "input": "q", "ground_truth": "a"},
+            "submission": "a",
+            "grade": {"score": 1.0, "rationale": ""},
+        }
+        for number in range(3)
+    ]
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gate = {"metric_key": "score", "metric": "accuracy", "op": "gte", "value": 0.8}
+    summary = {"config": {"gate": gate}, "metrics": {"by_metric": {"score": {}}}}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["gradestack", "grade", "recorded", "-o", "out", "--quiet"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert "0.8 is a percentage here: 0.8% of the samples" in capsys.readouterr().err

@@ -369,6 +369,17 @@ def declared_figure(
     return next((each for name in names for each in figures if each.covers(name)), None)
 
 
+def direction_of(figure: Figure, component: str, grader: Direction) -> Direction:
+    """Return which values of a figure are better: its own direction, of a mean score the grader's.
+
+    Args:
+        figure: The declaration.
+        component: Name of the aggregator it is of.
+        grader: Which scores of the grader are better.
+    """
+    return grader if component == "mean" else figure.better
+
+
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
     parts = re.split(r"(\{\w+\})", name)

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.api import Aggregator, declared_figure
+from gradestack.api import Aggregator, declared_figure, direction_of
 from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
@@ -297,7 +297,8 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     declared = declared_figure(metrics[0].stage.component.figures, metric, below, kind)
     said = {"label": path, "unit": "score", "better_is": "neither"}
     if declared is not None:
-        said = {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
+        better = direction_of(declared, kind, first.declared(grader)["better_is"])
+        said = {"label": declared.label, "unit": declared.unit, "better_is": better}
     return Figure(path, grader, metric, figure_at(*where).path, said, untested)
 
 

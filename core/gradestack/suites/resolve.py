@@ -14,7 +14,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Figure as DeclaredFigure
-from gradestack.api import Grader, Input, Inputs, Reader, declared_figure
+from gradestack.api import Grader, Input, Inputs, Reader, declared_figure, direction_of
 from gradestack.copies.files import path_of
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import (
@@ -504,6 +504,19 @@ def _hint(name: object, known: Iterable[str]) -> str:
     return suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
 
 
+_NO_DIRECTION = "has no direction in which it is better; compare a figure with op and value"
+
+
+def of_scores_of_neither(gate: AnyGate, key: str, graders: Mapping[str, Stage]) -> bool:
+    """Return whether a baseline gate compares scores of which neither direction is better."""
+    if not isinstance(gate, BaselineGate) or gate.figure is not None or key not in graders:
+        return False
+    compares_scores = gate.metric not in PERCENT and (
+        gate.not_worse_than is not None or gate.require is not None
+    )
+    return compares_scores and graders[key].component.better == "neither"
+
+
 @attrs.define
 class Verdicts:
     """Resolves what a run is judged by, among the graders and metrics that a suite has."""
@@ -569,6 +582,10 @@ class Verdicts:
             of_scores = (
                 isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
             )
+            key = (gate.grader or main) if isinstance(gate, BaselineGate) else ""
+            if of_scores_of_neither(gate, key, self.graders):
+                at = ("gate",) if self.spec.gate is not None else ("gates", position)
+                self.resolver.add_problem((*at, "metric_key"), f"{key} {_NO_DIRECTION}")
             if isinstance(gate, GateSpec) or of_scores:
                 gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
         return tuple(gates), main
@@ -732,9 +749,13 @@ class Verdicts:
         if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
         meant = self._declared_figure(path, (*place, "figure"))
-        if meant is not None and meant.better == "neither":
-            why = "has no direction in which it is better; compare it with op and value"
-            self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
+        if meant is not None:
+            grader, metric, _ = path
+            aggregator = self.metrics[grader][metric].name
+            better = direction_of(meant, aggregator, self.graders[grader].component.better)
+            if better == "neither":
+                name = ".".join(filter(None, path))
+                self.resolver.add_problem((*place, "figure"), f"{name} {_NO_DIRECTION}")
         return msgspec.structs.replace(gate, figure=path)
 
     def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:

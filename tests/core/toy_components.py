@@ -15,6 +15,7 @@ from gradestack import (
     DataError,
     Engine,
     Exporter,
+    Figure,
     Grade,
     Grader,
     Grades,
@@ -105,7 +106,7 @@ class Count(Aggregator):
     """Counts outcomes, sums scores and lists ids in order; fails where it is told to."""
 
     needs = frozenset({"reasons"})  # so that numbers are taken where grades are made
-
+    figures = (Figure("sum", "Sum of scores", unit="count"),)
     fail: Literal["", "numbers", "infinite", "compute", "json"] = ""
 
     def _stumble(self, where: str) -> None:

@@ -422,7 +422,12 @@ def _logical_verdict(gate: LogicalGate, scores: Scores, profile: Profile) -> dic
     }
     outcomes = [part["outcome"] for part in parts]
     is_open = "undecided" in outcomes and (gate.operator == "or" or "failed" not in outcomes)
-    return {**found, "outcome": "undecided"} if not passed and is_open else found
+    if passed or not is_open:
+        return found
+    reasons = [
+        part["reason"] for part in parts if part["outcome"] == "undecided" and "reason" in part
+    ]
+    return {**found, "outcome": "undecided", **({"reason": reasons[0]} if reasons else {})}
 
 
 def _task_verdict(gate: TaskGate, scores: Scores) -> dict[str, JSON]:

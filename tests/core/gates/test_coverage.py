@@ -140,13 +140,10 @@ def test_the_least_share_may_be_set(least, outcome):
 
 
 def test_upstream_has_no_least_share():
-    records = [
-        {"id": "a", **GRADED},
-        *({"id": f"b{number}", "predicted": "x"} for number in range(4)),
-    ]
-    gate = {"op": "gte", "value": 1}
+    records = [{"id": "a", **GRADED}, *({"id": f"b{n}", "error": "timeout"} for n in range(4))]
+    gate = {"op": "gte", "value": 0.1}
     report = gradestack.grade(records, {"text": "exact_match"}, gate=gate, profile="upstream")
-    assert report.gates[0]["passed"]
+    assert report.gates[0]["outcome"] != "undecided"
     assert "coverage" not in report.gates[0]
 
 

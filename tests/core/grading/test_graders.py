@@ -44,7 +44,7 @@ def test_a_raising_grader_gives_a_failed_grade(slot):
     assert grade.fault == Fault(
         category="grading",
         code="raised",
-        message="cannot grade <object object> (toy_components.py:66)",
+        message="cannot grade <object object> (toy_components.py:67)",
         type="ZeroDivisionError",
         component="toy 7",
     )

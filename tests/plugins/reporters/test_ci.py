@@ -190,8 +190,9 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     annotations, summary = GithubReporter().write(graded, tmp_path)
     lines = annotations.read_text(encoding="utf-8").splitlines()
     assert (
-        lines[0]
-        == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; 1 of 9 failed or missing"
+        lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; "
+        '8 of 10 graded: 1 failed, ::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
+        "⟨U+202E⟩ second ⟨U+FFFE⟩"
     )
     assert len(lines) == 6
     assert all(line.startswith("::error title=") and line.isprintable() for line in lines)

@@ -185,7 +185,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
     if not quiet:
         console.say(f"{console.results(report)}\n\n{console.files(report)}")
     if report.passed is not None:
-        console.say(console.verdict(report.passed and not report.all_failed))
+        console.say(console.verdict(report))
     if report.all_failed:
         _say(f"error: {report.all_failed}")
     if quiet:

@@ -22,9 +22,19 @@ _BAR = 40
 _MOST_CAUSES, _LONGEST_CAUSE = 3, 80
 
 
-def verdict(passed: bool) -> str:
-    """Return the verdict line."""
-    return "✓ PASSED" if passed else "✗ FAILED"
+def verdict(report: Report) -> str:
+    """Return the verdict line, with the runs where these decide otherwise than the gates."""
+    passed = bool(report.passed and not report.all_failed)
+    word = "✓ PASSED" if passed else "✗ FAILED"
+    runs = report.summary.get("runs") or {}
+    if "passed" not in runs or all(gate["passed"] for gate in report.gates) == report.passed:
+        return word
+    return f"{word} ({runs['passed']} of {len(runs['runs'])} runs passed, {_must(runs['rule'])})"
+
+
+def _must(rule: Any) -> str:
+    words = {"all": "all must", "any": "one must", "majority": "more than half must"}
+    return words.get(rule, f"{rule} must")
 
 
 def say(text: str) -> None:
@@ -227,7 +237,11 @@ def results(report: Report) -> str:
         *[
             line
             for gate in report.gates
-            for line in gate_lines(gate, apart=_in_lettas_words(report))
+            for line in gate_lines(
+                gate,
+                apart=_in_lettas_words(report),
+                over_runs=bool(report.summary.get("runs")),
+            )
         ],
         *_bad_records(report.summary["bad_records"]),
         *report.header.get("notes", []),

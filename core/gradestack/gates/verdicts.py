@@ -665,11 +665,16 @@ _LISTED = 3
 _LOST = (str(Outcome.FAILED), str(Outcome.MISSING), UNREADABLE)
 
 
-def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
+def gate_lines(
+    gate: Mapping[str, Any], *, apart: bool = False, over_runs: bool = False
+) -> tuple[str, ...]:
     """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide
     has it.
+
+    ``over_runs`` says that it is about all runs together.
     """
     verdict, (actual, more) = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}", gate_texts(gate)
+    more += ["all runs together"] if over_runs else []
     notes = terminal_line("; ".join([f"actual: {actual}{certainty(gate)}", *more]))
     return (verdict, f"  {notes}") if apart else (f"{verdict} ({notes})",)
 

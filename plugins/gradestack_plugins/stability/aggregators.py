@@ -461,6 +461,7 @@ class Stability(IntervalAggregator):
                 figures[f"n_items_gold_{label}"] = len(some)
             figures |= self._means(some, PER_GOLD, f"_gold_{label}", bits, None, [], undefined)
         if not upstream:
+            figures["coverage_interval"] = {"reason": "counted"}
             figures["stderr"] = {name: _stderr(processed, name) for name in RATES}
             figures["undefined"] = undefined
         return figures, counts

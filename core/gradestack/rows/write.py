@@ -296,8 +296,14 @@ def _bare(sample: Sample, fault: Fault) -> Sample:
     )
 
 
-def _grade(grade: Grade, values: list[Any]) -> Any:
-    """Return a grade that was checked, score, counts and parts, as it stands in its row."""
+def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
+    """Return a grade that was checked, score, counts and parts, as it stands in its row.
+
+    Without a verdict of its own it has that of the rule.
+    """
+    passed = grade.passed
+    if passed is None and rule is not None:
+        passed = rule.passed(grade)
     metadata, fault, reasons = grade.metadata, grade.fault, grade.reasons
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
@@ -322,7 +328,7 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
         grade.items or None,
         grade.label,
         grade.parts or None,
-        grade.passed,
+        passed,
         grade.reasons or None,
     )
 
@@ -343,6 +349,8 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     main: str
     success: Success | None
     signatures: Mapping[str, str]
+    rules: Mapping[str, Success] = {}
+    """Grader key -> rule by which a sample passes; none of a grader whose score is no share."""
     strict: bool = False
     slim: bool = False
     schemas: bool = False
@@ -357,10 +365,18 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
         graders = [stage.component for stage in plan.graders]
+        rules = {
+            stage.key: Success(stage.key, better=stage.component.better)
+            for stage in plan.graders
+            if tuple(stage.component.bounds) == (0.0, 1.0)
+        }
+        if success is not None:
+            rules[success.grader] = success
         return cls(
             main=plan.main,
             success=success,
             signatures=signatures,
+            rules=rules,
             strict=strict,
             slim=slim,
             schemas=any(grader.tool_schemas for grader in graders),
@@ -404,7 +420,8 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         try:
             values: list[Any] = []
             forms = {
-                key: [_grade(grade, values) for grade in column] for key, column in columns.items()
+                key: [_grade(grade, values, self.rules.get(key)) for grade in column]
+                for key, column in columns.items()
             }
             written = {key: list(map(_write, column)) for key, column in forms.items()}
             _check(values)
@@ -455,7 +472,7 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         try:
             values: list[Any] = []
-            return _encode(_grade(grade, values), values), grade
+            return _encode(_grade(grade, values, self.rules.get(key)), values), grade
         except RecursionError:
             fault = TOO_DEEP
         except (AttributeError, TypeError, ValueError) as error:

@@ -104,7 +104,7 @@ def test_a_score_is_null_unless_graded(report):
     table = report.table("grades")
     assert table["state"] == ["graded", "graded", "skipped", "failed"]
     assert table["score"] == [0.25, 1.0, None, None]
-    assert table["passed"] == [False, None, None, None]
+    assert table["passed"] == [False, True, None, None]
     assert report.table("samples")["score"] == [0.25, None]
 
 

@@ -1,0 +1,39 @@
+"""Verdicts of grades without one of their own, in rows, tables and frames."""
+
+import json
+
+import pytest
+
+from gradestack import grade_files
+
+GRADERS = ["exact_match", "contains", "tool_calls"]
+
+
+@pytest.mark.parametrize("grader", GRADERS)
+def test_a_grade_below_its_rule_is_not_passed(grader, tmp_path):
+    calls = [{"name": "find", "arguments": {}}]
+    expected = calls if grader == "tool_calls" else "yes"
+    answers = (calls, []) if grader == "tool_calls" else ("yes", "no")
+    name = "predicted" if grader == "tool_calls" else "output"
+    lines = [
+        json.dumps({"id": f"t{place}", "input": "x", "expected": expected, name: answer})
+        for place, answer in enumerate(answers)
+    ]
+    (tmp_path / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    report = grade_files([tmp_path / "data.jsonl"], graders=[grader], output=tmp_path / "out")
+    rows = list(report.rows())
+    assert [grade["passed"] for row in rows for grade in row["grades"].values()] == [True, False]
+    assert [row["grade"]["passed"] for row in rows] == [True, False]
+    table = report.table("grades")
+    assert table["passed"] == [True, False]
+    assert table.failed()["id"] == ["t1"]
+
+
+def test_a_score_that_is_no_share_has_no_verdict(tmp_path):
+    """Steps of a run pass nothing."""
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    line = json.dumps({"id": "a", "messages": messages})
+    (tmp_path / "log.jsonl").write_text(line, encoding="utf-8")
+    report = grade_files([tmp_path / "log.jsonl"], output=tmp_path / "out")
+    (row,) = report.rows()
+    assert "passed" not in row["grades"]["usage"]

@@ -197,7 +197,7 @@ def draw_gaps(rng, kind, trials, chances):
 @pytest.mark.proof
 @pytest.mark.parametrize("tasks", [20, 50])
 def test_alike_runs_are_said_to_differ_in_one_comparison_of_twenty(tasks, record_property):
-    """The question, and some one of four other figures: of 18,000 comparisons of alike runs each.
+    """The question, and some one of four other figures: of 18,000 comparisons of alike runs.
 
     Within .03 and .055 over all; the standard error of a share of 3,000 is .004.
     """

@@ -659,7 +659,7 @@ def _lists_of(document: Any) -> list[tuple[str, list[Any]]]:
         if parts_of_runs(objects) is None
     ]
     answers = [(place, value) for place, value, found in lists if found.holds_answers]
-    return answers or [(place, value) for place, value, found in lists if found.shows_a_run]
+    return answers or [(place, value) for place, value, found in lists if found.holds_verdicts]
 
 
 def _is_object(value: Any) -> bool:

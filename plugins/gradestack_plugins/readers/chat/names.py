@@ -345,10 +345,13 @@ class Guess(NamedTuple):
     def shows_a_run(self) -> bool:
         """Whether anything says what an agent did."""
         did = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state"}
+        return bool(did & self.columns.keys()) or self.holds_verdicts
+
+    @property
+    def holds_verdicts(self) -> bool:
+        """Whether there are verdicts on what has an id or a question."""
         named = bool(self.columns.keys() & {"id", "input"})
-        return bool(did & self.columns.keys()) or (
-            named and any(each.startswith("recorded") for each in self.columns)
-        )
+        return named and any(field.startswith("recorded") for field in self.columns)
 
     @property
     def holds_answers(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
+from gradestack.jsonio.values import as_map
 from gradestack.outcome.causes import Cause, causes_of_run, most_often
 from gradestack.output import coloured, counted, terminal_line
 from gradestack.report import Report
@@ -308,7 +309,7 @@ def block(report: Report) -> Iterator[str]:
 
 def _statements(report: Report) -> Iterator[str]:
     """Yield the sentences that metrics say of their figures."""
-    for metrics in report.aggregates.values():
+    for metrics in as_map(report.metrics.get("aggregates")).values():
         texts = [text for figures in metrics.values() for text in figures.get("statements", ())]
         yield from (f"  {text}" for text in dict.fromkeys(texts))
 

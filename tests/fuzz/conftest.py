@@ -29,6 +29,8 @@ BATCH = 20
 KEPT = 20
 """Kinds of failures that are kept of a test."""
 BUILD = Path(__file__).parents[2] / "build/fuzz"
+NOISE = re.compile(r"^Traceback|^Exception ignored|^\S+:\d+: \w*Warning: ", re.MULTILINE)
+"""What no command may leave on standard error: Python's own words."""
 NO_NAME = dict.fromkeys(map(ord, "/ []"), "-")
 
 
@@ -88,7 +90,7 @@ def ended(tmp_path, monkeypatch, installed):
         found = command(*arguments)
         if found.code not in (0, 1, 2, 3) or "this is a bug" in found.text:
             raise AssertionError(command("--debug", *arguments).text)
-        assert not re.search("^Traceback", found.text, re.MULTILINE), found.text
+        assert not NOISE.search(found.text), found.text
         assert found.seconds < LONGEST, found.text
         assert found.code in (0, 1) or found.text.count("error: ") >= 1
         return found

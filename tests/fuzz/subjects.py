@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -43,6 +44,10 @@ JOINED = [
 """Formats with a dataset: answers and dataset."""
 
 
+_BORDER = re.compile(rb"\}\s*\{")
+"""Between two objects of one line, which counts as both where it cannot be read."""
+
+
 def _lines(name: str) -> list[Any]:
     return [json.loads(line) for line in (EXAMPLES / name).read_text().splitlines()[:9]]
 
@@ -68,8 +73,8 @@ def _value(line: bytes) -> Any:
 
 def every_line(content: bytes) -> tuple[int, int]:
     """Each line that is not blank."""
-    lines = len(_text_lines(content))
-    return lines, lines
+    lines = _text_lines(content)
+    return len(lines), len(lines) + sum(len(_BORDER.findall(line)) for line in lines)
 
 
 def every_result(content: bytes) -> tuple[int, int]:

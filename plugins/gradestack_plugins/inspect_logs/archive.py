@@ -66,6 +66,7 @@ class Archive:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self._archive.close()  # while its file is open: no destructor has anything left to do
         self._file.close()
 
     def json(self, name: str) -> Any:

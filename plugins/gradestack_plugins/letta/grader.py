@@ -30,7 +30,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack.jsonio import as_list, as_map, as_text, compact
+from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
 from gradestack_plugins.letta.reader import (
     REWARD,
     Letta,
@@ -42,6 +42,10 @@ from gradestack_plugins.letta.records import error_fault, grade_fault
 
 _SHOWN = 20
 """Metrics named in a message."""
+
+
+_ABOVE_SHARES = 10
+"""A score above is no share and no grade of a few points."""
 
 
 @attrs.frozen(kw_only=True)
@@ -72,6 +76,9 @@ class Recorded(Grader):
     Attributes:
         metric: Key of a grader of the recorded suite; default the grader's own key, else the only
             one.
+        scale: Least and largest score there is; a score outside is a failed grade. It is asked for
+            where scores of a recording are of two scales: shares between 0 and 1 beside numbers
+            above 10.
     """
 
     version: ClassVar[str] = "3"
@@ -81,16 +88,19 @@ class Recorded(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
 
     metric: str | None = None
+    scale: tuple[float, float] | None = None
     profile: Profile = "documented"
 
     def for_recording(
         self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
     ) -> Recorded:
         """Return the grader with the metric decided."""
-        if self.metric is not None:
-            return self
         by_name = isinstance(reader, Letta)
-        metrics = metrics_of(inputs) if by_name else recorded_scores(samples)
+        first = [] if by_name else list(samples)
+        if self.metric is not None:
+            self._require_one_scale(self.metric, first)
+            return self
+        metrics = metrics_of(inputs) if by_name else recorded_scores(first)
         composed = [name for name in metrics if name != REWARD] or metrics
         if key not in metrics and len(composed) > 1:
             several = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
@@ -101,7 +111,25 @@ class Recorded(Grader):
         found = key if key in metrics else next(iter(composed), None)
         if by_name and len(metrics) == 1 and not names_graders(inputs):
             return self
+        if found is not None:
+            self._require_one_scale(found, first)
         return attrs.evolve(self, metric=found)
+
+    def _require_one_scale(self, metric: str, samples: Iterable[Sample]) -> None:
+        """Refuse scores of two scales, whose average means nothing, where no scale is stated.
+
+        Raises:
+            ConfigError: Some are fractions between 0 and 1, others are above 10.
+        """
+        numbers = [score for sample in samples if is_number(score := sample.recorded.get(metric))]
+        fraction = next((number for number in numbers if 0 < number < 1), None)
+        large = next((number for number in numbers if number > _ABOVE_SHARES), None)
+        if self.scale is None and fraction is not None and large is not None:
+            raise ConfigError(
+                f"the recorded scores {metric!r} are of two scales: {large:g} beside "
+                f"{fraction:g}; say which is meant, scores outside it are errors: "
+                "--set graders.recorded.scale=[0,1] or [0,100]"
+            )
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -178,6 +206,9 @@ class Recorded(Grader):
         score = found.get("score")
         if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
+        if self.scale is not None and not self.scale[0] <= score <= self.scale[1]:
+            low, high = self.scale
+            return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
         items = _turns(found.get("per_turn_grades"))
         return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
 

@@ -30,7 +30,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
+from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.letta.reader import (
     REWARD,
     Letta,
@@ -121,7 +121,8 @@ class Recorded(Grader):
         Raises:
             ConfigError: Some are fractions between 0 and 1, others are above 10.
         """
-        numbers = [score for sample in samples if is_number(score := sample.recorded.get(metric))]
+        scores = [as_number(sample.recorded.get(metric)) for sample in samples]
+        numbers = [score for score in scores if score is not None]
         fraction = next((number for number in numbers if 0 < number < 1), None)
         large = next((number for number in numbers if number > _ABOVE_SHARES), None)
         if self.scale is None and fraction is not None and large is not None:

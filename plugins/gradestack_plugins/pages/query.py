@@ -120,6 +120,10 @@ def _answer(
             )
         answer = database.execute(sql)
         return [each[0] for each in answer.description], answer.fetchall()
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if "interrupt" in str(error).lower():  # how the library hands on Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         raise ConfigError(_refusal(error, report, views)) from error
     finally:

@@ -139,6 +139,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error_type: str | None = None
     started: str | None = None
     seconds: float | None = None
+    exit_code: int | None = None
+    """How a command ended that a shell tool ran, as its result says."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -435,8 +435,10 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
     kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
     named: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, place) in list(kinds.items())[:_SHOWN]:
-        odd = kind.isidentifier()  # else a column:latency
-        what = kind.replace("_", " ") if odd else re.sub(r":(?=\S)", " ", kind, count=1)
+        is_sentence = ": " in kind
+        odd = kind.isidentifier() or is_sentence  # else a column:latency
+        what = kind if is_sentence else kind.replace("_", " ")
+        what = what if odd else re.sub(r":(?=\S)", " ", kind, count=1)
         named["in the data" if odd else "not used"].append(
             f"{what} ({counted(times, 'time')}, first at {place})"
         )

@@ -64,7 +64,7 @@ _Call = _form(
     "Call",
     "name arguments",
     "raw_arguments error turn step author server kind status error_type started seconds requestor "
-    "result",
+    "exit_code result",
 )
 _Content = _form("Content", "calls label plan text", "state alternatives forbidden")
 _Message = _form("Message", "content role", "name reasoning tool_call_id tool_calls")
@@ -149,6 +149,7 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
         call.started,
         call.seconds,
         None if call.requestor == "assistant" else call.requestor,
+        call.exit_code,
         result,
     )
 

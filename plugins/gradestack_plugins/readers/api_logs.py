@@ -146,8 +146,11 @@ def _response(record: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[
         if found := body_of(given):
             return found if {"choices", "output", "error"} & found.keys() else _alone(found)
         if isinstance(given, list):
-            return {"output": given}
-        if isinstance(given, str) and "messages" in request:
+            are_choices = bool(given) and all(
+                isinstance(each, dict) and isinstance(each.get("message"), dict) for each in given
+            )
+            return {"choices" if are_choices else "output": given}
+        if isinstance(given, str) and {"messages", "input"} & request.keys():
             return _alone(_said(given))
     return NOTHING
 

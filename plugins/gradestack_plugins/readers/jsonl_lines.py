@@ -8,6 +8,7 @@ is wrong where something is.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,6 +27,7 @@ from gradestack import (
     Usage,
     impossible_amounts,
     replace,
+    suggest,
 )
 from gradestack.jsonio import check_depth, loads
 from gradestack_plugins.readers import chat
@@ -49,6 +51,18 @@ _NO_EXPECTATION = Expectation()
 _known_tools: dict[
     bytes, ToolSpec
 ] = {}  # tools by their text: records repeat the same few, in any order
+
+
+_SHOWN_KEY: Final = re.compile(r"[A-Za-z_][\w.-]{0,47}")
+_KEYS_OF_APIS: Final = frozenset(
+    """
+    total_tokens prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details
+    input_tokens_details output_tokens_details input_token_details output_token_details
+    cache_read_input_tokens cache_creation_input_tokens cache_creation cache_read server_tool_use
+    service_tier input_tokens_cache_read input_tokens_cache_write
+    """.split()  # noqa: SIM905
+)
+"""Keys of usage as APIs record it, which is not gradestack's form."""
 
 
 class Unusual(Exception):
@@ -235,21 +249,49 @@ def _set_predicted(line: Any, predicted: Any) -> None:
         _set(line, "text", predicted)
 
 
-def usage_of(recorded: Any) -> Usage | None:
-    """Return usage recorded in gradestack's own keys, None for any other form and where it says
-    nothing.
+def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
+    """Return usage recorded in gradestack's own keys, and remarks on the keys that are not read.
+
+    The usage is None for any other form and where it says nothing.
     """
     if not recorded:
-        return None
+        return None, {}
     possible = recorded
     if isinstance(recorded, dict) and impossible_amounts(recorded):
         possible = {
             name: amount for name, amount in recorded.items() if not impossible_amounts(amount)
         }
     try:
-        return msgspec.convert(possible, Usage)
+        return msgspec.convert(possible, Usage), {}
     except ValueError:  # of msgspec's own kind, or a lone surrogate
-        return None
+        return _known_usage(possible)
+
+
+def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
+    """Return the usage in the known keys of an object, and remarks on its other keys."""
+    names = Usage.__struct_fields__
+    if not isinstance(recorded, dict) or recorded.keys().isdisjoint(names):
+        return None, {}
+    if not _KEYS_OF_APIS.isdisjoint(recorded):
+        return None, {}
+    known: dict[str, Any] = {}
+    remarks: dict[str, int] = {}
+    for key, value in recorded.items():
+        try:
+            known[key] = getattr(msgspec.convert({key: value}, Usage), key)
+        except ValueError:
+            hint = suggest(key, [name for name in names if name not in recorded])
+            shown = key if _SHOWN_KEY.fullmatch(key) else "other"
+            remarks[f"usage not read: {shown}{hint}"] = 1
+    return (Usage(**known) if known else None), remarks
+
+
+def _set_usage(line: Any) -> dict[str, int]:
+    """Set what a run took, and return remarks on the keys that are not read."""
+    _set(line, "agent_usage", line.usage)
+    usage, remarks = usage_of(line.usage)
+    _set(line, "usage", usage)
+    return remarks
 
 
 def sample_of(data: bytes, file: str, number: int) -> Sample:
@@ -274,11 +316,10 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
     if expected.alternatives:
         raise Unusual
     _set_predicted(line, line.predicted)
-    if line.usage is not None:
-        _set(line, "agent_usage", line.usage)
-        _set(line, "usage", usage_of(line.usage))
+    unread_usage = _set_usage(line) if line.usage is not None else {}
     if line.turns != () or line.messages is not None:
         _set_turns(line)
+    _set(line, "remarks", {**line.remarks, **unread_usage} if unread_usage else line.remarks)
     if type(identifier := line.id) is int:
         _set(line, "id", str(identifier))
         _set(line, "source", Source(file=file, ordinal=number - 1, line=number, id=identifier))

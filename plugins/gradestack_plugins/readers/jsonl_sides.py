@@ -171,7 +171,10 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     if (error := _error(record.get("error"))) is not None:
         found |= {"status": Status.FAILED, "error": error}
     if (usage := record.get("usage")) is not None:
-        found |= {"usage": usage_of(usage), "agent_usage": usage}
+        known_usage, unread_usage = usage_of(usage)
+        found |= {"usage": known_usage, "agent_usage": usage}
+        if unread_usage:
+            found["remarks"] = {**found.get("remarks", {}), **unread_usage}
     identifier = record["id"]
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         source = replace(source, id=identifier)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Sample, hookimpl
 
 _TABLE = """
 grader tool_success .calls:ToolSuccess Share of executed tool calls that did not end in an error; retries and recoveries
@@ -24,10 +24,13 @@ stack trajectory :trajectory What needs no reference: how tool calls went, and w
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 
 
-def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
+def trajectory(
+    provides: Collection[str] | None = None, samples: Callable[[], Iterable[Sample]] = tuple
+) -> dict[str, Any]:
     """Return the stack.
 
-    How tool calls went, whether they keep schemas and a mild policy, loops and usage.
+    How tool calls went, whether they keep schemas and a mild policy, loops and usage. Where exit
+    codes of shells are recorded, how many commands ended non-zero, apart from failed calls.
     """
     graders: dict[str, dict[str, Any]] = {
         "tool_success": {"kind": "tool_success"},
@@ -42,12 +45,16 @@ def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
         graders = {"usage": graders["usage"]}
     elif "tools" not in known:
         del graders["tool_schema"]
+    commands: dict[str, str] = {}
+    if "calls" in known and any(map(_has_exit_codes, samples())):
+        commands = {"Commands that ended non-zero": "tool_success.tool_outcomes.nonzero_commands"}
     return {
         "graders": graders,
         "outcome": "tool_success" if "tool_success" in graders else "none",
         "headline": {
             "figures": {
                 "Successful calls": "tool_success.tool_outcomes.success_rate",
+                **commands,
                 "Schema-valid calls": "tool_schema.call_validity.valid_share",
                 "No tight repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
                 "Runs in a loop": "repeats.loops.loop_rate",
@@ -55,3 +62,8 @@ def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
             },
         },
     }
+
+
+def _has_exit_codes(sample: Sample) -> bool:
+    """Return whether the exit code of a command is recorded in a run."""
+    return any(call.exit_code is not None for call in sample.calls or ())

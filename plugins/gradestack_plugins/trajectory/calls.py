@@ -283,11 +283,17 @@ class ToolSuccess(Grader):
     A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read
     by the table ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an
     HTTP status of 400 to 599, and text that begins as an error does. Each reason names the rule.
-    ``not_errors`` and ``errors`` go before the table.
+    ``not_errors`` and ``errors`` go before the table. Of shells the exit code decides where the
+    format does not: 2 and above is an error, and 1 is unless the last command is one of grep,
+    egrep, fgrep, zgrep, rg, ag, ack, diff, cmp, test, [, [[, find, pgrep, which, command, type
+    and expr. It is read from ``exit_code`` or ``returncode`` of the result or of its ``metadata``,
+    or from the first or last line ("Exit code: 1").
 
     ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``),
     ``retried`` (errors after which the same tool was called again) and ``recovered`` (errors after
-    which it was called with success). ``items`` holds the same by tool. Both profiles are the same.
+    which it was called with success). ``items`` holds the same by tool. Where exit codes of shells
+    are recorded, ``counts`` has ``commands`` and ``nonzero_commands``: commands that ended non-zero,
+    of which not all are failed calls. Both profiles are the same.
 
     Attributes:
         errors: Regular expressions; a result in which one occurs is an error.
@@ -328,7 +334,7 @@ class ToolSuccess(Grader):
                     )
                 )
         items = tuple(_outcomes(name, states) for name, states in by_tool.items())
-        counts = added_up(items)
+        counts = {**added_up(items), **_commands(calls)}
         executed = counts["ok"] + counts["error"]
         if not executed:
             grade = skipped("execution_not_recorded", "no call has a recorded result")
@@ -361,6 +367,13 @@ class ToolSuccess(Grader):
         if call.status is None and (form := error_form(call.result)) is not None:
             return "error", f"{form.type}: {form.message}"
         return state, f"{kind}: {error}" if by_table else ""
+
+
+def _commands(calls: Iterable[ToolCall]) -> dict[str, int]:
+    """Return how many commands of shells ended with a known exit code, and how many not with 0."""
+    codes = [call.exit_code for call in calls if call.exit_code is not None]
+    nonzero = sum(code != 0 for code in codes)
+    return {"commands": len(codes), "nonzero_commands": nonzero} if codes else {}
 
 
 def _outcomes(name: str, states: Sequence[State]) -> Item:

@@ -20,6 +20,7 @@ from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
 from gradestack_plugins.readers.chat.names import call_of, decoded
 from gradestack_plugins.readers.chat.pieces import whole_answers
 from gradestack_plugins.readers.chat.results import error_form, error_text, plain
+from gradestack_plugins.readers.chat.shells import exit_code_of, is_failure
 from gradestack_plugins.readers.chat.unread import (
     NOT_READ,
     names_a_call,
@@ -274,6 +275,8 @@ class Conversation:
         result: Any,
         error: str | None = None,
         error_type: str | None = None,
+        *,
+        is_decided: bool = False,
     ) -> None:
         """Hand a result to its call.
 
@@ -288,7 +291,7 @@ class Conversation:
         if call is None:
             self.remark("second_result" if named and waiting is not None else "result_without_call")
             return
-        finish(call, result, error, error_type)
+        finish(call, result, error, error_type, is_decided=is_decided)
 
     def denied(self, identifier: Any, reason: Any) -> None:
         """Mark a call as one that was not allowed."""
@@ -411,7 +414,8 @@ class Conversation:
                 result if isinstance(result, str) and result else error or compact(result),
                 None,
             )
-        self.answered(identifier, entry.get("name"), result, error, kind)
+        is_decided = entry.get("status") == "success" or entry.get("is_error") is False
+        self.answered(identifier, entry.get("name"), result, error, kind, is_decided=is_decided)
         name = text_or_none(entry.get("name"))
         self.add(
             Message(role=role, content=result, name=name, tool_call_id=text_or_none(identifier))
@@ -534,7 +538,8 @@ class Conversation:
             error = text_or_none(problem.get("error_message")) or code or kind
         elif block.get("is_error") is True or block.get("status") == "error":
             error = result if isinstance(result, str) else compact(result)
-        self.answered(identifier, None, result, error, code)
+        is_decided = block.get("is_error") is False or block.get("status") == "success"
+        self.answered(identifier, None, result, error, code, is_decided=is_decided)
         self.add(Message(role="tool", content=result, tool_call_id=text_or_none(identifier)))
 
     def _call(self, raw: Any, author: str | None) -> ToolCall | None:
@@ -716,9 +721,24 @@ def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:
     return None
 
 
-def finish(call: ToolCall, result: Any, error: str | None, error_type: str | None = None) -> None:
-    """Give a call that nobody has seen yet its result."""
+def finish(
+    call: ToolCall,
+    result: Any,
+    error: str | None,
+    error_type: str | None = None,
+    *,
+    is_decided: bool = False,
+) -> None:
+    """Give a call that nobody has seen yet its result.
+
+    Where the format does not say how it ended (``is_decided``), an exit code of a shell does.
+    """
     force_setattr(call, "result", result)
+    code = exit_code_of(call)
+    if code is not None:
+        force_setattr(call, "exit_code", code)
+        if error is None and not is_decided and is_failure(code, call):
+            error, error_type = f"the command ended with exit code {code}", "exit_code"
     force_setattr(call, "status", "ok" if error is None else "error")
     if error is not None:
         force_setattr(call, "error", error)

@@ -83,6 +83,7 @@ _DETAILS: Final = frozenset(
             "result",
             "error",
             "error_type",
+            "exit_code",
         ),
         *("step", "author", "server", "kind", "status", "started", "seconds"),
     }

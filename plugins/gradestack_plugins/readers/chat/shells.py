@@ -1,0 +1,117 @@
+"""How commands ended: the exit codes in results of shell tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gradestack import ToolCall
+from gradestack.jsonio import JsonProblem, as_map, loads
+
+SHELLS: Final = frozenset(
+    """
+    bash sh zsh shell terminal powershell command execute exec run_command run_shell
+    run_shell_command run_bash run_terminal_cmd run_terminal_command run_in_terminal
+    execute_command execute_bash execute_shell execute_shell_command exec_command local_shell
+    shell_command bash_tool bash_command terminal_command container_exec
+    """.split()  # noqa: SIM905
+)
+"""Names of tools that run commands in a shell."""
+ONE_IS_FINE: Final = frozenset(
+    [
+        "grep",
+        "egrep",
+        "fgrep",
+        "zgrep",
+        "rg",
+        "ag",
+        "ack",
+        "diff",
+        "cmp",
+        "test",
+        "[",
+        "[[",
+        "find",
+        "pgrep",
+        "which",
+        "command",
+        "type",
+        "expr",
+    ]
+)
+"""Commands that end with 1 where they found nothing, or a difference: no error."""
+_FIELDS: Final = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
+_LINE: Final = re.compile(
+    r"""
+    \W*(?:[\w ']{0,40}\s)?(?:exit(?:ed\ with)?|return|returned)[ _]?(?:code|status)?
+    \s*[:=]?\s*(-?\d{1,10})\W*
+    | <(?:returncode|exit_code)>\s*(-?\d{1,10})\s*</(?:returncode|exit_code)>
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A line that says nothing but how a command ended: ``Exit code: 1``."""
+_SEPARATORS: Final = re.compile(r"&&|\|\||[;|\n]")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=\S*")
+_PREFIXES: Final = frozenset({"sudo", "env", "time", "nice", "nohup", "exec", "git"})
+"""Words in front of a command."""
+_LONGEST_LINE: Final = 200
+
+
+def exit_code_of(call: ToolCall) -> int | None:
+    """Return the exit code in the result of a shell tool; None of other tools, and without one."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.name).lower().replace("-", "_")
+    if name not in SHELLS:
+        return None
+    result = call.result
+    if isinstance(result, str) and result.lstrip().startswith("{"):
+        try:
+            result = loads(result)
+        except JsonProblem:
+            return None
+    if isinstance(result, Mapping):
+        return _code_in(result)
+    return _code_in_text(result) if isinstance(result, str) else None
+
+
+def _code_in(result: Mapping[str, Any]) -> int | None:
+    for holder in (result, as_map(result.get("metadata"))):
+        for name in _FIELDS:
+            code = holder.get(name)
+            if isinstance(code, int) and not isinstance(code, bool):
+                return code
+    return None
+
+
+def _code_in_text(text: str) -> int | None:
+    """Return the exit code in the first or last line of a text."""
+    lines = text.strip().splitlines()
+    for line in (lines[0], lines[-1]) if lines else ():
+        match = _LINE.fullmatch(line.strip()) if len(line) <= _LONGEST_LINE else None
+        if match is not None:
+            return int(match[1] or match[2])
+    return None
+
+
+def is_failure(code: int, call: ToolCall) -> bool:
+    """Return whether an exit code says that a command failed.
+
+    0 does not; 1 does not where the last command says so that it found nothing or a difference.
+    """
+    return code != 0 and (code != 1 or last_command(call) not in ONE_IS_FINE)
+
+
+def last_command(call: ToolCall) -> str:
+    """Return the name of the last command that a call of a shell tool runs; "" where unknown."""
+    arguments = as_map(call.arguments)
+    keys = ("command", "cmd", "script", "input", "code", "commands")
+    given = next((arguments[key] for key in keys if arguments.get(key)), "")
+    if isinstance(given, list):
+        words = [word for word in given if isinstance(word, str)]
+        is_wrapped = len(words) > 2 and words[-2].startswith("-") and words[-2].endswith("c")
+        given = words[-1] if is_wrapped else " ".join(words)
+    parts = [part for part in _SEPARATORS.split(given) if part.strip()] if given else []
+    for word in parts[-1].split() if parts else ():
+        if word not in _PREFIXES and not _ASSIGNMENT.fullmatch(word):
+            return word.rpartition("/")[2]
+    return ""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradestack import Component, Sample, hookimpl
+from gradestack import Component, hookimpl
+
+if TYPE_CHECKING:
+    from gradestack import Sample
 
 _TABLE = """
 grader tool_success .calls:ToolSuccess Share of executed tool calls that did not end in an error; retries and recoveries

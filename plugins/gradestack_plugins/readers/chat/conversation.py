@@ -176,11 +176,13 @@ class Conversation:
         if kind is not None:
             self.remark(not_read(kind))
 
-    def remark_unread_keys(self, message: dict[str, Any], read: Iterable[str] = _READ_KEYS) -> None:
+    def remark_unread_keys(
+        self, message: dict[str, Any], read: Iterable[str] | None = None
+    ) -> None:
         """Count the keys of an assistant's message that hold calls, except those that are read."""
         if message.keys() <= _READ_KEYS:
             return
-        for key in unread_keys(message, frozenset(read)):
+        for key in unread_keys(message, _READ_KEYS if read is None else frozenset(read)):
             self.remark_unread(f"key `{key}`" if _WORD.fullmatch(key) else "key")
 
     def _remark_tags(self) -> None:

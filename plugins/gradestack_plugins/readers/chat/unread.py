@@ -278,5 +278,6 @@ def calls_unknown(sample: Sample, advice: str = "") -> Grade:
     text = unread_text(sample.remarks)
     if text is not None:
         return skipped("calls_not_read", f"{text}; {HELP}")
-    message = "no answer recorded, so the calls made are unknown"
+    what = "no answer" if sample.text is None and not sample.turns else "an answer but no calls"
+    message = f"{what} recorded, so the calls made are unknown"
     return skipped("calls_not_recorded", f"{message}; {advice}" if advice else message)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -22,18 +23,24 @@ from gradestack import (
     suggest,
     terminal_line,
 )
-from gradestack.jsonio import compact, dumps
-from gradestack_plugins.pages.table_files import FOLDER, ParquetReporter, csv_cell
+from gradestack.jsonio import compact, dumps, open_regular
+from gradestack_plugins.pages.table_files import FOLDER, TABLES, ParquetReporter, csv_cell
 
-_LOCKS = (
-    "SET temp_directory = ''",
-    "SET allowed_paths = {}",
-    "SET enable_external_access = false",
-    "SET python_enable_replacements = false",
-    "SET lock_configuration = true",
-)
-"""Only the tables can be read, no variable of the program either, and no option is set back."""
-_OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_LOCKED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    "lock_configuration": "true",
+}
+"""Options of the database, which opens locked.
+
+It reads and writes no file, sees no variable of the program, loads no extension, and sets no option
+back. Only relations that are given to it as objects can be queried.
+"""
+_DAMAGED = "reading the stream"
+"""Words of the database for a relation that broke off."""
 _WIDEST = 60
 Format = Literal["text", "csv", "json"]
 
@@ -61,8 +68,8 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
     One that begins with a comment stands after "--".
     """
     report = load_report(Path(run))
-    with forward_termination(), _tables(report) as paths:
-        names, rows = _answer(report, paths, sql)
+    with forward_termination(), _tables(report) as tables:
+        names, rows = _answer(report, tables, sql)
     text = "".join(_written(names, rows, form or ("text" if output is None else "csv")))
     if output is None:
         click.echo(text, nl=False)
@@ -74,14 +81,14 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
 
 
 @contextmanager
-def _tables(report: Report) -> Iterator[list[Path]]:
-    """Yield the Parquet files of a run.
+def _tables(report: Report) -> Iterator[dict[str, Path]]:
+    """Yield the Parquet files of a run by the names of their tables.
 
     Where it has none, they are made for as long as the query takes.
     """
-    found = sorted((Path(str(report.path)) / FOLDER).glob("*.parquet"))
-    if found:
-        yield found
+    tables = _table_files(Path(str(report.path)))
+    if tables:
+        yield tables
         return
     with TemporaryDirectory(prefix="gradestack-") as folder:
         click.echo(
@@ -89,59 +96,75 @@ def _tables(report: Report) -> Iterator[list[Path]]:
             "query",
             err=True,
         )
-        yield list(ParquetReporter().write(report, Path(folder)))
+        ParquetReporter().write(report, Path(folder))
+        yield _table_files(Path(folder))
+
+
+def _table_files(run: Path) -> dict[str, Path]:
+    """Return the tables of a run directory that have a name gradestack writes."""
+    paths = {name: run / FOLDER / f"{name}.parquet" for name in TABLES}
+    return {name: path for name, path in paths.items() if os.path.lexists(path)}
 
 
 def _answer(
-    report: Report, paths: Iterable[Path], sql: str
+    report: Report, tables: Mapping[str, Path], sql: str
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     duckdb = library("duckdb", extra="query")
-    database = duckdb.connect(":memory:", config=_OFFLINE)
-    views = {path.stem: str(path.resolve()) for path in paths}
+    with ExitStack() as opened:
+        relations = {name: _open_table(report, path, opened) for name, path in tables.items()}
+        database = opened.enter_context(closing(duckdb.connect(":memory:", config=_LOCKED)))
+        for name, relation in relations.items():
+            database.register(name, relation)
+        try:
+            kinds = [statement.type for statement in database.extract_statements(sql)]
+            if kinds != [duckdb.StatementType.SELECT]:  # COPY could write over a table
+                names = ", ".join(kind.name for kind in kinds) or "nothing"
+                raise ConfigError(
+                    f"a query is one SELECT, got {names}; the tables are {', '.join(tables)}"
+                )
+            answer = database.execute(sql)
+            return [column[0] for column in answer.description], answer.fetchall()
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupt" in str(error).lower():  # how the library hands on Ctrl-C
+                raise KeyboardInterrupt from error
+            raise
+        except duckdb.Error as error:
+            if _DAMAGED in str(error):
+                raise _unreadable(report, str(report.path), "a table is damaged") from error
+            raise ConfigError(_refusal(error, report, tables)) from error
+
+
+def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:
+    """Return one table as a relation that the database reads batch by batch.
+
+    The file is opened by us, as a regular file, and nothing sees its name.
+    """
+    arrow = library("pyarrow", extra="query")
+    dataset = library("pyarrow.dataset", extra="query")
+    form = dataset.ParquetFileFormat()
     try:
-        for name, path in views.items():
-            database.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet({_quoted(path)})')  # noqa: S608 - our names
-        allowed = f"[{', '.join(map(_quoted, views.values()))}]"
-        for lock in _LOCKS:
-            database.execute(lock.format(allowed))
-    except duckdb.Error as error:
-        advice = f"write them again with `gradestack report {report.path} --format parquet`"
-        raise DataError(
-            f"{report.path}: the tables cannot be read; {advice}", str(error).partition("\n")[0]
-        ) from error
-    try:
-        statements = database.extract_statements(sql)
-        if [each.type for each in statements] != [
-            duckdb.StatementType.SELECT
-        ]:  # COPY could write over a table
-            kinds = ", ".join(each.type.name for each in statements) or "nothing"
-            raise ConfigError(
-                f"a query is one SELECT, got {kinds}; the tables are {', '.join(views)}"
-            )
-        answer = database.execute(sql)
-        return [each[0] for each in answer.description], answer.fetchall()
-    except (duckdb.InterruptException, RuntimeError) as error:
-        if "interrupt" in str(error).lower():  # how the library hands on Ctrl-C
-            raise KeyboardInterrupt from error
-        raise
-    except duckdb.Error as error:
-        raise ConfigError(_refusal(error, report, views)) from error
-    finally:
-        database.close()
+        file = opened.enter_context(open_regular(path))
+        fragment = form.make_fragment(arrow.PythonFile(file, mode="r"))
+        return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
+    except (OSError, arrow.ArrowException) as error:
+        why = getattr(error, "strerror", None) or "it is no Parquet file"
+        raise _unreadable(report, str(path), why) from error
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _unreadable(report: Report, place: str, why: str) -> DataError:
+    advice = f"write the tables again with `gradestack report {report.path} --format parquet`"
+    return DataError(f"{place}: cannot be read: {why}; {advice}")
 
 
-def _refusal(error: Exception, report: Report, views: Iterable[str]) -> str:
-    said = str(error).partition("\n")[0]
-    if said.startswith("Permission Error"):
-        return f"a query reads the tables of the run and nothing else: {said.partition(': ')[2]}"
-    unknown = re.match(r"Catalog Error: Table with name (.*) does not exist", said)
-    near = suggest(unknown[1], views) if unknown else ""
+def _refusal(error: Exception, report: Report, tables: Iterable[str]) -> str:
+    message = str(error).partition("\n")[0]
+    if message.startswith("Permission Error"):
+        what = message.partition(": ")[2]
+        return f"a query reads the tables of the run and nothing else: {what}"
+    unknown = re.match(r"Catalog Error: Table with name (.*) does not exist", message)
+    near = suggest(unknown[1], tables) if unknown else ""
     rows = "" if report.has_rows else " (the run kept no rows: it has tables of its figures only)"
-    return f"{said.rstrip('!')}{near}; the tables are {', '.join(views)}{rows}"
+    return f"{message.rstrip('!')}{near}; the tables are {', '.join(tables)}{rows}"
 
 
 def _written(names: list[str], rows: list[tuple[Any, ...]], form: Format) -> Iterator[str]:

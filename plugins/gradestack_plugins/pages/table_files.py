@@ -21,6 +21,8 @@ FOLDER = "tables"
 _ROW_GROUP = 65_536
 _OF_FIGURES = ("headline", "figures", "gates")
 """The tables that come first."""
+TABLES = (*_OF_FIGURES, "samples", "grades", "items", "reasons", "calls")
+"""The names of the Parquet tables. No other file of their folder is opened."""
 Types = Mapping[str, str]
 _PLAIN = frozenset({type(None), str, int, float})
 

@@ -1,15 +1,23 @@
 """The command `query`: SQL over the tables of a run, and nothing else."""
 
+import os
+import shutil
+import socket
+
 import pytest
 from click.testing import CliRunner
 
 import gradestack
-from gradestack import ConfigError
+from gradestack import ConfigError, DataError
 from gradestack_plugins.pages.query import query
+from gradestack_plugins.pages.table_files import TABLES
 from tests.core.outcomes import data
 
 pytest.importorskip("duckdb", reason="duckdb is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+
+HOSTILE = data(__file__, "hostile_tables.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +110,62 @@ def test_a_missing_library_is_named_with_its_extra(run, monkeypatch):
         ConfigError, match=r"duckdb is not installed: pip install duckdb \(extra 'query'\)"
     ):
         answer(run, "select 1")
+
+
+def test_the_names_of_tables_are_known(run):
+    assert {path.name for path in (run / "tables").iterdir()} == {
+        f"{name}.parquet" for name in TABLES
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE["names"])
+def test_the_name_of_a_file_among_the_tables_does_nothing(run, tmp_path, monkeypatch, name):
+    """Neither what it says is done, nor is the file a table."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run, tmp_path / "stranger")
+    shutil.copy(run / "tables/gates.parquet", tmp_path / "stranger/tables" / name)
+    before = set(tmp_path.rglob("*"))
+    found = answer("stranger", "select count(*) as n from samples", "--format", "csv")
+    assert (found.exit_code, found.stdout, found.stderr) == (0, "n\n52\n", "")
+    known = answer("stranger", "select count(*) from duckdb_views() where not internal")
+    assert known.stdout.splitlines()[-2].strip() == str(len(TABLES))
+    assert set(tmp_path.rglob("*")) == before
+
+
+def put(what, path):
+    """Put something else in the place of a table."""
+    if what in {"damaged", "cut"}:
+        content = path.read_bytes()
+        first = content.find(b"\x28\xb5\x2f\xfd")  # of compressed data
+        broken = content[:first] + b"\0" * 40 + content[first + 40 :]
+        path.write_bytes(broken if what == "damaged" else content[:-20])
+        return
+    path.unlink()
+    match what:
+        case "fifo":
+            os.mkfifo(path)
+        case "zero":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "dangling":
+            path.symlink_to("gone")
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as opened:
+                opened.bind(os.path.relpath(path))
+        case "text":
+            path.write_text("secret\n" * 100)
+        case "empty":
+            path.touch()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are none")
+@pytest.mark.parametrize("case", HOSTILE["places"], ids=lambda case: case["put"])
+def test_what_is_no_table_is_not_opened(run, tmp_path, monkeypatch, case):
+    shutil.copytree(run, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    put(case["put"], tmp_path / "tables/samples.parquet")
+    with pytest.raises(DataError) as caught:
+        answer(tmp_path, "from samples")
+    assert case["says"] in str(caught.value)
+    assert "secret" not in str(caught.value)

@@ -55,6 +55,9 @@ def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, 
         return first, file.read(min(size, _SAMPLE))
 
 
+_EDITED = "was edited while it was read"
+
+
 class InputFiles:
     """The files of a run's inputs as they are when it begins, and which of them have
     grown since.
@@ -70,44 +73,58 @@ class InputFiles:
     def check(self, shards: Sequence[Shard], only: Path | None = None) -> None:
         """Refuse inputs of which a file has changed since.
 
-        ``shards`` are what is read of them, ``only`` one file.
+        Args:
+            shards: The ranges that are read of them.
+            only: The one file to look at; default: all.
+
+        Raises:
+            DataError: A file was edited, replaced or cut short.
         """
-        for path, before in self.states.items():
-            if only not in (None, path):
-                continue
-            given = self._inputs[path]
-            shown = (
-                given.shown
-                if path == given.path
-                else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
-            )
+        paths = [*self.states] if only is None else [only] if only in self.states else []
+        appended: list[Path] = []
+        for path in paths:
+            before = self.states[path]
             try:
                 now = FileState.of(path.stat())
             except FileNotFoundError:  # no other one: who has not read it all will say so
                 continue
             if now == before:
                 continue
-            what = "was edited while it was read"
             if now.identity != before.identity:
-                what = "was replaced by another file while it was read"
-            elif now.size < before.size:
-                what = (
-                    f"was cut short while it was read: it held {before.size} bytes, now {now.size}"
-                )
-            elif now.size > before.size and self._appended(path, shards):
-                many = f"{now.size - before.size:,} bytes were appended"
-                self.grown[path] = f"{shown}: {many} while it was read and are not graded"
-                continue
-            raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
+                raise self._changed(path, "was replaced by another file while it was read")
+            if now.size < before.size:
+                what = f"it held {before.size} bytes, now {now.size}"
+                raise self._changed(path, f"was cut short while it was read: {what}")
+            if now.size == before.size:
+                raise self._changed(path, _EDITED)
+            size = f"{now.size - before.size:,} bytes"
+            name = self._shown(path)
+            self.grown[path] = f"{name}: {size} were appended while it was read and are not graded"
+            appended.append(path)
+        if appended:
+            self._require_appended(appended, shards)
 
-    def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
-        size = self.states[path].size
-        ended = [
-            shard.end is not None and shard.end <= size
-            for shard in shards
-            if shard.input.path == path
-        ]
-        return bool(ended) and all(ended) and ends_of(path, 0, size) == self._ends.get(path)
+    def _shown(self, path: Path) -> str:
+        given = self._inputs[path]
+        if path == given.path:
+            return given.shown
+        return f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+
+    def _changed(self, path: Path, what: str) -> DataError:
+        return DataError(f"{self._shown(path)}: {what}; grade it again when nothing writes to it")
+
+    def _require_appended(self, paths: Iterable[Path], shards: Iterable[Shard]) -> None:
+        """Refuse files that have grown in another way than behind all that is read of them."""
+        ends: dict[Path, list[int | None]] = {}
+        for shard in shards:
+            ends.setdefault(shard.input.path, []).append(shard.end)
+        for path in paths:
+            size = self.states[path].size
+            is_before = [end is not None and end <= size for end in ends.get(path, ())]
+            is_same = bool(is_before) and all(is_before)
+            if not is_same or ends_of(path, 0, size) != self._ends.get(path):
+                del self.grown[path]
+                raise self._changed(path, _EDITED)
 
 
 WATCHED = 256

@@ -59,18 +59,26 @@ var gradestackSample = (function () {
     }) || null;
   }
   function paired(expected, made) {
-    var free = made.map(function (_, index) { return index; }), answers = expected.map(function () { return -1; });
-    [true, false].forEach(function (exact) {
+    var answers = expected.map(function () { return -1; }), used = new Set();
+    function keyOfName(call) { return of.keyOf(call.name); }
+    function keyOfCall(call) { return keyOfName(call) + " " + of.keyOf(call.arguments); }
+    [keyOfCall, keyOfName].forEach(function (keyOf) {
+      var free = new Map();
+      for (var last = made.length - 1; last >= 0; last--) {
+        if (used.has(last)) { continue; }
+        var key = keyOf(made[last]);
+        if (!free.has(key)) { free.set(key, []); }
+        free.get(key).push(last);
+      }
       expected.forEach(function (call, place) {
-        if (answers[place] >= 0) { return; }
-        var found = free.find(function (index) {
-          return of.same(made[index].name, call.name) && (!exact || of.same(made[index].arguments, call.arguments));
-        });
-        if (found !== undefined) { answers[place] = found; free = free.filter(function (index) { return index !== found; }); }
+        var places = answers[place] < 0 && free.get(keyOf(call));
+        if (places && places.length) { answers[place] = places.pop(); used.add(answers[place]); }
       });
     });
     var alone = answers.indexOf(-1);
-    if (free.length === 1 && alone >= 0 && answers.indexOf(-1, alone + 1) < 0) { answers[alone] = free[0]; }
+    if (made.length - used.size === 1 && alone >= 0 && answers.indexOf(-1, alone + 1) < 0) {
+      answers[alone] = made.findIndex(function (_, index) { return !used.has(index); });
+    }
     return answers;
   }
   function nameOf(call) { return given(call.name) && call.name !== "" ? brief(call.name, 120) : "(no name)"; }

@@ -75,6 +75,13 @@ var gradestackValues = (function () {
     return keys.length === Object.keys(other).length && keys.every(function (key) { return has(other, key) && same(one[key], other[key]); });
   }
 
+  /* A text that values have in common when they are the same, and else not. */
+  function keyOf(value) {
+    value = plain(value);
+    if (Array.isArray(value)) { return "[" + value.map(keyOf).join() + "]"; }
+    if (!value || typeof value !== "object") { return value === undefined ? "" : typeof value === "number" ? String(value + 0) : JSON.stringify(value); }
+    return "{" + Object.keys(value).sort().map(function (key) { return JSON.stringify(key) + ":" + keyOf(value[key]); }).join() + "}";
+  }
   /* The places, as lists of keys, at which two values differ: in the first, and in the second. */
   function differences(expected, actual) {
     var left = [], right = [];
@@ -159,7 +166,7 @@ var gradestackValues = (function () {
   }
 
   return {
-    amount: amount, brief: brief, code: code, compact: compact, count: count, differences: differences, has: has, isMap: isMap,
+    amount: amount, brief: brief, code: code, compact: compact, count: count, differences: differences, has: has, isMap: isMap, keyOf: keyOf,
     laidOut: laidOut, list: list, make: make, map: map, number: number, parse: parse, plain: plain, same: same, text: text
   };
 })();

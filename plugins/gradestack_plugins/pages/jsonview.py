@@ -33,6 +33,22 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
+def equality_key(value: Any) -> Any:
+    """Return what is equal, and has one hash, for values that are the ``same``."""
+    try:
+        return _equality_key(value)
+    except RecursionError:
+        return object()  # equal to nothing else
+
+
+def _equality_key(value: Any) -> Any:
+    if isinstance(value, dict):
+        return dict, frozenset((name, _equality_key(part)) for name, part in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_equality_key, value))
+    return (bool, value) if isinstance(value, bool) else value
+
+
 def alike(left: Any, right: Any) -> bool:
     """Return whether JSON values are equal but for the order of what stands in lists."""
     if isinstance(left, dict) and isinstance(right, dict):

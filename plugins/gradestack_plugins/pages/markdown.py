@@ -40,7 +40,7 @@ from gradestack_plugins.pages.text import brief, natural, percent
 
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
-_FIRST_LINES, _MOST_REASONS, _MOST_CALLS = 30, 5, 60
+_FIRST_LINES, _MOST_REASONS = 30, 5
 _SECTIONS = {
     "grader": ("Graders", "\n\n", "parts", "report.html", 0.3),
     "agreement": ("Do the graders agree?", "\n", "pairs", "report.html", 0.1),
@@ -191,10 +191,13 @@ class MarkdownReporter(Reporter):
             expected, made = (
                 as_map(row.get(side)).get("calls") for side in ("expected", "predicted")
             )
+            calls = calls_of(row)
+            count = 0 if expected is None else len(as_list(expected))
             yield Shape(
                 entry=shown_entry(entry),
                 error=fault_text(as_map(row.get("error"))),
-                pairs=calls_of(row).pairs[:_MOST_CALLS],
+                pairs=calls.pairs,
+                more_pairs=count - len(calls.pairs),
                 unexpected=None if expected is None or as_list(expected) else len(as_list(made)),
                 grades=grades_of(row),
                 source=source_text(as_map(row.get("source"))),

@@ -12,10 +12,14 @@ from gradestack import argument_at
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
-from gradestack_plugins.pages.jsonview import alike, same
+from gradestack_plugins.pages.jsonview import alike, equality_key
 from gradestack_plugins.pages.text import brief, number
 
-_MOST_ARGUMENTS, _MOST_REASONS = 60, 100
+MOST_CALLS = 60
+"""Pairs of calls, and other calls, that are shown of one sample; the rest is counted."""
+MOST_REASONS, MOST_PARTS = 100, 100
+"""Reasons of a grade, or of a pair of calls, and parts of a grade that are shown."""
+_MOST_ARGUMENTS = 60
 
 Object = Mapping[str, Any]
 
@@ -62,12 +66,16 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
         score=score,
         status="absent" if actual is None else "matched" if matched else "differs",
         arguments=arguments,
-        reasons=[
-            reason_text(each, name=False)
-            for each in reasons
-            if actual is not None or each.get("message")
-        ],
+        reasons=_reason_texts(reasons, actual),
     )
+
+
+def _reason_texts(reasons: Sequence[Object], actual: Object | None) -> list[str]:
+    """Return the reasons of a pair of calls as texts, the last of many how many more there are."""
+    shown = [each for each in reasons if actual is not None or each.get("message")]
+    texts = [reason_text(each, name=False) for each in shown[:MOST_REASONS]]
+    more = len(shown) - len(texts)
+    return [*texts, f"{more:,} more reasons"] if more else texts
 
 
 def _arguments(wanted: Object, given: Object, blamed: Collection[str] | None) -> Iterator[Argument]:
@@ -95,9 +103,11 @@ def _given(call: Object | None) -> Object | None:
 
 
 def calls_of(row: Object) -> Shape:
-    """Return the calls of a row.
+    """Return the first calls of a row, ``MOST_CALLS`` of each kind.
 
-    Expected ones with those that answer them, and others with their numbers.
+    Expected ones with those that answer them (``pairs``), other ones with their numbers
+    (``others``), and how many more calls there are (``more``). The time grows with the number of
+    calls, not with its square.
 
     A grader whose items name the call that answers each expected one (``metadata.call``) decides
     the pairs. Without one, each expected call takes the equal unused call, else the first unused
@@ -108,18 +118,23 @@ def calls_of(row: Object) -> Shape:
         for side in ("expected", "predicted")
     )
     items = _items(row, len(expected))
-    answers = [_answer(item, len(actual)) for item in items] if items else _paired(expected, actual)
-    pairs = [
-        _pair(
-            call,
-            None if at is None else actual[at],
-            0 if at is None else at + 1,
-            items[place] if items else {},
-        )
-        for place, (call, at) in enumerate(zip(expected, answers, strict=True))
-    ]
-    others = [(at + 1, call) for at, call in enumerate(actual) if at not in set(answers)]
-    return Shape(pairs=pairs, others=others, by_grader=bool(items))
+    answers = (
+        [_answer(item, len(actual)) for item in items] if items else _pair_calls(expected, actual)
+    )
+    pairs = []
+    for position, call in enumerate(expected[:MOST_CALLS]):
+        at = answers[position]
+        answer = None if at is None else actual[at]
+        item = items[position] if items else {}
+        pairs.append(_pair(call, answer, 0 if at is None else at + 1, item))
+    used = set(answers)
+    others = [at for at in range(len(actual)) if at not in used]
+    return Shape(
+        pairs=pairs,
+        others=[(at + 1, actual[at]) for at in others[:MOST_CALLS]],
+        more=max(0, len(expected) - MOST_CALLS) + max(0, len(others) - MOST_CALLS),
+        by_grader=bool(items),
+    )
 
 
 def _items(row: Object, count: int) -> Sequence[Object]:
@@ -143,24 +158,32 @@ def _answer(item: Object, count: int) -> int | None:
     return at if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < count else None
 
 
-def _paired(expected: Sequence[Object], actual: Sequence[Object]) -> list[int | None]:
-    free, answers = list(range(len(actual))), [None] * len(expected)  # type: list[int], list[int | None]
-    for exact in (True, False):
-        for place, call in enumerate(expected):
-            alike = (at for at in free if _alike(call, actual[at], exact=exact))
-            if answers[place] is None and (found := next(alike, None)) is not None:
-                answers[place] = found
-                free.remove(found)
-    if answers.count(None) == len(free) == 1:
-        answers[answers.index(None)] = free[
-            0
-        ]  # one call instead of another: most likely the wrong tool
+def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[int | None]:
+    """Return the position of the call that answers each expected one; None where none does."""
+    answers: list[int | None] = [None] * len(expected)
+    used: set[int] = set()
+    for key_of in (_call_key, _name_key):
+        free: dict[Any, list[int]] = {}
+        for at in reversed(range(len(actual))):
+            if at not in used:
+                free.setdefault(key_of(actual[at]), []).append(at)
+        for position, call in enumerate(expected):
+            if answers[position] is None and (places := free.get(key_of(call))):
+                answers[position] = at = places.pop()
+                used.add(at)
+    if answers.count(None) == len(actual) - len(used) == 1:
+        # one call instead of another: most likely the wrong tool
+        (rest,) = set(range(len(actual))) - used
+        answers[answers.index(None)] = rest
     return answers
 
 
-def _alike(expected: Object, actual: Object, *, exact: bool) -> bool:
-    named = expected.get("name") == actual.get("name")
-    return named and (not exact or same(expected.get("arguments"), actual.get("arguments")))
+def _call_key(call: Object) -> Any:
+    return _name_key(call), equality_key(call.get("arguments"))
+
+
+def _name_key(call: Object) -> Any:
+    return equality_key(call.get("name"))
 
 
 def went(call: Object) -> str:
@@ -280,11 +303,12 @@ def grade_view(key: str, grade: Object) -> Shape:
         *(as_text(each.get("code")) for each in all_reasons(grade)),
     }
     inside = {reason_text(as_map(each)) for item in items for each in as_list(item.get("reasons"))}
-    texts = [
-        reason_text(each, known=rationale)
-        for each in map(as_map, as_list(grade.get("reasons")))
-        if reason_text(each) not in inside
-    ]
+    reasons: dict[str, Object] = {}
+    for reason in map(as_map, as_list(grade.get("reasons"))):
+        text = reason_text(reason)
+        if text not in inside:
+            reasons.setdefault(text, reason)
+    texts = [reason_text(each, known=rationale) for each in [*reasons.values()][:MOST_REASONS]]
     counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
     numbers, value = {**as_map(grade.get("parts")), **counts}, score(grade)
     label, gold = (
@@ -298,6 +322,9 @@ def grade_view(key: str, grade: Object) -> Shape:
         rationale="" if rationale in said else rationale,
         fault=fault_text(as_map(grade.get("fault"))),
         reasons=list(dict.fromkeys(filter(None, texts))),
-        parts=[(str(name), number(numbers[name])) for name in sorted(numbers, key=str)],
+        more_reasons=len(reasons) - len(texts),
+        parts=[
+            (str(name), number(numbers[name])) for name in sorted(numbers, key=str)[:MOST_PARTS]
+        ],
         held=grade,
     )

@@ -50,6 +50,8 @@ from gradestack_plugins.pages.text import brief, clean
 
 _LONGEST_TEXT, _WHOLE = 1000, 10**9
 """Characters shown of one message, argument or rationale; those no text has."""
+_MOST_ITEMS = 20
+"""Items of a grade that are shown; the rest is counted."""
 _VERDICTS = {"passed": "bold blue", "lost": "bold yellow", "error": "bold red"}
 _STYLED = re.compile("\x02([a-z ]*)\x03([^\x04]*)\x04")
 
@@ -167,7 +169,7 @@ def _content(content: Any) -> str:
 
 
 def _items(grade: Mapping[str, Any]) -> list[Shape]:
-    items = map(as_map, as_list(grade.get("items")))
+    items = map(as_map, as_list(grade.get("items"))[:_MOST_ITEMS])
     return [
         grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")})
         for item in items

@@ -206,6 +206,33 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def work_limit(seconds: float) -> Iterator[None]:
+    """Raise ``TimedOut`` in the code inside when it has worked for so many seconds.
+
+    It counts the processor's time, and stands inside of a ``time_limit`` or without one. It needs
+    the main thread of a process and a system with such timers; else nothing is done.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if (
+        not (is_main and hasattr(signal, "setitimer"))
+        or signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL
+    ):
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise TimedOut(f"took longer than {seconds:g} s")
+
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+
+
 SLOW, _UNHEARD = 10.0, 5.0
 """Seconds after which a step is named.
 

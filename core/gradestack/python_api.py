@@ -18,7 +18,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Inputs, Profile
-from gradestack.copies.files import local_path_of, named_as_given, run_name
+from gradestack.copies.files import Folder, local_path_of, named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.loop import ProgressCallback
 from gradestack.grading.metrics import figures_of, grades_of, wanted
@@ -31,7 +31,7 @@ from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
 from gradestack.suites.components import Resolver, samples_of, stack_for
-from gradestack.suites.document import Document, read_yaml
+from gradestack.suites.document import Document, read_yaml, typed_texts
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
 from gradestack.suites.strict import Problems, structure
@@ -71,6 +71,8 @@ class RunArguments(TypedDict, total=False):
     """``PATH=VALUE`` assignments, as ``--set`` takes them."""
     allow_code: bool
     """Import Python code that the suite names, and connect its engine to the address it names."""
+    allow_outside: bool
+    """Open files that the suite names and that lie outside its folder; ``allow_code`` implies it."""
     allow_remote: bool
     """Open addresses that the suite names; those among the overrides are always opened."""
     strict: bool
@@ -217,6 +219,7 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
         ):
             raise ConfigError(no_suite)
     unused: list[str] = []
+    texts = typed_texts(options.overrides)
     if cached is not None:
         target = document.data.get("target")
         asked = [
@@ -228,11 +231,14 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
             f"target.{key} is not used with --cached: every model of the recording is graded"
             for key in asked
         ]
-        document.data["target"] = {
-            "paths": [str(local_path_of(str(cached)).absolute())],
-            "reader": "letta",
-        }
-    resolved = resolve(document, options, origin.parent if origin is not None else None)
+        typed = str(local_path_of(str(cached)).absolute())
+        document.data["target"] = {"paths": [typed], "reader": "letta"}
+        texts |= {typed}
+    folder = None
+    if origin is not None:
+        is_open = options.allow_outside or options.allow_code
+        folder = Folder(origin.parent, is_open, texts)
+    resolved = resolve(document, options, folder)
     warnings = (*resolved.warnings, *unused)
     return msgspec.structs.replace(
         resolved, same_inputs=cached is not None, origin=origin, warnings=warnings

@@ -32,11 +32,12 @@ from gradestack.errors import (
 from gradestack.estimates import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
-from gradestack.jsonio.files import open_regular, read_regular, whole_line
+from gradestack.jsonio.files import read_regular, whole_line
 from gradestack.jsonio.values import JsonProblem, as_map, compact, is_number, loads, loads_long
 from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
+from gradestack.regular_files import open_regular
 from gradestack.rows.read import GradedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import (

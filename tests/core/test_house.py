@@ -38,6 +38,7 @@ LAYERS = [
     "_version",
     "output",
     "errors",
+    "regular_files",
     "hooks",
     "model",
     "table",

@@ -109,7 +109,7 @@ _GROUPS = {
     "What is computed": "--grader --stack --rubric --judgements --labels --profile --set",
     "What is written": "--output --rows --no-rows --tables --export --quiet",
     "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code "
-    "--allow-remote --no-plugins",
+    "--allow-outside --allow-remote --no-plugins",
     "Grade": "grade run validate judge judgements",
     "Look at results": "show view report query compare index",
     "Extend": "new convert plugins stacks schema",
@@ -283,6 +283,11 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     help="Grade this recorded run directory instead of the suite's target.",
 )
 @click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Open the suite's files outside its folder. Only if you trust it.",
+)
 @_run_options
 def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""

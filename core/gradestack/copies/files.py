@@ -19,11 +19,14 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from gradestack.errors import ConfigError, DataError, GradestackError, reading
+from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.reading import FileState
+from gradestack.interpreter import work_limit
+from gradestack.regular_files import open_regular
 
 PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
 """What is opened.
@@ -84,8 +87,59 @@ MAGIC = frozenset("*?[")
 """Characters of a pattern."""
 
 
-def path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path, ``~`` expanded, a relative one taken from ``base``."""
+class OutsideError(ConfigError):
+    """A suite names a file that does not lie below its folder."""
+
+
+class Folder(NamedTuple):
+    """The folder of a suite. What the suite names lies below it, unless the command line says so.
+
+    A link counts by where it leads. Files that a command line or a caller in Python names have no
+    such folder.
+    """
+
+    path: Path
+    is_open: bool = False
+    """Whether the suite may name any file (``--allow-outside``)."""
+    typed: frozenset[str] = frozenset()
+    """Texts of the command line."""
+
+    def require_below(self, path: Path, text: str) -> None:
+        """Refuse a path that leads out of the folder, unless the command line names ``text``.
+
+        Raises:
+            OutsideError: It does.
+        """
+        if self.is_open or text in self.typed:
+            return
+        try:
+            target, root = os.path.realpath(path), os.path.realpath(self.path)
+        except OSError:  # opening it will say so
+            return
+        if not Path(target).is_relative_to(root):
+            raise OutsideError(
+                f"{text} leads out of the suite's folder; pass --allow-outside if you trust this "
+                "suite"
+            )
+
+    def require_all_below(self, path: Path, text: str) -> None:
+        """Refuse a path, and a directory with links, that lead out of the folder."""
+        self.require_below(path, text)
+        if self.is_open or text in self.typed:
+            return
+        for place, folders, files in os.walk(path):
+            for name in (*folders, *files):
+                entry = Path(place, name)
+                if entry.is_symlink():
+                    self.require_below(entry, f"{Path(text, entry.relative_to(path))}")
+
+
+def path_of(text: str, base: Folder | None = None) -> Path:
+    """Return a path, ``~`` expanded, a relative one taken from the folder ``base``.
+
+    Raises:
+        ConfigError: It is no path, or leads out of the folder.
+    """
     if "\0" in text:
         raise ConfigError("a path holds no NUL character")
     try:
@@ -95,54 +149,89 @@ def path_of(text: str, base: Path | None = None) -> Path:
     path = Path(text)
     with suppress(RuntimeError):  # no such user: a file may be called ~x
         path = path.expanduser()
-    return path if base is None else base / path
+    if base is None:
+        return path
+    path = base.path / path
+    base.require_below(path, text)
+    return path
 
 
 class AddressGivenError(ConfigError):
     """An address stands where a local file is wanted."""
 
 
-def local_path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path as ``path_of`` does, of a file that is never fetched from elsewhere."""
-    path = path_of(text, base)
-    if is_address(text):
-        with suppress(OSError):  # a name too long
-            if path.exists():
-                return path
+def local_path_of(text: str, base: Folder | None = None) -> Path:
+    """Return a path as ``path_of`` does, of a file that is never fetched from elsewhere.
+
+    Raises:
+        AddressGivenError: It is an address.
+        ConfigError: It is no path; or it, or a link below it, leads out of the folder.
+    """
+    if is_address(text) and not _is_there(text, base):
         why = "here a local file is wanted; only inputs and datasets may be remote"
         raise AddressGivenError(f"{shown_address(text)} is an address; {why}")
+    path = path_of(text, base)
+    if base is not None:
+        base.require_all_below(path, text)
     return path
 
 
-def local_files(text: str, base: Path | None) -> list[Path]:
+def _is_there(text: str, base: Folder | None) -> bool:
+    try:
+        return path_of(text, base).exists()
+    except (OSError, ConfigError):  # a name too long, a NUL character
+        return False
+
+
+def local_files(text: str, base: Folder | None) -> list[Path]:
     """Return the local files and directories that a text means.
 
     The one it names, or those its pattern matches.
+
+    Raises:
+        OutsideError: One of them, or a link below it, leads out of the folder.
+        DataError: It cannot be looked for, or is neither a file nor a directory.
     """
     try:
         path = path_of(text, base)
-        there = path.exists()
-    except (
-        OSError,
-        ConfigError,
-    ) as error:  # a name too long, a directory that may not be entered, a NUL character
+        is_there = path.exists()
+    except OutsideError:
+        raise
+    except (OSError, ConfigError) as error:
+        # a name too long, a directory that may not be entered, a NUL character
         if is_address(text):
             return []
         why = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else error
-        raise DataError(f"{text if base is None else base / text}: {why}") from error
-    found = [path] if there else []
-    if not there and MAGIC & set(
-        text
-    ):  # as shells do it: * leaves hidden files alone, which Path.glob does not
-        found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
-    for each in found:
-        if (
-            not each.is_file() and not each.is_dir()
-        ):  # a pipe would be used up by looking at its head
+        raise DataError(f"{text if base is None else base.path / text}: {why}") from error
+    paths = [path] if is_there else _matching_paths(path, text)
+    for each in paths:
+        if not each.is_file() and not each.is_dir():
+            # a pipe would be used up by looking at its head
             raise DataError(
                 f"{each}: neither a file nor a directory; write it to a file first, or pipe it to -"
             )
-    return found
+        if base is not None:
+            base.require_all_below(each, text)
+    return paths
+
+
+PATTERN_SECONDS: Final = 10.0
+"""Seconds of work that matching a pattern with the names of files may take."""
+
+
+def _matching_paths(path: Path, text: str) -> list[Path]:
+    """Return the paths that a pattern matches, as shells do: ``*`` leaves hidden files alone."""
+    if not MAGIC & set(text):
+        return []
+    # ** behind ** matches the same paths again, once more for each folder
+    runs = groupby(path.parts)
+    parts = [name for part, same in runs for name in ([part] if part == "**" else same)]
+    try:
+        with work_limit(PATTERN_SECONDS):
+            found = glob.glob(str(Path(*parts)), recursive=True)  # noqa: PTH207
+    except TimedOut as error:
+        raise DataError(f"{text}: matching this pattern {error}; name the files") from error
+    return sorted(set(map(Path, found)))
 
 
 STANDARD_INPUT: Final = "-"
@@ -270,7 +359,7 @@ def readable(path: Path) -> Path:
     """
     if path.is_dir():
         return _directory(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         kind = _packed(file)
         if kind is None:
             return path
@@ -322,7 +411,7 @@ def _directory(path: Path) -> Path:
     taken = {each.relative_to(path) for each in files}
     for each in files:
         below = each.relative_to(path)
-        with each.open("rb") as file:
+        with open_regular(each) as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
             plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
             if kind is not None:

@@ -21,6 +21,7 @@ from gradestack.errors import DataError, GradestackError, PluginError, error_tex
 from gradestack.grading.plan import is_foreign
 from gradestack.interpreter import step
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
+from gradestack.regular_files import open_regular
 
 _SAMPLE = 64 * 1024
 
@@ -47,7 +48,7 @@ def files_below(path: Path) -> Iterator[Path]:
 
 def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, bytes]:
     """Return the first and the last 64 KiB of a range of a file, of a short one all of it twice."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = (os.fstat(file.fileno()).st_size if end is None else end) - start
         file.seek(start)
         first = file.read(min(size, _SAMPLE))

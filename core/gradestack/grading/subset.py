@@ -14,6 +14,7 @@ import msgspec
 from gradestack.errors import ConfigError, suggest
 from gradestack.model import Sample
 from gradestack.output import counted
+from gradestack.regular_files import read_text
 
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -124,13 +125,13 @@ def subset_entry(subset: Subset, taken: int, left_out: int) -> dict[str, Any]:
 
 def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[str]:
     """Return which tasks of a list, and which facets of a filter, no sample has, in sentences."""
-    if (
-        subset.tasks is not None
-        and not subset.filter
-        and (absent := [*dict.fromkeys(subset.tasks).keys() - {*ids}])
-    ):
-        many = f"{len(absent):,} of {counted(len(subset.tasks), 'listed task')}"
-        return [f"{many} without a sample, the first: {min(absent)}"]
+    known_ids = {*ids} if subset.tasks is not None and not subset.filter else set()
+    tasks = [] if subset.tasks is None or subset.filter else [*dict.fromkeys(subset.tasks)]
+    if absent := [task for task in tasks if task not in known_ids]:
+        # not the id: the list may be any file that a suite names
+        many = f"{len(absent):,} of {counted(len(tasks), 'listed task')}"
+        number = tasks.index(absent[0]) + 1
+        return [f"{many} without a sample, the first: number {number:,} of the list"]
     facets = expression(subset.filter).facets if subset.filter else ()
     there = sorted(known)
     named = f"; there are: {', '.join(there[:20])}" if there else "; there are no facets"
@@ -144,10 +145,13 @@ def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[
 def tasks_of(path: Path) -> tuple[str, ...]:
     """Return the ids of a file: one a line, but blank lines and those that begin with ``#``."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
+        text = read_text(path)
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigError(f"{path}: the list of tasks cannot be read: {why}") from error
+    except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path}: the list of tasks cannot be read: {getattr(error, 'strerror', None) or error}"
+            f"{path}: the list of tasks cannot be read: it is no UTF-8 text"
         ) from error
     lines = [line.strip() for line in text.splitlines()]
     if not (found := [line for line in lines if line and not line.startswith("#")]):

@@ -8,7 +8,6 @@ from gradestack.jsonio.files import Line as Line
 from gradestack.jsonio.files import iter_lines as iter_lines
 from gradestack.jsonio.files import line_blocks as line_blocks
 from gradestack.jsonio.files import line_ranges as line_ranges
-from gradestack.jsonio.files import open_regular as open_regular
 from gradestack.jsonio.files import read_regular as read_regular
 from gradestack.jsonio.files import whole_line as whole_line
 from gradestack.jsonio.paths import Query as Query
@@ -46,3 +45,6 @@ from gradestack.jsonio.values import is_number as is_number
 from gradestack.jsonio.values import loads as loads
 from gradestack.jsonio.values import same as same
 from gradestack.jsonio.values import standard_loads as standard_loads
+from gradestack.regular_files import open_regular as open_regular
+from gradestack.regular_files import read_bounded as read_bounded
+from gradestack.regular_files import read_text as read_text

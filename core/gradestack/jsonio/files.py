@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,45 +14,25 @@ import msgspec
 
 from gradestack.errors import DataError
 from gradestack.jsonio.values import TooLong, exceeds_limit
-
-_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-_NOT_REGULAR = "not a regular file"
-
-
-def _opener(path: str, flags: int) -> int:
-    try:
-        opened = os.open(path, flags | _FLAGS)  # a FIFO that nobody writes to is opened at once
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket
-            raise OSError(errno.EINVAL, _NOT_REGULAR, path) from None
-        raise
-    mode = os.fstat(opened).st_mode
-    if stat.S_ISREG(mode):
-        return opened
-    os.close(opened)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise OSError(errno.EINVAL, _NOT_REGULAR, path)
-
-
-def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """Return a file opened for reading, as ``path.open("rb")`` does.
-
-    Raises:
-        OSError: It cannot be opened, or is no regular file: a FIFO, a device, a socket, a
-            directory.
-    """
-    return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
+from gradestack.regular_files import open_regular, read_bounded
 
 
 def read_regular(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return the content of a file that holds one JSON document.
 
-    Of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
+    Of one above ``limits.record_bytes``, or 1 GiB, what ``loads`` refuses with the reason.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        return TooLong(b"", size) if exceeds_limit(size) else file.read()
+        if exceeds_limit(size):
+            return TooLong(b"", size)
+    return read_bounded(path, _LARGEST_DOCUMENT)
+
+
+_LARGEST_DOCUMENT = 1 << 30
 
 
 _LOOKED_AT = 64  # bytes
@@ -138,7 +116,7 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         require_text(path, file)
         start, line = 0, 1
         while True:
@@ -201,7 +179,7 @@ def line_blocks(
     """
     number, position = first_line, start
     last = sys.maxsize if end is None else end
-    with path.open("rb", buffering=_PIECE) as file:
+    with open_regular(path, _PIECE) as file:
         if start:
             file.seek(start)
         else:

@@ -14,7 +14,7 @@ from threading import get_ident
 from typing import Any, Final, TypeAlias
 
 from gradestack.errors import TimedOut
-from gradestack.interpreter import IN_FORCE, UNDER_WAY, time_limit, under_way
+from gradestack.interpreter import IN_FORCE, UNDER_WAY, time_limit, under_way, work_limit
 from gradestack.jsonio.values import JsonProblem, loads
 
 _STEP: Final = re.compile(
@@ -26,6 +26,13 @@ _QUERY: Final = re.compile(
 _EXAMPLES: Final = (
     "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
 )
+PATH_SECONDS: Final = 5.0
+"""Seconds of work that following a path in one record may take.
+
+Each record that takes too long halves them, so that a file of such records ends, too, and the others
+in it are read.
+"""
+_LEAST_SECONDS: Final = 0.01
 _LONGEST: Final = 200  # characters of a path that a message shows
 
 
@@ -36,7 +43,7 @@ class Query:
     """
 
     def __init__(self, path: str, place: str) -> None:
-        self._place = place[:_LONGEST]
+        self._place, self._timeouts = place[:_LONGEST], 0
         try:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
@@ -57,9 +64,14 @@ class Query:
         """
         now, graded = IN_FORCE.get(), get_ident() in UNDER_WAY
         try:
-            with time_limit(now.limits.seconds_per_grade), under_way([]):
+            with (
+                time_limit(now.limits.seconds_per_grade),
+                work_limit(max(PATH_SECONDS / 2**self._timeouts, _LEAST_SECONDS)),
+                under_way([]),
+            ):
                 return list(self._find(value)) if isinstance(value, list | Mapping) else []
         except TimedOut as error:
+            self._timeouts = min(self._timeouts + 1, 99)
             if graded:
                 raise
             now.timed_out += 1

@@ -28,6 +28,7 @@ from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.files import SHARD_BYTES, iter_lines, line_ranges, require_text
 from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, exceeds_limit, loads, too_long
+from gradestack.regular_files import open_regular
 
 _PIECE = 1024 * 1024  # bytes read at once, at least
 _LONGEST_TOKEN = 16  # no literal and no escape is longer
@@ -343,7 +344,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
         DataError: The file is empty, no UTF-8 text, or does not hold a list.
     """
     part = part or Range()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if part.start:
             walk = Walk(file, part)
         else:
@@ -363,7 +364,7 @@ def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) 
     and where there is no list, the rest is one range.
     """
     begin = part or Range()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         require_text(path, file)
         if os.fstat(file.fileno()).st_size > size:
             walk = Walk(file, part)
@@ -409,7 +410,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, path: Path) -> bytes:
         """Return the text of its value; what ``loads`` refuses for one above the limit."""
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = (file.seek(0, os.SEEK_END) if self.end is None else self.end) - self.start
             file.seek(self.start)
             return TooLong(file.read(1), size) if exceeds_limit(size) else file.read(size)
@@ -429,7 +430,7 @@ def iter_members(
     Raises:
         DataError: The file is empty, or holds no object.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         walk, more = opened(Walk(file, part), path, b"{"), True
         while more and (key := _key(walk)) is not None:
             opening, start, line = walk.peek(), walk.place, walk.line
@@ -473,7 +474,7 @@ One per line, in one JSON list, or in whichever of both the file begins as.
 def _holds_list(path: Path, layout: Layout) -> bool:
     if layout != "either":
         return layout == "list"
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return _begins_list(file.read(4096))
 
 
@@ -600,7 +601,7 @@ def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, 
     """Return what ``first_records`` yields of the first 16 MB of a file."""
     far = head.far if isinstance(head, Head) else None
     if far is None:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text, more = file.read(_FAR), bool(file.read(1))
         far = first_records(text, sys.maxsize, more=more)
     far, records = tee(far)

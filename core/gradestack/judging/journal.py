@@ -20,6 +20,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gradestack.errors import ConfigError, DataError, reading
 from gradestack.jsonio.values import dumps
+from gradestack.regular_files import open_regular
 
 try:
     import fcntl
@@ -81,7 +82,7 @@ _vote: Any = msgspec.json.Decoder(
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
-    with reading(path), path.open("rb") as file:
+    with reading(path), open_regular(path) as file:
         for number, raw in enumerate(file, 1):
             try:
                 line = _line.decode(raw)
@@ -116,7 +117,7 @@ class Journal:
     def data(self) -> mmap.mmap | bytes:
         """The file, mapped when it is first read."""
         if self._data is None:
-            with reading(self.shown), self.path.open("rb") as file:
+            with reading(self.shown), open_regular(self.path) as file:
                 empty = not os.fstat(file.fileno()).st_size
                 self._data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return self._data

@@ -65,6 +65,7 @@ def judge(
     again: Sequence[str] = (),
     overrides: Sequence[str] = (),
     allow_code: bool = False,
+    allow_outside: bool = False,
     say: Say = lambda _: None,
     **reading: Any,
 ) -> None:
@@ -84,7 +85,12 @@ def judge(
         raise ConfigError(
             f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}"
         )
-    options = RunOptions(registry=installed(), overrides=tuple(overrides), allow_code=allow_code)
+    options = RunOptions(
+        registry=installed(),
+        overrides=tuple(overrides),
+        allow_code=allow_code,
+        allow_outside=allow_outside,
+    )
     if rubric is None:
         resolved = read_suite(suite, options)
     else:

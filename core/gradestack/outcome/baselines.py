@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
-from gradestack.copies.files import local_path_of
+from gradestack.copies.files import Folder, local_path_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
-from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
+from gradestack.regular_files import open_regular
 from gradestack.report import ROWS, Report, is_run, load_report
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
@@ -124,9 +124,9 @@ def _baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
         return _latest(suite, place, also_failed=name == LATEST_ANY)
     advice = "name another run directory, or latest"
     try:
-        report = load_report(
-            local_path_of(name, suite.origin.parent if suite.origin is not None else None)
-        )
+        # where it may lie was decided when the suite was read
+        folder = None if suite.origin is None else Folder(suite.origin.parent, is_open=True)
+        report = load_report(local_path_of(name, folder))
     except ConfigError as error:
         raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
     except DataError as error:

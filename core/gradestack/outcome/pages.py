@@ -42,10 +42,10 @@ from gradestack.grading.metrics import in_all
 from gradestack.grading.plan import Stage, is_foreign, named_graders
 from gradestack.grading.reading import MIXED, Mixed, records_of, separated, shards_of
 from gradestack.interpreter import IN_FORCE, TOLD, collected_seldom, note, step
-from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import as_map, json_data, loads
 from gradestack.model import Sample, Source, Status
 from gradestack.registry import BUILT_IN, Registry
+from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
 from gradestack.rows.read import Row
 from gradestack.rows.write import encode, trajectory_of
@@ -511,9 +511,9 @@ _BEGINNING = 8192
 def keep_foreign(*pages: Path) -> None:
     """Refuse to write where a file of somebody else's stands."""
     for page in filter(Path.exists, pages):
-        if not page.is_file():  # a pipe would be waited for
+        if not page.is_file():
             raise _in_the_way(page)
-        with page.open("rb") as file:
+        with open_regular(page) as file:
             if _MARKS[page.suffix] not in file.read(_BEGINNING):
                 raise _in_the_way(page)
 

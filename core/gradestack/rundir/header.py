@@ -27,6 +27,7 @@ from gradestack.grading.reading import FileState, ends_of, files_below
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
+from gradestack.regular_files import open_regular
 from gradestack.report import GENERATOR
 from gradestack.suites.spec import RECORDED, Suite
 from gradestack.suites.strict import jsonable
@@ -41,7 +42,7 @@ def _stamps(path: Path) -> list[list[Any]]:
         file = original(copy)
         stat = file.stat()
         if is_fetched(copy):
-            with file.open("rb") as opened:
+            with open_regular(file) as opened:
                 found.append(
                     [name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
                 )
@@ -152,7 +153,7 @@ def _checksum(path: Path, state: FileState) -> dict[str, Any]:
     name = name_of(path) if is_fetched(path) else str(local.resolve())
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
     with suppress(OSError):
-        with local.open("rb") as file:
+        with open_regular(local) as file:
             digest, left = (
                 hashlib.sha256(),
                 state.size if local == path else os.fstat(file.fileno()).st_size,

@@ -34,9 +34,9 @@ from gradestack.grading.plan import Plan
 from gradestack.grading.selection import Identity, identity_of, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
-from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status
+from gradestack.regular_files import open_regular
 from gradestack.report import ROWS, header_of
 from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.rundir.header import differences, fingerprint, range_mark

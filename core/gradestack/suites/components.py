@@ -14,7 +14,13 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
-from gradestack.copies.files import local_files, local_path_of, protocol_of, shown_address
+from gradestack.copies.files import (
+    Folder,
+    local_files,
+    local_path_of,
+    protocol_of,
+    shown_address,
+)
 from gradestack.errors import (
     LOCAL_CODE,
     ConfigError,
@@ -43,7 +49,7 @@ class Resolver:
 
     document: Document
     registry: Registry
-    base: Path | None = None
+    base: Folder | None = None
     allow_code: bool = False
     allow_remote: bool = False
     profile: Profile = "documented"

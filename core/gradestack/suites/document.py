@@ -5,6 +5,8 @@ Nothing in a YAML is ever run as code.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.output import counted
+from gradestack.regular_files import read_bounded
 from gradestack.suites.strict import Place
 
+LARGEST_YAML = 2 * 1024 * 1024
+"""Bytes of a suite, rubric or other file of YAML; of two million, some twenty seconds are spent."""
 MOST_REPEATED = 100_000
 """Values that aliases may stand for, beyond those that are written out."""
 _LONGEST_INTEGER = 4_096
@@ -35,9 +40,8 @@ class _Loader(yaml.SafeLoader):
         except (yaml.YAMLError, RecursionError):
             raise
         except Exception as error:  # an explicit tag on what is nothing of the kind
-            what = repr(node.value) if isinstance(node, yaml.ScalarNode) else "this"
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            raise _mistake(f"{what} is no value of the type {tag}", node) from error
+            raise _mistake(f"this is no value of the type {tag}", node) from error
         if isinstance(value, str) and "\0" in value:  # no path, name or pattern may hold one
             raise _mistake("a text holds a NUL character", node)
         if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
@@ -99,6 +103,16 @@ class _Survey(msgspec.Struct):
 
 def _parsed(text: str) -> tuple[Any, _Survey]:
     """Return the value of a YAML text, None when it is empty, and where what stands."""
+    try:
+        return _parsed_with_marks(text)
+    except yaml.MarkedYAMLError as error:
+        for mark in (error.context_mark, error.problem_mark):
+            if mark is not None:
+                mark.buffer = None  # else the error quotes the line, which may hold a secret
+        raise
+
+
+def _parsed_with_marks(text: str) -> tuple[Any, _Survey]:
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -165,7 +179,7 @@ def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
     content = b""
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, LARGEST_YAML)
         data, survey = _parsed(content.decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
@@ -241,6 +255,22 @@ def apply_override(document: Document, assignment: str) -> None:
         raise ConfigError(f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}")
     at[last] = value
     document.overrides.add((*place, last))
+
+
+def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
+    """Return all texts in the values of ``PATH=VALUE`` assignments."""
+    values: list[Any] = []
+    for assignment in assignments:
+        with suppress(yaml.YAMLError, RecursionError):  # said when it is applied
+            values.append(yaml_data(assignment.partition("=")[2]))
+    texts = set[str]()
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            texts.add(value)
+        elif isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+    return frozenset(texts)
 
 
 def _key(at: Any, step: str) -> str | int:

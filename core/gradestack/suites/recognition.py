@@ -21,6 +21,7 @@ from gradestack.api import Input, Inputs, Reader
 from gradestack.copies.files import (
     MAGIC,
     STANDARD_INPUT,
+    Folder,
     copied,
     fetched,
     is_address,
@@ -38,6 +39,7 @@ from gradestack.jsonio.records import Element, Head, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
+from gradestack.regular_files import open_regular
 from gradestack.report import ROWS, header_of
 from gradestack.suites.components import Resolver, Target, made_stage
 from gradestack.suites.strict import Place
@@ -46,7 +48,7 @@ _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
 
 
-def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
+def expand(texts: Iterable[str], base: Folder | None = None) -> list[Path]:
     """Return the paths meant, those of copies of what is packed, remote or standard input.
 
     One may come twice.
@@ -235,7 +237,7 @@ def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | No
     if is_address(text):
         return (text, own) if resolver.may_read(text, at) else None
     try:
-        path_of(text)
+        path_of(text, resolver.base)
     except ConfigError as error:
         resolver.add_problem(at, error)
         return None
@@ -332,7 +334,7 @@ def _dataset(
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(_HEAD)
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from gradestack.api import Figure as DeclaredFigure
 from gradestack.api import Grader, Input, Inputs, Reader, declared_figure, direction_of
-from gradestack.copies.files import path_of
+from gradestack.copies.files import Folder, local_path_of, path_of
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import (
     PERCENT,
@@ -41,6 +41,7 @@ from gradestack.gates.rules import (
 from gradestack.grading.plan import Metric, Stage, Success
 from gradestack.grading.subset import Subset
 from gradestack.interpreter import Limits, limited
+from gradestack.jsonio.paths import path_steps
 from gradestack.model import Sample
 from gradestack.suites.code import InFile, LocalFiles
 from gradestack.suites.components import (
@@ -75,13 +76,17 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", 
 
 
 def resolve(
-    document: Document, options: RunOptions, base: Path | None = None, samples: Reader | None = None
+    document: Document,
+    options: RunOptions,
+    base: Folder | None = None,
+    samples: Reader | None = None,
 ) -> Suite:
     """Return the suite a document describes, which options and stack change.
 
     Callers in Python may put objects for graders, and have ``samples``, a reader of what is in
     memory, for a target.
     """
+    path_steps.cache_clear()  # a path that took too long in an earlier run is tried again
     data, written = document.data, document.data.get("engine")
     engine = options.engine
     if engine == (written.get("kind") if isinstance(written, Mapping) else written):
@@ -744,6 +749,8 @@ class Verdicts:
         if why:
             self.resolver.add_problem((*place, "baseline"), why)
             return None
+        with self.resolver.refusals((*place, "baseline")):
+            local_path_of(gate.baseline, self.resolver.base)
         if gate.figure is None:
             return gate
         if (path := self._path(gate.figure, (*place, "figure"))) is None:

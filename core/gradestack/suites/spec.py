@@ -33,6 +33,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Sequence[str] = ()
     allow_code: bool = False
     allow_remote: bool = False
+    allow_outside: bool = False
     engine: str | None = None
     workers: int | None = None
     output: Path | None = None

@@ -29,7 +29,7 @@ from typing import (
 import attrs
 import msgspec
 
-from gradestack.copies.files import AddressGivenError, local_path_of
+from gradestack.copies.files import AddressGivenError, Folder, OutsideError, local_path_of
 from gradestack.errors import suggest
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
@@ -95,7 +95,7 @@ def fields_of(kind: Any) -> dict[str, Field] | None:
     return found
 
 
-def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> dict[Any, Any]:
+def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Folder | None) -> dict[Any, Any]:
     """Return (step, value, type) as instances by their steps.
 
     Or raise what is wrong with any of them.
@@ -114,7 +114,7 @@ def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> d
     return values
 
 
-def _structured(value: Any, kind: Any, base: Path | None) -> Any:
+def _structured(value: Any, kind: Any, base: Folder | None) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in _WORDS or kind is Path:
         wanted = str if kind is Path else kind
@@ -158,7 +158,7 @@ def _not_one_of(choices: Sequence[Any], value: Any) -> ValueError:
     return _expected(f"one of {names}", value, suggest(value, map(str, choices)))
 
 
-def _union(value: Any, members: Sequence[Any], base: Path | None) -> Any:
+def _union(value: Any, members: Sequence[Any], base: Folder | None) -> Any:
     if value is None and type(None) in members:
         return None
     members = [member for member in members if member is not type(None)]
@@ -168,7 +168,7 @@ def _union(value: Any, members: Sequence[Any], base: Path | None) -> Any:
         try:
             return _structured(value, member, base)
         except Exception as error:  # every member is tried
-            if len(members) == 1 or isinstance(error, AddressGivenError):
+            if len(members) == 1 or isinstance(error, AddressGivenError | OutsideError):
                 # one's problems keep their places; an address, whatever else it might have been, is
                 # not shown
                 raise
@@ -177,7 +177,7 @@ def _union(value: Any, members: Sequence[Any], base: Path | None) -> Any:
 
 
 def _arguments(
-    given: Mapping[Any, Any], fields: Mapping[str, Field], base: Path | None
+    given: Mapping[Any, Any], fields: Mapping[str, Field], base: Folder | None
 ) -> dict[str, Any]:
     problems: list[tuple[Place, str]] = []
     try:
@@ -200,7 +200,7 @@ def _arguments(
 
 
 @cache
-def _converter(base: Path | None) -> Any:
+def _converter(base: Folder | None) -> Any:
     """Return what structures types that are of neither kind, such as an enum, or a data class of
     somebody else.
     """
@@ -235,7 +235,7 @@ def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
     return [((), " ".join(map(str.strip, str(error).split("\n"))) or type(error).__name__)]
 
 
-def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
+def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     """Return ``data`` as an instance of a class; relative paths are taken from ``base``."""
     try:
         made: T = _structured(data, kind, base)

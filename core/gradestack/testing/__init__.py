@@ -40,6 +40,7 @@ import yaml
 from msgspec.structs import force_setattr
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
+from gradestack.copies.files import Folder
 from gradestack.errors import (
     ConfigError,
     DataError,
@@ -934,7 +935,7 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
         (place / name).write_text(_file_text(name, content), encoding="utf-8")
     options = RunOptions(registry=registry)
     with grade_suite(
-        resolve(Document(data=data, origin="case"), options, place), options
+        resolve(Document(data=data, origin="case"), options, Folder(place, is_open=True)), options
     ) as report:
         found, rows = report.summary["bad_records"], list(report.rows())
         if expected["refused"] is not None:

@@ -25,7 +25,7 @@ from gradestack import (
     read_document,
     replace,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, open_regular
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 
@@ -104,7 +104,7 @@ class DocumentReader(RecordReader):
             return super().recognised(path, head)
         text = head
         if len(head) >= _HEAD:
-            with suppress(OSError), path.open("rb") as file:  # reading it will say so
+            with suppress(OSError), open_regular(path) as file:  # reading it will say so
                 text = file.read(_FAR)
         try:
             return cls.looks_like(loads(text.removeprefix(_BOM)))
@@ -115,7 +115,7 @@ class DocumentReader(RecordReader):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
             whole = False
-            with suppress(OSError), given.path.open("rb") as file:  # planning will say so
+            with suppress(OSError), open_regular(given.path) as file:  # planning will say so
                 whole = self.is_whole(file.read(_HEAD))
             yield RecordFile(input=given, ranges=(Range(),) if whole else None, extra=[stem, whole])
 

@@ -16,7 +16,15 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from gradestack import JSON, Expectation, ExpectedCall, Input, Rule, ToolSpec, read_records, reading
-from gradestack.jsonio import Element, as_list, as_map, as_text, compact, first_records
+from gradestack.jsonio import (
+    Element,
+    as_list,
+    as_map,
+    as_text,
+    compact,
+    first_records,
+    open_regular,
+)
 from gradestack_plugins.readers.chat import schema_of
 
 TYPES = {
@@ -513,7 +521,7 @@ def model_of(path: Path) -> str | None:
 
 def form_of_file(path: Path) -> Form | None:
     """Return the form of a file's first records; where they are broken, the one its name says."""
-    with reading(path), path.open("rb") as file:
+    with reading(path), open_regular(path) as file:
         head = file.read(_HEAD)
     named = head.strip() and category_of(path) is not None and path.name.endswith("_result.json")
     return form_at(head) or ("result" if named else None)

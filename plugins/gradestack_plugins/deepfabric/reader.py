@@ -30,7 +30,15 @@ from gradestack import (
     Source,
     reading,
 )
-from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads, whole_line
+from gradestack.jsonio import (
+    JsonProblem,
+    Layout,
+    Range,
+    first_records,
+    loads,
+    open_regular,
+    whole_line,
+)
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import (
     RECORD_KEYS,
@@ -131,7 +139,7 @@ def _reply_id(value: Any) -> str | None:
 
 def _lines(given: Input) -> Iterator[tuple[Place, bytes]]:
     offset = 0
-    with reading(given.shown), given.path.open("rb") as file:
+    with reading(given.shown), open_regular(given.path) as file:
         for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):
             if (data := _without_mark(number, raw)).strip():
                 yield Place(offset, number), data
@@ -309,7 +317,7 @@ class DeepFabricReader(RecordReader):
             for place, reason in index.replies[shard.input.name].orphans:
                 yield BadRecord(source=_source(shard.input, place.line), reason=reason)
         else:
-            with shard.input.path.open("rb") as replies:
+            with open_regular(shard.input.path) as replies:
                 yield from self.samples(
                     shard, partial(self._row, shard, index, replies), index.dataset
                 )

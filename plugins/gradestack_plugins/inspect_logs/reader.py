@@ -38,6 +38,7 @@ from gradestack.jsonio import (
     as_map,
     iter_members,
     loads,
+    open_regular,
 )
 from gradestack_plugins.inspect_logs.archive import Archive
 from gradestack_plugins.inspect_logs.records import Header, header_of, sample_of
@@ -129,7 +130,7 @@ class InspectLogs(RecordReader):
 
     @staticmethod
     def _archive(given: Input) -> Archive | None:
-        with reading(given.shown), given.path.open("rb") as file:
+        with reading(given.shown), open_regular(given.path) as file:
             return Archive(given.path, given.shown) if file.read(4) == _ZIP else None
 
     def _header(self, given: Input) -> Header:

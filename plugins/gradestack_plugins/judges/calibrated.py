@@ -28,7 +28,7 @@ from gradestack import (
     jackknife,
     ratio,
 )
-from gradestack.jsonio import JsonProblem, as_map, loads
+from gradestack.jsonio import JsonProblem, as_map, loads, read_bounded
 from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, percent_agreement
 from gradestack_plugins.statistics.mean import IntervalAggregator
 
@@ -383,7 +383,7 @@ def read_calibration(path: Path | None) -> Mapping[str, Any]:
     if path is None:
         return {}
     try:
-        summary = as_map(loads(path.read_bytes()))
+        summary = as_map(loads(read_bounded(path)))
     except (OSError, JsonProblem) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path.name}: cannot be read: {why}") from error

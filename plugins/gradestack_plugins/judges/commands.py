@@ -102,6 +102,11 @@ from gradestack.jsonio import compact, dumps
 @click.option(
     "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
 )
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Open the suite's files outside its folder. Only if you trust it.",
+)
 def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: Any) -> None:
     """Ask a model for the verdicts on FILES (or a suite) that are not on record yet.
 

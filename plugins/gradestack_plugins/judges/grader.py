@@ -47,7 +47,7 @@ from gradestack import (
     suggest,
     visible,
 )
-from gradestack.jsonio import JsonProblem, as_map, as_text, compact, dumps, loads
+from gradestack.jsonio import JsonProblem, as_map, as_text, compact, dumps, loads, read_text
 from gradestack_plugins.judges.calibrated import (
     Calibrated,
     Labels,
@@ -501,11 +501,7 @@ class LettaJudge(LabelledJudge):
         if (self.prompt is None) == (self.prompt_path is None):
             raise ValueError("give either prompt or prompt_path")
         try:
-            asked = (
-                self.prompt
-                if self.prompt_path is None
-                else self.prompt_path.read_text(encoding="utf-8-sig")
-            )
+            asked = self.prompt if self.prompt_path is None else read_text(self.prompt_path)
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from gradestack.jsonio import (
     compact,
     csv_rows,
     loads,
+    open_regular,
     whole_line,
 )
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
@@ -308,7 +310,7 @@ def _resembles(line: bytes) -> bool:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number, data in enumerate(iter(partial(whole_line, file), b""), 1):
             line = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
             if not line.strip():
@@ -320,9 +322,13 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, problem
 
 
+def _open_text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="")
+
+
 def _check_columns(path: Path) -> None:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with _open_text(path) as file:
             names = _header(file)
     except (UnicodeDecodeError, CsvProblem) as error:
         raise DataError(f"{path}: cannot be read as CSV: {error}") from error
@@ -339,7 +345,7 @@ def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
 
     Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with _open_text(path) as file:
         rows = csv_rows(file, strict=strict)
         names = next(rows, (1, []))[1]
         try:

@@ -47,7 +47,9 @@ from gradestack.jsonio import (
     compact,
     first_records,
     loads,
+    open_regular,
     read_regular,
+    read_text,
 )
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
@@ -96,7 +98,7 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
 def read_config(path: Path) -> Setting:
     """Return what the benchmark's evaluation YAML says about weights and judge."""
     try:
-        data = yaml_data(path.read_text(encoding="utf-8"))
+        data = yaml_data(read_text(path))
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     if data is not None and not isinstance(data, Mapping):
@@ -555,7 +557,7 @@ class ScenarioReader(RecordReader):
             first = next(iter(sorted(path.glob("*.yaml"))), None)
             if first is None or not first.is_file():
                 return 0.0
-            with first.open("rb") as file:
+            with open_regular(first) as file:
                 return 0.85 if _looks_right(file.read(65_536)) else 0.0
         return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
 
@@ -576,7 +578,7 @@ class ScenarioReader(RecordReader):
         file = shard.input.below(str(shard.extra or ""))
         path, source = file.path, Source(file=file.shown)
         try:
-            data = yaml_data(path.read_text(encoding="utf-8"))
+            data = yaml_data(read_text(path))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)
         except Exception as error:  # noqa: BLE001 - odd YAML raises odd things (dates that do not exist, deep nesting)
             yield BadRecord(

@@ -36,6 +36,7 @@ from gradestack.jsonio import (
     line_ranges,
     list_ranges,
     loads,
+    open_regular,
     whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
@@ -248,7 +249,7 @@ def _alone(name: str, records: list[Span | Log], _: Any, source: Source) -> tupl
 
 def _pieces(number: int, given: Input) -> Iterator[Piece]:
     path = given.path
-    with reading(given.shown), path.open("rb") as file:
+    with reading(given.shown), open_regular(path) as file:
         listed = file.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
     members = [] if listed else list(iter_members(path, _PIECE))
     lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
@@ -293,7 +294,7 @@ def _size(part: Range) -> int:
 
 def _goes_on(path: Path, members: list[Member]) -> bool:
     """Return whether another document stands behind the first of a file, or in its second line."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if members and (end := members[-1].end) is not None:
             file.seek(end)
             return file.read(_PIECE).lstrip().removeprefix(b"}").lstrip() != b""

@@ -24,6 +24,7 @@ from typing_extensions import override
 
 import gradestack_templates
 from gradestack import ConfigError, GradestackError, error_text, suggest
+from gradestack.jsonio import read_text
 from gradestack_plugins.pages.index import shade
 from gradestack_plugins.pages.text import capital, clean, number, token
 
@@ -42,10 +43,11 @@ class _Folder(jinja2.FileSystemLoader):
 
     @override
     def get_source(self, environment: jinja2.Environment, template: str) -> Any:
-        found = super().get_source(environment, template)
-        if not _within(Path(found[1]), Path(self.searchpath[0])):
+        folder = Path(self.searchpath[0])
+        path = folder.joinpath(*jinja2.loaders.split_template_path(template))
+        if not path.is_file() or not _within(path, folder):
             raise jinja2.TemplateNotFound(template)
-        return found
+        return read_text(path), str(path), lambda: True
 
 
 def _within(path: Path, folder: Path) -> bool:
@@ -204,7 +206,7 @@ def own_style(templates: Path | None) -> str:
         return ""
     if not _within(file, templates):
         raise ValueError(f"{file} is a link that leads out of its folder")
-    text = file.read_text(encoding="utf-8")
+    text = read_text(file)
     if "<" in text:
         raise ValueError(f"{file} must hold no <: it stands inside a page")
     return text
@@ -318,7 +320,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     from gradestack import yaml_data  # noqa: PLC0415 - pages without a theme need no YAML
 
     try:
-        found = yaml_data(path.read_text(encoding="utf-8"))
+        found = yaml_data(read_text(path))
     except Exception as error:
         raise ValueError(
             f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}"

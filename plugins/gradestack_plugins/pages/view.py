@@ -30,6 +30,7 @@ from gradestack import (
     load_report,
     with_trajectories,
 )
+from gradestack.jsonio import read_regular
 from gradestack_plugins.pages.chunks import served_sample
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.html import HtmlReporter
@@ -98,7 +99,7 @@ class ServedRun:
                 return None
             return (self._sample(position), ".js") if found[1] else (self._row(position), ".json")
         file = self._files.get(path or PAGE)
-        return None if file is None else (file.read_bytes(), file.suffix)
+        return None if file is None else (read_regular(file), file.suffix)
 
     def _sample(self, position: int) -> bytes:
         with self._one, guarded("reporter html"):

@@ -40,6 +40,7 @@ from gradestack.jsonio import (
     csv_rows,
     first_records,
     loads,
+    open_regular,
     path_steps,
     path_value,
     read_regular,
@@ -163,7 +164,7 @@ class Records(StepReader):
             if element.problem is None
         ]
         if not records:
-            with suppress(JsonProblem, OSError), path.open("rb") as file:
+            with suppress(JsonProblem, OSError), open_regular(path) as file:
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
         if form_of(head) == "entries":
             records = [records]
@@ -761,7 +762,7 @@ def _form_of(path: Path, place: str | None) -> Form:
 
     One JSON object is a document where a place in it is named, or it holds a list of records.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
         if head.startswith(tables.PARQUET):
             return "parquet"

@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 from gradestack import DataError, Input
-from gradestack.jsonio import CsvProblem, Element, csv_rows
+from gradestack.jsonio import CsvProblem, Element, csv_rows, open_regular
 from gradestack_plugins.readers.chat.mapping import as_json
 
 PARQUET: Final = b"PAR1"  # how a Parquet file begins
@@ -39,7 +39,7 @@ class _Lines:
         self.held = 0
 
     def read(self) -> Iterator[str]:
-        with self.file.path.open("rb") as opened:
+        with open_regular(self.file.path) as opened:
             lines = (
                 part
                 for line in opened

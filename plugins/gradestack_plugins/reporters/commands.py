@@ -325,6 +325,11 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
     "--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it."
 )
 @click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Open the suite's files outside its folder. Only if you trust it.",
+)
 def validate(suite: str, **given: Any) -> None:
     """Check the suite file SUITE without running it."""
     installed = _registry()

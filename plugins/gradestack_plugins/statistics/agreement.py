@@ -28,7 +28,7 @@ from gradestack import (
     ratio_interval,
     replace,
 )
-from gradestack.jsonio import CsvProblem, JsonProblem, compact, csv_rows, loads
+from gradestack.jsonio import CsvProblem, JsonProblem, compact, csv_rows, loads, read_text
 from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Table = Mapping[tuple[str, str], int]
@@ -367,7 +367,7 @@ def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], s
     places = set[tuple[Any, ...]]()
     line = 0
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text(path)
         for line, row in _table(text) if path.suffix.lower() == ".csv" else _lines(text):
             named = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
             key, label = _text(row, "id"), _text(row, "label")

@@ -77,7 +77,7 @@ def is_results(path: Path, head: bytes) -> bool:
         return True
     if len(head) < _HEAD:
         return False
-    with suppress(OSError), path.open("rb") as file:  # reading it will say so
+    with suppress(OSError), open_regular(path) as file:  # reading it will say so
         return _speaks_of_a_run(file.read(_DECODED))
     return False
 
@@ -246,7 +246,7 @@ def _recording(given: Input, inputs: set[Path]) -> Recording:
     if not results.is_file():
         what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
         raise DataError(f"{given.path}: {what}; results of tau2-bench are expected")
-    with results.open("rb") as file:
+    with open_regular(results) as file:
         head = file.read(_HEAD)
     if is_simulation(head) and not is_results(results, head):
         return _alone(results, inputs)

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from gradestack import ConfigError, DataError
+from gradestack.copies.files import Folder
 from gradestack.suites.recognition import expand, name_inputs, recognise
 from tests.core.outcomes import data
 
@@ -33,7 +34,7 @@ def names(paths, base):
 
 
 def test_patterns_are_expanded_in_sorted_order(place):
-    found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
+    found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(place))
     assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
     assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == [
         "runs/a.jsonl",
@@ -44,7 +45,7 @@ def test_patterns_are_expanded_in_sorted_order(place):
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
     (place / "odd[1].jsonl").write_text(LINE)
-    assert names(expand(["odd[1].jsonl"], place), place) == ["odd[1].jsonl"]
+    assert names(expand(["odd[1].jsonl"], Folder(place)), place) == ["odd[1].jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
 )
 def test_paths_that_lead_nowhere(place, given, message):
     with pytest.raises(DataError) as caught:
-        expand([given], place)
+        expand([given], Folder(place))
     assert message in str(caught.value)
 
 
@@ -60,7 +61,7 @@ def test_a_path_that_leads_nowhere_names_the_file_it_may_have_meant(tmp_path):
     (tmp_path / "openai.jsonl").write_text("{}")
     for given, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
         with pytest.raises(DataError) as caught:
-            expand([given], tmp_path)
+            expand([given], Folder(tmp_path))
         assert str(caught.value) == f"{tmp_path / given}: no such file or directory{hint}"
 
 
@@ -71,7 +72,7 @@ def test_pipes_and_sockets_are_refused(place):
         made.bind(os.path.relpath(place / "sock"))
         for name in ("pipe", "sock"):
             with pytest.raises(DataError, match=f"{name}: neither a file nor a directory"):
-                expand([name], place)
+                expand([name], Folder(place))
 
 
 @pytest.mark.parametrize(("paths", "expected", "shown"), DATA["names_are_short_and_unique"])
@@ -103,7 +104,7 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
 
 
 def test_the_format_is_recognised(place, registry):
-    assert recognise(expand(["x.numbers"], place), registry, None)[0] == "numbers"
+    assert recognise(expand(["x.numbers"], Folder(place)), registry, None)[0] == "numbers"
 
 
 def test_directories_are_searched(place, registry):
@@ -111,7 +112,7 @@ def test_directories_are_searched(place, registry):
 
     What is not recognised is told by its path below the directory.
     """
-    found = recognise(expand(["runs"], place), registry, None)
+    found = recognise(expand(["runs"], Folder(place)), registry, None)
     assert found.reader == "jsonl"
     assert names(found.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
     assert found.ignored == ["runs/notes.txt"]
@@ -128,7 +129,7 @@ def test_a_named_reader_is_believed(place, registry):
 @pytest.mark.parametrize(("given", "message"), DATA["what_is_not_recognised"])
 def test_what_is_not_recognised(place, registry, given, message):
     with pytest.raises(DataError) as caught:
-        recognise(expand(given, place), registry, None)
+        recognise(expand(given, Folder(place)), registry, None)
     assert message in str(caught.value)
 
 
@@ -159,7 +160,7 @@ def test_several_formats_at_once_are_refused(place, registry):
     with pytest.raises(
         ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"
     ):
-        recognise(expand(["runs/a.jsonl", "x.numbers"], place), registry, None)
+        recognise(expand(["runs/a.jsonl", "x.numbers"], Folder(place)), registry, None)
 
 
 def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):

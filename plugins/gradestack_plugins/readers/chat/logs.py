@@ -39,6 +39,7 @@ from gradestack.jsonio import (
     compact,
     first_records,
     loads,
+    open_regular,
     record_ranges,
     whole_lines,
 )
@@ -267,7 +268,7 @@ class ChatLogs(StepReader):
             )
         text = head
         if len(head) >= _HEAD and cls.begins_like(head) != 0.0:
-            with suppress(OSError), path.open("rb") as file:  # reading it will say so
+            with suppress(OSError), open_regular(path) as file:  # reading it will say so
                 text = file.read(_FAR)
                 if file.read(1):
                     return cls.begins_like(head)
@@ -508,7 +509,7 @@ def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
 
 
 def _form_of_file(path: Path) -> Form:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
         found = form_of(head)
         if found is None and len(head) == _HEAD:

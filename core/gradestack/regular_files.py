@@ -10,24 +10,37 @@ from pathlib import Path
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOT_REGULAR = "not a regular file"
+_LARGEST_HOLLOW = 256 * 1024 * 1024
+_BLOCK, _MOST_TIMES = 512, 1000
 LARGEST_SIDE_FILE = 64 * 1024 * 1024
 """Bytes of a list of tasks, of labels, a prompt or a style sheet."""
 
 
 def _opener(path: str, flags: int) -> int:
     try:
-        opened = os.open(path, flags | _FLAGS)  # a FIFO that nobody writes to is opened at once
+        opened = os.open(
+            path, flags | _FLAGS, 0o666
+        )  # a FIFO that nobody writes to is opened at once
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket
             raise OSError(errno.EINVAL, _NOT_REGULAR, path) from None
         raise
-    mode = os.fstat(opened).st_mode
-    if stat.S_ISREG(mode):
+    status = os.fstat(opened)
+    if stat.S_ISREG(status.st_mode) and not _is_hollow(status):
         return opened
     os.close(opened)
-    if stat.S_ISDIR(mode):
+    if stat.S_ISREG(status.st_mode):
+        what = f"{status.st_size:,} bytes of holes, of which the disk holds hardly any"
+        raise OSError(errno.EINVAL, what, path)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     raise OSError(errno.EINVAL, _NOT_REGULAR, path)
+
+
+def _is_hollow(status: os.stat_result) -> bool:
+    """Return whether a file is made of holes, which take nothing to send and hours to read."""
+    held = getattr(status, "st_blocks", status.st_size) * _BLOCK
+    return status.st_size > _LARGEST_HOLLOW and held * _MOST_TIMES < status.st_size
 
 
 def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
@@ -38,6 +51,19 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
             directory.
     """
     return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
+
+
+def append_regular(path: Path) -> io.FileIO:
+    """Return a file opened for writing at its end, made where there is none; no link is followed.
+
+    Raises:
+        OSError: It cannot be opened, is a link, or is no regular file.
+    """
+    return io.FileIO(path, "ab", opener=_append_opener)
+
+
+def _append_opener(path: str, flags: int) -> int:
+    return _opener(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def read_bounded(path: Path, most: int = LARGEST_SIDE_FILE) -> bytes:

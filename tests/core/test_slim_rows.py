@@ -128,6 +128,27 @@ def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
     assert "ASKED" not in rows
 
 
+def test_a_folder_that_holds_more_than_was_graded_is_not_read(run, place, registry):
+    """Else a run directory from somebody else could have any folder read."""
+    folder = place / "runs"
+    folder.mkdir()
+    (place / "one.jsonl").rename(folder / "one.jsonl")
+    gradestack.run(
+        {**DATA["run"], "target": {"paths": ["runs"]}},
+        output="slim",
+        registry=registry,
+        rows="slim",
+    )
+    header = place / "slim/header.json"
+    content = json.loads(header.read_text())
+    content["recording"]["inputs"][0]["path"] = str(place)
+    header.write_text(json.dumps(content))
+    told = []
+    rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
+    assert len(told) == 1
+    assert "holds files that were not graded" in told[0]
+
+
 def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
     from gradestack.outcome.pages import with_trajectories
     from gradestack.registry import discover

@@ -20,7 +20,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gradestack.errors import ConfigError, DataError, reading
 from gradestack.jsonio.values import dumps
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import append_regular, open_regular
 
 try:
     import fcntl
@@ -199,7 +199,8 @@ def _write(path: Path, lines: Mapping[Place, bytes]) -> None:
     """Write a journal whole: sorted, on disk before it takes the place of an earlier one."""
     staged = path.with_name(f"{path.name}.tmp")
     try:
-        with staged.open("wb") as file:
+        staged.unlink(missing_ok=True)  # of an earlier end, or a link that leads elsewhere
+        with staged.open("xb") as file:
             file.writelines(lines[place] for place in sorted(lines))
             file.flush()
             os.fsync(file.fileno())
@@ -243,7 +244,7 @@ def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line]
     """
     part = part_of(path)
     try:
-        file = part.open("ab", buffering=0)
+        file = append_regular(part)
     except OSError as error:
         raise _cannot_write(part, error) from error
     with file:

@@ -204,7 +204,7 @@ class _Recording:
         ordinals = {bisect_right(begun, place[1], key=lambda each: each[0]) - 1 for place in wanted}
         likely = [begun[at][1] for at in sorted(ordinals) if at >= 0]
         left = set(wanted)
-        for shard in [*likely, *sorted(shards, key=lambda shard: shard.input.path != given.path)]:
+        for shard in [*likely, *sorted(shards, key=lambda shard: shard.input.name != given.name)]:
             for record in records_of(reader, shard, index):
                 if isinstance(record, Sample) and (place := _place(record)) in left:
                     found[place] = _as_read(record)
@@ -241,14 +241,19 @@ class _Recording:
                 return f"{shown} is gone"
             if not same:
                 return f"{shown} has changed since"
+        for place, _, names in os.walk(path):
+            for name in names:
+                if Path(place, name).resolve() not in self._digests:
+                    return f"{given.shown} holds files that were not graded"
         return "" if own else f"{given.shown} is gone"
 
     @cached_property
     def _plan(self) -> tuple[Reader, list[Shard], Any]:
         """The reader of the run, its shards of the inputs that are as they were, and its index."""
         reader = self._reader if isinstance(self._reader, Reader) else self._reader()
-        there = tuple(each for each in self._inputs if not self._damage(each))
-        inputs = Inputs(data=there, dataset=self._dataset)
+        there = tuple(_readable(each) for each in self._inputs if not self._damage(each))
+        dataset = None if self._dataset is None else _readable(self._dataset)
+        inputs = Inputs(data=there, dataset=dataset)
         shards, index = shards_of(reader, inputs)
         return reader, shards, separated(reader, inputs, shards, index)
 
@@ -266,12 +271,12 @@ def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
 
 
 def _input(recorded: Mapping[str, str]) -> Input:
-    path = Path(recorded["path"])
-    return Input(
-        path=readable(path) if path.exists() else path,
-        name=recorded["name"],
-        shown=recorded["shown"],
-    )
+    return Input(path=Path(recorded["path"]), name=recorded["name"], shown=recorded["shown"])
+
+
+def _readable(given: Input) -> Input:
+    """Return an input that readers can open; only called of files known to be those graded."""
+    return msgspec.structs.replace(given, path=readable(given.path))
 
 
 def _place_of(row: Row) -> _Place | None:

@@ -15,7 +15,7 @@ import msgspec
 
 from gradestack.api import Figure as DeclaredFigure
 from gradestack.api import Grader, Input, Inputs, Reader, declared_figure, direction_of
-from gradestack.copies.files import Folder, local_path_of, path_of
+from gradestack.copies.files import Folder, local_path_of
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import (
     PERCENT,
@@ -71,6 +71,9 @@ from gradestack.suites.strict import Place, Problems, jsonable, structure
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
+_TIME: Place = ("limits", "seconds_per_grade")
+_LONGEST_GRADE = 3600
+"""Seconds a suite may allow for a grade by itself, as its patterns end by them."""
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", "limits")
 """What decides on reader and stack."""
 
@@ -113,6 +116,7 @@ def resolve(
     wanted = LimitsSpec()
     with suppress(msgspec.ValidationError):  # said with the other problems
         wanted = msgspec.convert(data.get("limits", {}), LimitsSpec)
+    _check_time(resolver, wanted)
     limits = Limits(*(None if each == "none" else each for each in msgspec.structs.astuple(wanted)))
     with limited(limits):
         if samples is None:
@@ -135,6 +139,19 @@ def apply_late_overrides(resolver: Resolver, overrides: Sequence[str]) -> None:
         apply_override(resolver.document, override)
         if override.startswith("gate"):
             resolver.has_recorded_gates = False
+
+
+def _check_time(resolver: Resolver, wanted: LimitsSpec) -> None:
+    """Refuse a suite file that lets its own patterns go on for longer than an hour."""
+    most, base = wanted.seconds_per_grade, resolver.base
+    is_trusted = base is None or base.is_open or resolver.document.is_set(_TIME)
+    is_bounded = isinstance(most, int | float) and most <= _LONGEST_GRADE
+    if not is_trusted and not is_bounded:
+        resolver.add_problem(
+            _TIME,
+            f"a suite may allow {_LONGEST_GRADE:,} seconds at most; for more, or none, pass "
+            "--set limits.seconds_per_grade=...",
+        )
 
 
 def _resolve(
@@ -289,7 +306,7 @@ def _samples_and_runs(resolver: Resolver, spec: SuiteSpec) -> Subset:
             resolver.warn((name,), "has no effect on recorded results")
     if spec.filter is not None or spec.tasks is not None:
         with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
-            tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
+            tasks = None if spec.tasks is None else local_path_of(spec.tasks, resolver.base)
             return Subset.read(spec.filter, tasks, None)
     return Subset()
 

@@ -69,6 +69,15 @@ from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, 
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls, tool_spec
 
 
+def _check_pattern(pattern: str) -> None:
+    """Refuse what is no pattern of a file's name, as it could lead to another folder."""
+    if not pattern or "/" in pattern or "\\" in pattern or pattern in {".", ".."}:
+        raise ValueError(
+            f"pattern {pattern!r}: expected a file name with wildcards; directories are searched "
+            "anyway"
+        )
+
+
 def read_cards(path: Path) -> tuple[ToolSpec, ...]:
     """Return the tools of all agent cards in a directory (or of one card), by file name.
 
@@ -306,12 +315,7 @@ class OrchestrationBenchReader(RecordReader):
     """What one sample is."""
 
     def __attrs_post_init__(self) -> None:
-        if not self.pattern or "/" in self.pattern or "\\" in self.pattern:
-            msg = (
-                f"pattern {self.pattern!r}: expected a file name with wildcards; directories "
-                "are searched anyway"
-            )
-            raise ValueError(msg)
+        _check_pattern(self.pattern)
 
     @classmethod
     @override
@@ -549,6 +553,9 @@ class ScenarioReader(RecordReader):
     """File names looked for in a directory."""
     unit: Literal["scenario", "step"] = "scenario"
     """What one sample is."""
+
+    def __attrs_post_init__(self) -> None:
+        _check_pattern(self.pattern)
 
     @classmethod
     @override

@@ -1,0 +1,172 @@
+"""Files that a suite of somebody else names: regular ones below its folder, and no other.
+
+Whatever it names, nothing waits, nothing fills the memory, and nothing of a file is printed.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradestack.cli.commands import main
+from tests.core.outcomes import data, some_of
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+DATA = data(__file__, "hostile_paths.yaml")
+CONTENT = "the-secret-of-the-house"
+RUN = {"id": "t", "expected": "a", "predicted": "a"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A suite's folder with links that lead out of it, a pipe, a socket, and a file of holes."""
+    above = tmp_path_factory.mktemp("above")
+    here = above / "suite"
+    (here / "down").mkdir(parents=True)
+    (here / "folder").mkdir()
+    (above / "secret.txt").write_text(f"{CONTENT}: x\n" * 3)
+    (here / "runs.jsonl").write_text(json.dumps(RUN) + "\n")
+    (here / "R.yaml").write_text("criteria: {a: is it good?}\njudge: {model: m}\n")
+    (here / "J.jsonl").write_text("")
+    (here / "link.txt").symlink_to("../secret.txt")
+    (here / "linked").symlink_to("..")
+    (here / "loop.txt").symlink_to("loop.txt")
+    (here / "folder/report.html").symlink_to("../../secret.txt")
+    os.mkfifo(here / "pipe.jsonl")
+    with (here / "huge.txt").open("wb") as file:
+        file.truncate(1 << 40)
+    with (here / "zeros.jsonl").open("wb") as file:
+        file.truncate(1 << 30)
+    before = Path.cwd()
+    os.chdir(here)
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind("socket.jsonl")
+    os.chdir(before)
+    deep = here / "deep"
+    for one in range(5):
+        for two in range(5):
+            (deep / f"a{one}/a{two}/a/a/a/a/a/a").mkdir(parents=True)
+    return here
+
+
+@pytest.fixture
+def command(capsys):
+    def run(*options):
+        signal.alarm(100)  # interrupts what waits
+        try:
+            main(list(map(str, options)))
+        except SystemExit as ended:
+            code = ended.code
+        else:
+            code = 0
+        finally:
+            signal.alarm(0)
+        output = capsys.readouterr()
+        return code, output.out + output.err
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield run
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def suite_of(folder, option, place):
+    text = DATA["options"][option].replace("PLACE", place.replace("ABOVE", str(folder.parent)))
+    file = folder / "suite.yaml"
+    file.write_text(f"reports: []\n{text}" if "reports:" not in text else text)
+    return file
+
+
+def check(code, output):
+    assert code in {2, 3}, output
+    assert CONTENT not in output
+    assert "Traceback" not in output
+    assert "this is a bug" not in output
+
+
+OUTSIDE = [(option, place) for option in DATA["options"] for place in DATA["outside"]]
+WITHIN = [(option, place) for option in DATA["options"] for place in DATA["within"]]
+
+
+@pytest.mark.parametrize(("option", "place"), some_of(OUTSIDE, 40))
+def test_a_suite_names_nothing_outside_its_folder(folder, command, monkeypatch, option, place):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    code, output = command("validate", suite_of(folder, option, place))
+    check(code, output)
+    says = "leads out of the suite's folder; pass --allow-outside if you trust this suite"
+    assert code == 2, output
+    assert says in output
+
+
+@pytest.mark.parametrize(("option", "place"), some_of(WITHIN, 30))
+def test_what_a_suite_names_is_a_regular_file(folder, command, tmp_path, option, place):
+    check(*command("run", suite_of(folder, option, place), "-o", tmp_path / "out", "-q"))
+
+
+@pytest.mark.parametrize("place", DATA["patterns"])
+def test_a_pattern_of_names_ends(folder, command, place):
+    code, output = command("validate", suite_of(folder, "inputs", place))
+    check(code, output)
+    assert "the pattern matches no file" in output or "took longer than" in output
+
+
+@pytest.mark.parametrize("how", ["--allow-outside", "--allow-code", "--set"])
+def test_the_command_line_allows_it(folder, command, tmp_path, how):
+    (folder.parent / "runs.jsonl").write_text(json.dumps(RUN) + "\n")
+    file = suite_of(folder, "inputs", "../runs.jsonl")
+    more = [how, 'target.paths=["../runs.jsonl"]'] if how == "--set" else [how]
+    code, output = command("run", file, "-o", tmp_path / "out", "-q", *more)
+    assert code == 0, output
+
+
+def test_a_recording_named_on_the_command_line_may_lie_anywhere(folder, command, tmp_path):
+    for name in ("suite.json", "summary.json"):
+        (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / "results.jsonl").write_text(json.dumps(RUN) + "\n")
+    (tmp_path / "tasks.txt").write_text("t\n")
+    file = suite_of(folder, "inputs", "runs.jsonl")
+    code, output = command(
+        "run", file, "-o", tmp_path / "out", "-q", "--tasks", tmp_path / "tasks.txt"
+    )
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("most", ["none", "1.0e+300", "3601"])
+def test_a_suite_may_not_lift_the_limit_of_its_patterns(folder, command, tmp_path, most):
+    file = suite_of(folder, "inputs", "runs.jsonl")
+    file.write_text(f"{file.read_text()}limits: {{seconds_per_grade: {most}}}\n")
+    code, output = command("validate", file)
+    check(code, output)
+    assert "limits.seconds_per_grade: a suite may allow 3,600 seconds at most" in output
+    assert command("validate", file, "--set", f"limits.seconds_per_grade={most}")[0] == 0
+
+
+def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, monkeypatch):
+    """The others in it are read."""
+    monkeypatch.setattr("gradestack.jsonio.paths.PATH_SECONDS", 0.2)
+    slow, good = [{"m": "a" * 40 + "b"}], [{"m": "aa"}]
+    rows = [{"id": f"t{n}", "log": good if n == 30 else slow} for n in range(40)]
+    (folder / "slow.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path = """$.log[?search(@.m, "^(a+)+$")].m"""
+    mapped = {"kind": "records", "columns": {"id": "id", "text": path, "expected.text": "id"}}
+    suite = {"target": {"paths": ["slow.jsonl"]}, "reader": mapped, "reports": []}
+    suite["graders"] = {"g": "exact_match"}
+    (folder / "suite.yaml").write_text(json.dumps(suite))
+    out = tmp_path / "out"
+    code, output = command("run", folder / "suite.yaml", "-o", out, "--engine", "serial")
+    assert code == 0, output
+    assert "Exact match: 0 of 1 " in output
+    bad = json.loads((out / "summary.json").read_text())["bad_records"]
+    assert bad["count"] == len(rows) - 1
+    assert all("took longer than" in each["reason"] for each in bad["listed"])
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket", "folder"])
+def test_a_suite_is_a_regular_file(folder, command, name):
+    place = name if name[0] == "/" else next(folder.glob(f"{name}*"))
+    code, output = command("validate", place)
+    check(code, output)
+    assert "cannot be read: " in output

@@ -1,0 +1,88 @@
+"""Files of others are opened in one way: as regular files, of a size that is meant."""
+
+import ast
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradestack.regular_files import append_regular, open_regular, read_bounded
+
+ROOTS = [Path("core/gradestack"), Path("plugins/gradestack_plugins")]
+OWN = {
+    "core/gradestack/regular_files.py",
+    "core/gradestack/registry.py",  # what it wrote into its cache
+    "core/gradestack/runner.py",  # what it has just written
+    "core/gradestack/outcome/pages.py",
+    "core/gradestack/rundir/place.py",
+    "core/gradestack/rundir/recorder.py",
+    "core/gradestack/suites/code.py",  # code that was allowed
+    "core/gradestack/testing/__init__.py",  # an author's own files
+    "plugins/gradestack_plugins/pages/testing.py",
+    "plugins/gradestack_plugins/deepfabric/__init__.py",
+    "plugins/gradestack_plugins/engines/dask_local.py",
+    "plugins/gradestack_plugins/engines/machine.py",  # what the system says
+    "plugins/gradestack_plugins/judges/grader.py",  # a text of the distribution
+    "plugins/gradestack_plugins/readers/jsonl_lines.py",
+    "plugins/gradestack_plugins/reporters/commands.py",
+}
+"""Files that read what the program itself, its distribution or the system wrote."""
+
+
+def reads_by_itself(node):
+    """Return whether a call reads a file without ``open_regular``."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in {"read_bytes", "read_text"}:
+        return isinstance(node.func, ast.Attribute)
+    modes = [each.value for each in node.args if isinstance(each, ast.Constant)]
+    is_path = isinstance(node.func, ast.Attribute) and (not node.args or modes == ["rb"])
+    keywords = {each.arg for each in node.keywords}
+    return name == "open" and is_path and (modes == ["rb"] or bool(keywords & {"encoding"}))
+
+
+def test_files_are_opened_by_one_function():
+    found = set()
+    for path in (path for root in ROOTS for path in root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(map(reads_by_itself, ast.walk(tree))):
+            found.add(path.as_posix())
+    assert found - OWN == set()
+
+
+def test_a_file_is_read_as_far_as_is_meant(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"a" * 2**20)
+    assert len(read_bounded(path, 2**20)) == 2**20
+    path.write_bytes(b"a" * (2**20 + 1))
+    with pytest.raises(OSError, match="larger than 1 MiB"):
+        read_bounded(path, 2**20)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_file_of_holes_is_not_opened(tmp_path):
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OSError, match="bytes of holes, of which the disk holds hardly any"):
+        open_regular(tmp_path / "x")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_file_in_proc_is_read_as_far_as_is_meant():
+    assert read_bounded(Path(f"/proc/{os.getpid()}/status"), 2**20)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("put", ["link", "pipe"])
+def test_a_journal_is_not_written_through_a_link(tmp_path, put):
+    mine, part = tmp_path / "mine", tmp_path / "J.jsonl.part"
+    mine.write_text("mine")
+    if put == "link":
+        part.symlink_to(mine)
+    else:
+        os.mkfifo(part)
+    with pytest.raises(OSError):
+        append_regular(part)
+    assert mine.read_text() == "mine"

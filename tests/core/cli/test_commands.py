@@ -312,7 +312,7 @@ def test_the_console_block_of_several_models(recorded, capsys):
     said = capsys.readouterr().out.splitlines()
     at = said.index("Results by model:")
     assert said[at + 1 : at + 3] == [
-        "  gpt-4o-mini - Avg: 0.85, Pass: 80.0%",
+        "  gpt-4o-mini       - Avg: 0.85, Pass: 80.0%",
         "  claude-3-5-sonnet - Avg: 0.92, Pass: 100.0%",
     ]
     assert "Gate (quality >= 0.75): PASSED" in said

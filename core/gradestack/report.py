@@ -27,6 +27,7 @@ from gradestack.errors import (
     DataError,
     GradestackError,
     PluginError,
+    reading,
     suggest,
 )
 from gradestack.estimates import Grades
@@ -410,7 +411,8 @@ class Report:
         DataError: it cannot be opened.
         """
         if self.path is not None and self.held is None:
-            return open_regular(self.path / ROWS, _PIECE)
+            with reading(self.path / ROWS):
+                return open_regular(self.path / ROWS, _PIECE)
         if self.held is not None and self.held.closed:
             raise DataError("the report is closed: rows that were never written are gone")
         return nullcontext(self.held or io.BytesIO())

@@ -25,6 +25,8 @@ ReasonSet = tuple[int, ...]
 """The reasons of a sample, each by its place among all kinds."""
 NO_REASON = "no_reason"
 """Cause of samples that failed and to which no grader gave a reason."""
+_MISSING = "missing"
+"""Cause of samples that were not recorded, where the grader says no more."""
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
 LONGEST_NAME = 240
@@ -133,12 +135,17 @@ def argument_at(pointer: str) -> str:
 
 
 def cause_kinds(
-    key: str, reasons: Iterable[GivenReason], fault: Mapping[str, Any] | None, swapped: str = ""
+    key: str,
+    reasons: Iterable[GivenReason],
+    fault: Mapping[str, Any] | None,
+    swapped: str = "",
+    state: str | None = None,
 ) -> list[CauseKind]:
     """Return the kinds of the reasons of a grade and its items, and of its fault.
 
     A step's number is no subject. A reason without one is about the labels that the grade has taken
-    for each other (``swapped``).
+    for each other (``swapped``). A missing sample has a kind even where the grade says no more than
+    its state.
     """
     kinds: list[CauseKind] = []
     for reason in reasons:
@@ -153,6 +160,8 @@ def cause_kinds(
         code = as_text(fault.get("code")) or "fault"
         cause = _cause_name(code, as_text(fault.get("message")))
         kinds.append((key, cause, as_text(fault.get("type"))[:LONGEST_NAME], ""))
+    if not kinds and state == _MISSING:
+        kinds.append((key, _MISSING, "", ""))
     return kinds
 
 
@@ -297,7 +306,8 @@ def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
     reasons, of_items = grade.reasons, tuple(each for item in grade.items for each in item.reasons)
     if of_items != reasons:  # else it says the same as its items
         reasons += of_items
-    return cause_kinds(key, reasons, grade.fault, swapped_labels(grade.gold, grade.label))
+    swapped = swapped_labels(grade.gold, grade.label)
+    return cause_kinds(key, reasons, grade.fault, swapped, grade.state)
 
 
 def swapped_labels(gold: Any, label: Any) -> str:

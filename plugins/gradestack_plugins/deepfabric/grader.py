@@ -471,8 +471,8 @@ class DeepFabric(Grader):
 
         - selection: every expected tool was called, in whatever order; ``upstream``: and whatever
           else was
-        - parameters: the arguments of every call fit the schema of the called tool, and a call that
-          is due was made; ``upstream``: every call of an expected tool has all argument names of
+        - parameters: the arguments of every call fit the schema of the called tool, and calls were
+          made just where some are due; ``upstream``: every call of an expected tool has all argument names of
           the first execution of that tool
         - execution: both; ``upstream``: a call was made, or the last reply that was looked at says
           something

@@ -248,8 +248,8 @@ class RowIndex:
                     reasons += of_items
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
-                if reasons or grade.fault:
-                    kinds += cause_kinds(key, reasons, grade.fault, grade.swapped())
+                if reasons or grade.fault or grade.state == "missing":
+                    kinds += cause_kinds(key, reasons, grade.fault, grade.swapped(), grade.state)
             given.add(tuple(kinds))
 
     def _fold(self) -> None:

@@ -381,7 +381,7 @@ class Stability(IntervalAggregator):
         result = {
             **found,
             **counts,
-            **self._runs(tasks),
+            **self._runs(self._inside(tasks)),
             "labels": list(labels),
             "gold_labels": list(classes),
         }
@@ -411,11 +411,18 @@ class Stability(IntervalAggregator):
             task.runs.append(value)
         return passed
 
+    def _inside(self, tasks: Sequence[Task]) -> list[Task]:
+        """Return the tasks that figures are of: without those outside the dataset.
+
+        ``upstream`` has these in its sums.
+        """
+        return [task for task in tasks if self.profile == "upstream" or task.rows != 0]
+
     def _figures(
         self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
         upstream = self.profile == "upstream"
-        inside = [task for task in tasks if upstream or task.rows != 0]
+        inside = self._inside(tasks)
         with_runs = [
             task for task in inside if task.runs or (upstream and task.derived is not None)
         ]

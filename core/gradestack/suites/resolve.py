@@ -696,16 +696,21 @@ class Verdicts:
     def _check_percentage(self, value: float, place: Place, key: str) -> None:
         """Refuse a percentage that may be a share, or warn where it was recorded."""
         at = (*place, key)
+        text = f"{value:g} is a percentage here: {value:g}% of the samples"
+        is_recorded = self.resolver.has_recorded_gates
         if not 0 <= value <= 100:
-            self.resolver.warn(at, f"{value:g} is a percentage here: {value:g}% of the samples")
+            if is_recorded:
+                self.resolver.warnings.append(f"the recorded gate's {key}: {text}")
+            else:
+                self.resolver.warn(at, text)
         advice = doubtful_percentage(value)
         if advice is None:
             return
-        if self.resolver.profile != "upstream" and not self.resolver.has_recorded_gates:
+        if self.resolver.profile != "upstream" and not is_recorded:
             self.resolver.add_problem(at, advice)
             return
-        text = f"{value:g} is a percentage here: {value:g}% of the samples"
-        self.resolver.warn(at, text)
+        if not is_recorded:  # the line of the gate says it
+            self.resolver.warn(at, text)
         self._doubts[place[:2] if place[0] == "gates" else place[:1]] = f"{key} {text}"
 
     def min_graded(self, written: float | str) -> float:

@@ -21,6 +21,7 @@ from gradestack.report import Report
 
 _BAR = 40
 _MOST_CAUSES, _LONGEST_CAUSE = 3, 80
+_MOST_MODELS = 50
 
 
 def verdict(report: Report) -> str:
@@ -135,7 +136,16 @@ def _models(report: Report) -> list[str]:
         elif counts:
             line += f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
         lines.append(line)
-    return ["", "Results by model:", *lines] if lines else []
+    return ["", "Results by model:", *_first(lines)] if lines else []
+
+
+def _first(lines: list[str]) -> list[str]:
+    """Return the lines of the first models, and how many others there are."""
+    others = len(lines) - _MOST_MODELS
+    if others <= 0:
+        return lines
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    return [*lines[:_MOST_MODELS], f"{indent}and {others} more, in summary.json"]
 
 
 def _causes(report: Report) -> list[str]:
@@ -343,7 +353,7 @@ def _corrected(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> Iterato
         return
     yield f"  {figure['label']}:"
     width = max(map(len, models))
-    yield from (f"    {name:<{width}}  {_percent(each)}" for name, each in models.items())
+    yield from _first([f"    {name:<{width}}  {_percent(each)}" for name, each in models.items()])
 
 
 def _percent(figure: Mapping[str, Any]) -> str:
@@ -392,8 +402,8 @@ def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterat
         if models:
             yield f"  {figure['label']}{note}:"
             width = max(map(len, models))
-            yield from (
-                f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items()
+            yield from _first(
+                [f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items()]
             )
         else:
             yield f"  {figure['label']}: {_estimate(figure, unit)}{note}"

@@ -353,11 +353,7 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
     estimates = Estimates(aggregator, grades)
     several = len(estimates.models) > 1
     found = estimates.of() if aggregator.pooled or not several else {}
-    models = (
-        {model: each for model in estimates.models if (each := estimates.of(model))}
-        if several
-        else {}
-    )
+    models = estimates.by_model() if several else {}
     if models:
         found["models"] = models
     return found
@@ -369,6 +365,8 @@ class Estimates:
     def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
+        self._parameters = _parameters(aggregator)
+        self._figures: dict[Path, Figure] = {}
         plain = type(aggregator).of_task is Aggregator.of_task
         every, by_model = grades.task_numbers(_needed(aggregator) if plain else None)
         if plain:
@@ -406,23 +404,43 @@ class Estimates:
             for cell, times in (self._every if model is None else self._cells[model]).items()
             if cell
         }
-        whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()))
+        whole, left = leave_one_out(
+            self.aggregator, list(cells), list(cells.values()), self._parameters
+        )
         tasks = [(dict(cell), times) for cell, times in cells.items()]
         found: dict[str, Any] = {}
         if any(not each.divisor for each in self.aggregator.figures):
             found |= {"n": sum(int(numbers[_COUNT]) * times for numbers, times in tasks)}
             found |= {"clusters": sum(cells.values())}
         for path, value in whole.items():
-            declared = next(
-                (each for each in self.aggregator.figures if each.covers(".".join(path))), None
-            )
-            if declared is None:
-                raise ValueError(
-                    f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
-                )
+            declared = self._declared(path)
             _put(found, path, value)
             _put(found, _beside(declared, path), self._interval(declared, path, value, tasks, left))
         return found
+
+    def by_model(self) -> dict[str, dict[str, Any]]:
+        """Return the figures of each model that has some.
+
+        Of models whose tasks add the same they are computed once.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        known: dict[frozenset[tuple[TaskNumbers, int]], dict[str, Any]] = {}
+        for model, cells in self._cells.items():
+            key = frozenset(cells.items())
+            if key not in known:
+                known[key] = self.of(model)
+            if known[key]:
+                found[model] = _copied(known[key])
+        return found
+
+    def _declared(self, path: Path) -> Figure:
+        if path not in self._figures:
+            name = ".".join(path)
+            declared = next((each for each in self.aggregator.figures if each.covers(name)), None)
+            if declared is None:
+                raise ValueError(f"estimate() gave {name!r}, which is not among its figures")
+            self._figures[path] = declared
+        return self._figures[path]
 
     def _interval(
         self,
@@ -456,11 +474,18 @@ class Estimates:
 
 
 def _needed(aggregator: Aggregator) -> set[str] | None:
-    parameters = inspect.signature(aggregator.estimate).parameters.values()
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+    names, takes_any = _parameters(aggregator)
+    if takes_any:
         return None
     of_figures = {name for each in aggregator.figures for name in (each.divisor, each.samples)}
-    return {each.name for each in parameters} | of_figures
+    return {*names} | of_figures
+
+
+def _parameters(aggregator: Aggregator) -> tuple[list[str], bool]:
+    """Return the names that a metric's ``estimate`` takes, and whether it takes any other."""
+    parameters = inspect.signature(aggregator.estimate).parameters.values()
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    return names, len(names) < len(parameters)
 
 
 def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
@@ -504,15 +529,18 @@ def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
 
 
 def leave_one_out(
-    aggregator: Aggregator, cells: Sequence[TaskNumbers], times: Sequence[int]
+    aggregator: Aggregator,
+    cells: Sequence[TaskNumbers],
+    times: Sequence[int],
+    parameters: tuple[list[str], bool] | None = None,
 ) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
     """Return the estimates of all tasks, and those without one of each cell.
 
-    What so many tasks add.
+    What so many tasks add; ``parameters`` are those of the metric's ``estimate``, where they are
+    known.
     """
-    parameters = inspect.signature(aggregator.estimate).parameters.values()
-    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+    names, takes_any = parameters or _parameters(aggregator)
+    if takes_any:
         names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
     vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
     totals = (
@@ -542,6 +570,13 @@ def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, 
             raise ValueError(
                 f"the figure {'.'.join(path)} is {value!r}, not a finite number or None"
             )
+
+
+def _copied(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _copied(value) if isinstance(value, dict) else value
+        for name, value in figures.items()
+    }
 
 
 def _beside(declared: Figure, path: Path) -> Path:

@@ -47,7 +47,7 @@ def success_of(summary: Mapping[str, Any]) -> Shape | None:
     None where there is no outcome.
 
     ``models`` has for each model its samples that are a success, and that are not; of ``many`` they
-    are not summed up.
+    are not summed up. ``others`` counts the models that pages leave out.
     """
     outcome = as_map(summary.get("outcome"))
     if not outcome:
@@ -62,6 +62,7 @@ def success_of(summary: Mapping[str, Any]) -> Shape | None:
         grader=as_text(outcome.get("grader")),
         models={name: (as_count(ok), as_count(lost)) for name, (ok, lost) in counts.items()},
         many=len(counts) > 1,
+        others=as_count(summary.get("models_left_out")),
     )
 
 

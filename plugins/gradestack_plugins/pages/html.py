@@ -28,10 +28,11 @@ from gradestack_plugins.pages.environment import (
     theme_css,
     write_stream,
 )
-from gradestack_plugins.pages.figures import lines_of
+from gradestack_plugins.pages.figures import lines_of, success_of
 from gradestack_plugins.pages.index import RowIndex, name_of, shown_entry, verdict, worst
 from gradestack_plugins.pages.joined import joined
 from gradestack_plugins.pages.losses import facets_of, took_of
+from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
 from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.overview import Page, page_of, side_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
@@ -113,6 +114,8 @@ class HtmlReporter(Reporter):
         name: str = "report",
         served: bool = False,
     ) -> tuple[Path, ...]:
+        success = success_of(report.summary)
+        report = with_first_models(report)
         page, apart, held = page_of(report), name != "report", panels(report)
         env = environment(self.templates, folders(held))
         env.filters.update(FILTERS)
@@ -135,6 +138,7 @@ class HtmlReporter(Reporter):
             "served": served,
             "compared": None if compared is None else shown_of(compared),
             "listing": self._listing(page, chunks, apart),
+            "took": took_of(page.index, success.models if success else {})[:MOST_MODELS],
         }
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
@@ -222,7 +226,6 @@ class HtmlReporter(Reporter):
         return {
             "agreement": page.agreement,
             "losses": page.losses,
-            "took": took_of(index, page.view.success.models if page.view.success else {}),
             "figures": lines_of(report),
             "max_figures": _MOST_FIGURES,
             "facets": facets_of(index) if page.view.success else (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -195,19 +196,17 @@ def took_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Shap
         passed, lost = models.get(model, (0, 0))
         if costs and passed + lost:
             priced[model] = Fraction(passed, passed + lost), -sum_over(costs, len(costs))
+    unbeaten, best = set[tuple[Fraction, float]](), -math.inf
+    for place in sorted(set(priced.values()), reverse=True):  # by share, then by cost
+        if place[1] > best:
+            unbeaten.add(place)
+            best = place[1]
     lines = [_took(model, held) for model, held in rows.items()]
     for line, own in zip(lines, map(priced.get, rows), strict=True):
         line.share, line.frontier = "", False
         if own is not None and len(priced) > 1:
-            beats = (
-                each
-                for each in priced.values()
-                if each != own and each[0] >= own[0] and each[1] >= own[1]
-            )
-            line.share, line.frontier = (
-                percent(own[0].numerator, own[0].denominator),
-                not any(beats),
-            )
+            line.share = percent(own[0].numerator, own[0].denominator)
+            line.frontier = own in unbeaten
     return [line for line in lines if line.cost or line.tokens or line.seconds]
 
 

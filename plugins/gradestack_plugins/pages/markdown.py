@@ -31,6 +31,7 @@ from gradestack_plugins.pages.index import (
     verdict,
     worst,
 )
+from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
@@ -102,6 +103,7 @@ class MarkdownReporter(Reporter):
     def _write(self, report: Report, path: Path) -> None:
         env = environment(self.templates)
         env.filters.update(md=prose, around=around, code=code, bar=bar)
+        report = with_first_models(report)
         page = page_of(report)
         left_out = page.panels.left_out
         report.told.extend(left_out)

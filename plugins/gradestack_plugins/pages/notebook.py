@@ -13,6 +13,7 @@ from typing import Any
 
 from gradestack import Progress, Report, library
 from gradestack_plugins.pages.environment import environment
+from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.text import number, percent
 
@@ -26,7 +27,7 @@ def cell(report: Report) -> str:
 
     Every name in it came from data and is escaped.
     """
-    page = page_of(report)
+    page = page_of(with_first_models(report))
     lead, losses = page.view.lead, page.losses
     causes = [
         (cause.name, number(cause.samples), cause.share) for cause in losses.causes[:_MOST_CAUSES]

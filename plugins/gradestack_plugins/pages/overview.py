@@ -255,7 +255,8 @@ def sentence(
             f"{brief(name, 60) or '(no name)'} {percent(ok, ok + no)}"
             for name, (ok, no) in success.models.items()
         ]
-        more = f", {len(shares) - _MOST_MODELS} more models" if len(shares) > _MOST_MODELS else ""
+        others = success.others + max(0, len(shares) - _MOST_MODELS)
+        more = f", {others} more models" if others else ""
         return (head, Part(", ".join(shares[:_MOST_MODELS]), "ok"), Part(more))
     share = Part(f"{number(success.passed)} of {counted(success.of, reliable.noun)}", "ok")
     if not reliable.parts or success.passed in (0, success.of):

@@ -1,9 +1,23 @@
-"""What is shown of one sample: the first of its calls and reasons, and how many there are."""
+"""What pages show of many: the first calls and reasons of a sample, the first models of a run."""
+
+import json
+from collections import Counter
+from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
+import gradestack
+from gradestack import Figure
+from gradestack_plugins.pages.figures import lines_of
+from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.jsonview import equality_key, same
+from gradestack_plugins.pages.losses import took_of
+from gradestack_plugins.pages.markdown import MarkdownReporter
+from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
+from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.sample import MOST_CALLS, MOST_REASONS, calls_of, grade_view
+from gradestack_plugins.pages.tallies import Usage
 
 MANY = 20_000
 VALUES = [
@@ -62,3 +76,78 @@ def test_reasons_are_bounded():
 @pytest.mark.parametrize("right", VALUES, ids=repr)
 def test_values_that_are_the_same_have_one_key(left, right):
     assert (equality_key(left) == equality_key(right)) is same(left, right)
+
+
+def _many_models(count):
+    lines = []
+    for model in range(count):
+        for task in range(2):
+            call = {"name": "f", "arguments": {"a": task}}
+            made = call if (model + task) % 3 else {"name": "f", "arguments": {"a": 9}}
+            record = {"id": f"t{task}", "model": f"m{model:04}", "expected": [call]}
+            lines.append(json.dumps({**record, "predicted": [made]}))
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """Grade runs of so many models and two tasks each."""
+
+    @cache
+    def grade(models):
+        folder = tmp_path_factory.mktemp("models")
+        (folder / "runs.jsonl").write_text(_many_models(models))
+        return gradestack.grade_files([folder / "runs.jsonl"], output=folder / "out")
+
+    return grade
+
+
+def _lines_shown(report, folder):
+    """Return how many pages are written, from how many lines of figures and how many models."""
+    pages = [*HtmlReporter().write(report, folder), *MarkdownReporter().write(report, folder)]
+    short = with_first_models(report)
+    return len(pages), len(lines_of(short)), len(page_of(short).view.success.models)
+
+
+def test_pages_show_the_figures_of_as_many_models_however_many_there_are(graded, tmp_path):
+    few, many = (_lines_shown(graded(count), tmp_path) for count in (60, 240))
+    assert few == many
+    assert many[2] == MOST_MODELS
+
+
+def test_pages_say_how_many_models_are_left_out(graded, tmp_path):
+    HtmlReporter().write(graded(60), tmp_path)
+    MarkdownReporter().write(graded(60), tmp_path)
+    said = "the figures of the first 50 of 60 models; those of 10 other models are in"
+    for name in ("report.html", "report.md"):
+        page = (tmp_path / name).read_text().replace("\\", "")
+        assert said in page
+        assert ", 54 more models" in page
+
+
+def test_a_run_of_few_models_is_shown_as_a_whole(graded):
+    report = graded(MOST_MODELS)
+    assert with_first_models(report) is report
+
+
+def test_work_on_figures_grows_as_the_models_do(graded, monkeypatch):
+    calls = Counter()
+    covers = Figure.covers
+
+    def counting(self, path):
+        calls[count] += 1
+        return covers(self, path)
+
+    monkeypatch.setattr(Figure, "covers", counting)
+    for count in (61, 244):
+        graded(count)
+    assert calls[244] < 5 * calls[61]
+
+
+def test_the_frontier_holds_what_no_other_beats():
+    usage = {"m0": 1.0, "m1": 2.0, "m2": 2.0, "m3": 3.0, "m4": 1.0}
+    models = {"m0": (1, 9), "m1": (5, 5), "m2": (5, 5), "m3": (4, 6), "m4": (2, 8)}
+    entries = [SimpleNamespace(model=name, passed=True) for name in usage]
+    used = [Usage(cost_usd=cost) for cost in usage.values()]
+    lines = took_of(SimpleNamespace(entries=entries, usage=used), models)
+    assert [line.model for line in lines if line.frontier] == ["m1", "m2", "m4"]

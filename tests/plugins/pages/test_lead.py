@@ -40,7 +40,9 @@ _AIRLINE = Reliability(50, 4, {0: 14, 3: 26, 4: 10})
 
 
 def success(passed, of, **models):
-    return Shape(passed=passed, of=of, grader="reward", models=models, many=len(models) > 1)
+    return Shape(
+        passed=passed, of=of, grader="reward", models=models, many=len(models) > 1, others=0
+    )
 
 
 def told(parts):

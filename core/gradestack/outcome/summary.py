@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _SHOWN = 8  # kinds of remarks named in a warning
 _NAMED = 3  # ids named of those without a counterpart
 _LONGEST = 300  # characters of a reason
+_LONGEST_NAME = 80  # characters of a model in a warning
 _ANY = ""  # any state
 Firsts = Mapping[tuple[str, str], tuple[int, Row, Mapping[str, Any]]]
 """Grader key and state -> the first line that holds such a grade.
@@ -160,6 +161,7 @@ def summary(
         "warnings": [
             *suite.warnings,
             *_warnings_of_records(suite, merged, table.keys["id"].values),
+            *_warnings_of_models(models),
             *_warnings_of_grades(suite, counts, doubted, merged, firsts),
             *(text for gate in gates for text in gate_warnings(gate)),
             *_warnings_of_components(suite, merged, broken | failed_metrics, aggregates),
@@ -412,6 +414,29 @@ def _warnings_of_duplicates(merged: Merged) -> Iterator[str]:
         listed = merged.duplicates_listed[merged.superseded :]
         first = f", the first at {listed[0]}" if listed else ""
         yield f"{kept} {repeats}{first}; all are kept"
+
+
+def _warnings_of_models(models: Iterable[str]) -> Iterator[str]:
+    """Yield which models have almost the same name, and are probably one model."""
+    alike: dict[str, list[str]] = {}
+    for name in models:
+        alike.setdefault(name.strip().casefold(), []).append(name)
+    groups = [names for names in alike.values() if len(names) > 1]
+    for names in groups[:_SHOWN]:
+        if len({name.strip() for name in names}) == 1:
+            difference = "white space"
+        elif len({name.casefold() for name in names}) == 1:
+            difference = "case"
+        else:
+            difference = "white space and case"
+        quoted = [repr(name[:_LONGEST_NAME]) for name in names[:_NAMED]]
+        if len(names) > _NAMED:
+            quoted.append(f"{len(names) - _NAMED} more")
+        listed = f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+        yield f"models {listed} differ only in {difference}: they are graded as different models"
+    if len(groups) > _SHOWN:
+        more = counted(len(groups) - _SHOWN, "other group")
+        yield f"{more} of models differ only in white space or case"
 
 
 def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:

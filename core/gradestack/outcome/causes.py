@@ -194,7 +194,10 @@ def _paths(kind: CauseKind) -> list[CausePath]:
 
 
 def find_causes(
-    kinds: Sequence[CauseKind], failed: Mapping[ReasonSet, int], aside: Collection[str] = ()
+    kinds: Sequence[CauseKind],
+    failed: Mapping[ReasonSet, int],
+    aside: Collection[str] = (),
+    skipped: Collection[CauseKind] = (),
 ) -> Causes:
     """Return the causes of failed samples; each sample is counted under its main reason.
 
@@ -206,21 +209,27 @@ def find_causes(
         kinds: All kinds of reasons.
         failed: Reasons of failed samples, and how many samples have just these.
         aside: Keys of graders.
+        skipped: Kinds that only skipped grades have. They say why a sample was not graded, which
+            is no cause of its failure by another grader.
     """
     paths = [_paths(kind) for kind in kinds]
+    blamed = {
+        numbers: [number for number in numbers if kinds[number] not in skipped]
+        for numbers in failed
+    }
     times: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
-        named = {path for number in numbers for path in paths[number]}
+        named = {path for number in blamed[numbers] for path in paths[number]}
         times.update(dict.fromkeys(named, count))
 
     def rank(number: int) -> tuple[Any, ...]:
         frequencies = [(-times[path], path) for path in paths[number]]
         return kinds[number][0] in aside, not kinds[number][2], frequencies, number
 
-    main = {numbers: min(numbers, key=rank) for numbers in failed if numbers}
+    main = {numbers: min(causing, key=rank) for numbers, causing in blamed.items() if causing}
     samples: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
-        above = paths[main[numbers]] if numbers else [(NO_REASON,)]
+        above = paths[main[numbers]] if numbers in main else [(NO_REASON,)]
         samples.update(dict.fromkeys(above, count))
     return Causes(_tree(samples), main)
 
@@ -276,7 +285,12 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
         except (ValueError, RecursionError):  # numbers that msgspec does not know
             row = _converted(as_map(report.row(number, line)))
         if _row_failed(row, outcome):
-            kinds = [kind for key, grade in row.grades.items() for kind in _grade_kinds(key, grade)]
+            kinds = [
+                kind
+                for key, grade in row.grades.items()
+                if _state_of(grade) != "skipped"
+                for kind in _grade_kinds(key, grade)
+            ]
             numbers = [places.setdefault(kind, len(places)) for kind in kinds]
             failed[tuple(dict.fromkeys(numbers))] += 1
     aside = set_aside(declared_presets(report.header), outcome)
@@ -293,13 +307,18 @@ def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _row_failed(row: _Row, outcome: str | None) -> bool:
     main = row.grade
-    main_state = main.state or ("skipped" if main.score is None else "graded")
+    main_state = _state_of(main)
     state = row.state or main_state
     score = main.score if state == main_state == "graded" else None
     judged = None if outcome is None else row.grades.get(outcome)
     if judged is not None:
-        state = judged.state or ("skipped" if judged.score is None else "graded")
+        state = _state_of(judged)
     return is_failed(state, score, passed=row.passed if state == "graded" else None)
+
+
+def _state_of(grade: _Grade) -> str:
+    """Return the state of a grade; of one that names none by its score."""
+    return grade.state or ("skipped" if grade.score is None else "graded")
 
 
 def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:

@@ -249,7 +249,10 @@ class RowIndex:
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
                 if reasons or grade.fault or grade.state == "missing":
-                    kinds += cause_kinds(key, reasons, grade.fault, grade.swapped(), grade.state)
+                    more = cause_kinds(key, reasons, grade.fault, grade.swapped(), grade.state)
+                    if grade.outcome() != "skipped":
+                        given.blamed.update(more)
+                    kinds += more
             given.add(tuple(kinds))
 
     def _fold(self) -> None:

@@ -94,7 +94,7 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
         else:
             paths = [path for number in numbers for path in _paths(kinds[number])]
             passed.update(dict.fromkeys(paths, count))
-    causes = find_causes(kinds, failed, aside)
+    causes = find_causes(kinds, failed, aside, index.given.skipped)
     tools = {*index.calls.tools, *index.searched.tools}
     shown = _Shown(failed.total(), passed, tools)
     rest = sorted(

@@ -143,6 +143,7 @@ class ReasonTally:
     def __init__(self) -> None:
         self.kinds: dict[CauseKind, int] = {}
         self.given: list[tuple[int, ...]] = []
+        self.blamed: set[CauseKind] = set()
         self._known: dict[tuple[CauseKind, ...], tuple[int, ...]] = {}
 
     def add(self, kinds: tuple[CauseKind, ...]) -> None:
@@ -157,6 +158,11 @@ class ReasonTally:
             places = [found.setdefault(kind, len(found)) for kind in kinds]
             numbers = self._known[kinds] = tuple(dict.fromkeys(places))
         self.given.append(numbers)
+
+    @property
+    def skipped(self) -> set[CauseKind]:
+        """Kinds that only skipped grades have."""
+        return self.kinds.keys() - self.blamed
 
     @property
     def samples(self) -> list[int]:

@@ -323,7 +323,7 @@ def findings(
     if every and without / every > _UNGRADED:
         kinds = " and ".join(f"{number(n)} {name}" for name, n in counts.items() if n)
         head = f"{number(without)} of {counted(every, 'samples')} have no grade"
-        rest = f" by {brief(main, 60)} ({kinds}) and are left out of the averages."
+        rest = f" by {brief(main, 60)} ({kinds}); averages of graded samples leave them out."
         found.append(_finding(head, rest, ungraded=without))
     if success is not None and not success.many:
         found += _unrelated(summary, index, success, noun)

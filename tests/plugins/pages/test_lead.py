@@ -326,12 +326,12 @@ def test_lost_input_and_lost_grades_come_first():
     }
     assert found(index_of([]), None, lost) == [
         "136 of 402 records could not be read (33.8%) and are in no figure.",
-        ("10 of 100 samples have no grade by reward (8 failed and 2 missing) and are left out of "
-        "the averages."),
+        ("10 of 100 samples have no grade by reward (8 failed and 2 missing); averages of graded "
+        "samples leave them out."),
     ]  # fmt: skip
     one = {"metrics": {"total": 6, "states": {"reward": {"graded": 5, "failed": 1}}}}
     assert found(index_of([]), None, one) == [
-        "1 of 6 samples have no grade by reward (1 failed) and are left out of the averages."
+        "1 of 6 samples have no grade by reward (1 failed); averages of graded samples leave them out."
     ]
     few = {
         "bad_records": {"count": 1},

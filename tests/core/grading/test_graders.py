@@ -256,6 +256,25 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
     assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
 
 
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError, RuntimeError, TypeError])
+def test_a_score_whose_comparison_raises_fails_its_grade_alone(slot, error):
+    """A plugin's score is compared with the bounds that its grader declares."""
+
+    class Incomparable(float):
+        def compared(self, other):
+            raise error("no comparison")
+
+        __lt__ = __le__ = __gt__ = __ge__ = compared
+
+    found = [Grade(score=Incomparable(0.5)), Grade(score=0.5)]
+    check_grades(slot, [sample(), sample()], found, strict=False)
+    assert [grade.outcome for grade in found] == [Outcome.FAILED, Outcome.GRADED]
+    fault = found[0].fault
+    assert (fault.code, fault.component) == ("bad_grade", "toy 7")
+    assert "its score cannot be compared" in fault.message
+    assert "no comparison" in fault.message
+
+
 @pytest.mark.parametrize(
     "fields",
     [

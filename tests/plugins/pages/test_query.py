@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -32,6 +34,28 @@ def run(tmp_path_factory):
 
 def answer(*arguments):
     return CliRunner().invoke(query, list(map(str, arguments)), catch_exceptions=False)
+
+
+INTERRUPTED = """
+import os, signal, threading
+from gradestack.cli.commands import main
+
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+main()
+"""
+ENDLESS = """
+select sum(a.score + b.score + c.score + d.score + e.score + f.score)
+from grades a, grades b, grades c, grades d, grades e, grades f
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_an_interruption_ends_a_query_that_would_not_end(run):
+    """With 130 and one word, whether it comes before the first line of SQL or within it."""
+    command = [sys.executable, "-c", INTERRUPTED, "query", str(run), ENDLESS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr.strip() == "interrupted"
 
 
 def test_figures_are_those_of_the_report(run):

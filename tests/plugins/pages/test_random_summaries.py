@@ -1,0 +1,97 @@
+"""Every page of every family, from random summaries that a run could have written: no figure is
+defined, nothing was graded, one model is left, counts are 0 or huge.
+"""
+
+import copy
+import random
+from pathlib import Path
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack.outcome.pages import rewrite_pages
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+FAMILIES = (
+    "airline",
+    "deepfabric",
+    "letta",
+    "orchestration",
+    "quickstart",
+    "stability",
+    "when2call",
+)
+PAGES = ("html", "markdown")
+COUNTS = (0, 1, 10**9)
+VALUES = (None, 0.0, -0.0, 0.5, 1.0, -1.0, 1e-308, 1e308, -1e308)
+MAY_BE_EMPTY = frozenset({"models", "gates", "figures", "undefined", "warnings", "statements"})
+MAY_BE_NONE = frozenset({"per_model", "outcome", "gates_passed", "pass_rule"})
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.proof) for seed in range(3, 75))]
+
+
+class Mutation:
+    """Changes a summary at random, ``often`` being the share of its places that change."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)  # noqa: S311 - the same every time
+        self.often = self.random.choice((0.02, 0.2, 0.7))
+
+    def of(self, value, name=""):
+        changes = self.random.random() < self.often
+        if isinstance(value, dict):
+            return self.of_mapping(value, name, changes=changes)
+        if isinstance(value, list):
+            if changes and name in {*MAY_BE_EMPTY, *MAY_BE_NONE}:
+                return [] if name in MAY_BE_EMPTY else None
+            return [self.of(item) for item in value]
+        if changes and isinstance(value, int) and not isinstance(value, bool):
+            return self.random.choice(COUNTS)
+        if changes and isinstance(value, float):
+            return self.random.choice(VALUES)
+        return value
+
+    def of_mapping(self, value, name, *, changes):
+        if changes and name in MAY_BE_EMPTY:
+            first = dict(list(value.items())[:1])
+            return self.random.choice(({}, first))
+        if changes and name in MAY_BE_NONE:
+            return None
+        if changes and (name.endswith("interval") or "low" in value):
+            return {"reason": "one task"}
+        return {key: self.of(item, key) for key, item in value.items()}
+
+    def of_summary(self, summary):
+        """Return a changed copy; of some summaries a metric failed, of some nothing was graded."""
+        changed = self.of(copy.deepcopy(summary))
+        changed["metrics"]["total"] = summary["metrics"]["total"]  # else the rows are another run's
+        for metrics in changed["metrics"]["aggregates"].values():
+            for name in metrics:
+                if self.random.random() < self.often / 4:
+                    metrics[name] = {"error": "ValueError: nothing to compute"}
+        return changed
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    made = {}
+    for family in FAMILIES:
+        made[family] = gradestack.run(
+            EXAMPLES / family / "suite.yaml", output=folder / family, overrides=["reports=[]"]
+        )
+    return made
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pages_are_made_of_any_summary(runs, family, seed, tmp_path):
+    report = runs[family]
+    summary = Mutation(f"{family} {seed}").of_summary(report.summary)
+    header = {**report.header, "rows": False} if seed % 3 == 2 else report.header
+    changed = attrs.evolve(report, summary=summary, header=header, shared={}, told=[])
+    told = []
+    pages = rewrite_pages(changed, gradestack.discover(limit=""), PAGES, tmp_path, told.append)
+    assert [page.name for page in pages if page.parent == tmp_path][-1] == "report.md"
+    assert {page.name for page in pages} >= {"report.html", "report.md"}
+    assert told == []

@@ -9,7 +9,7 @@ the table.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -124,6 +124,16 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
     }
 
 
+def _runs_without(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence about runs of which nothing was graded, where others have an average."""
+    without = sum(each["avg_score_attempted"] is None for each in metrics)
+    if 0 < without < len(metrics):
+        yield (
+            f"{without} of {len(metrics)} runs have no average, as nothing of theirs was graded; "
+            f"mean and std over the runs are of the other {len(metrics) - without}"
+        )
+
+
 def enough(rule: str | int, passed: int, runs: int) -> bool:
     """Return whether enough runs passed.
 
@@ -161,6 +171,7 @@ def write_runs(
         verdicts.append(content["gates_passed"])
         figures.append(content["metrics"])
     stats = statistics(figures, verdicts)
+    summary = {**summary, "warnings": [*summary["warnings"], *_runs_without(figures)]}
     outcome: dict[str, Any] = {
         "rule": suite.runs_must_pass,
         "runs": [None if each is None else str(each) for each in runs],

@@ -52,9 +52,8 @@ CALLS = """
 """
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    out, own = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("presets")
+def suites_in(own):
+    """Write two suites into a folder; return all suites by what they are of."""
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
     (own / "judged.yaml").write_text(JUDGED, encoding="utf-8")
@@ -64,7 +63,12 @@ def runs(tmp_path_factory):
     (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
     gradestack.judge(own / "judged.yaml", ask=all_pass)
     suites = {"presets": own / "suite.yaml", "judges": own / "judged.yaml"}
-    places = {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
+    return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    out, places = tmp_path_factory.mktemp("runs"), suites_in(tmp_path_factory.mktemp("presets"))
     return {name: gradestack.run(suite, output=out / name) for name, suite in places.items()}
 
 

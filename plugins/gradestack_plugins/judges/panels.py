@@ -39,6 +39,9 @@ class Judges(blocks.Panel):
 
 
 def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.Block]:
+    if "error" in held:
+        yield blocks.Words(f"Not computed: {as_text(held['error'])}.")
+        return
     where = " in another run" if "labels_of" in held else ""
     labels = f"{counted(held['labels'], 'samples')} labelled by people{where}; "
     why = as_text(held.get("uncalibrated"))

@@ -28,6 +28,7 @@ from gradestack.gates.verdicts import (
 )
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
+from gradestack.grading.plan import TO_COMPARE
 from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON, Outcome, Source
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from gradestack.comparison.sides import Side
 
 _SHOWN = 8  # kinds of remarks named in a warning
+_PREFIXED = re.compile(r"\w+:\S")
+"""How a kind of remark begins that names something by its type: ``column:latency``."""
 _NAMED = 3  # ids named of those without a counterpart
 _LONGEST = 300  # characters of a reason
 _LONGEST_NAME = 80  # characters of a model in a warning
@@ -460,13 +463,8 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
     kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
     named: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, place) in list(kinds.items())[:_SHOWN]:
-        is_sentence = ": " in kind
-        odd = kind.isidentifier() or is_sentence  # else a column:latency
-        what = kind if is_sentence else kind.replace("_", " ")
-        what = what if odd else re.sub(r":(?=\S)", " ", kind, count=1)
-        named["in the data" if odd else "not used"].append(
-            f"{what} ({counted(times, 'time')}, first at {place})"
-        )
+        where, what = _remark_text(kind)
+        named[where].append(f"{what} ({counted(times, 'time')}, first at {place})")
     if len(kinds) > _SHOWN:
         named["not used"].append(f"{len(kinds) - _SHOWN} more kinds in header.json")
     yield from (f"{where}: {', '.join(each)}" for where, each in named.items() if each)
@@ -482,6 +480,20 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
         if names
     ]:
         yield f"{shown}: {'; '.join(told)}"
+
+
+def _remark_text(kind: str) -> tuple[str, str]:
+    """Return where a kind of remark stands among the warnings, and its words.
+
+    Not used are ``column:latency``, ``part:image_url`` and expectations that no grader reads; a
+    name (``call_without_result``) and a sentence are about the data.
+    """
+    if kind.isidentifier():
+        return "in the data", kind.replace("_", " ")
+    if _PREFIXED.match(kind):
+        return "not used", kind.replace(":", " ", 1)
+    is_sentence = ": " in kind and TO_COMPARE not in kind
+    return "in the data" if is_sentence else "not used", kind
 
 
 def _warnings_of_grades(

@@ -750,7 +750,7 @@ def nasty_samples() -> list[Sample]:
 def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
     """Return a copy of a sample whose other fields raise AssertionError when read."""
     names = frozenset(Sample.__struct_fields__)
-    readable = {"id", "status", "error", *allowed}
+    readable = {"id", "status", "error", "remarks", *allowed}
 
     class Masked(Sample, frozen=True, kw_only=True, eq=False):
         def __getattribute__(self, name: str) -> Any:

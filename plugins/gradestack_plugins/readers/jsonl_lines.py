@@ -54,6 +54,8 @@ _known_tools: dict[
 
 
 _SHOWN_KEY: Final = re.compile(r"[A-Za-z_][\w.-]{0,47}")
+USAGE_NOT_READ: Final = "usage not read: "
+"""How the remarks begin that name keys of usage nobody reads."""
 _KEYS_OF_APIS: Final = frozenset(
     """
     total_tokens prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details
@@ -282,7 +284,7 @@ def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
         except ValueError:
             hint = suggest(key, [name for name in names if name not in recorded])
             shown = key if _SHOWN_KEY.fullmatch(key) else "other"
-            remarks[f"usage not read: {shown}{hint}"] = 1
+            remarks[f"{USAGE_NOT_READ}{shown}{hint}"] = 1
     return (Usage(**known) if known else None), remarks
 
 

@@ -63,7 +63,12 @@ def test_a_shard_comes_to_rows_and_columns(make_worker):
         False,
     )
     assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
-    assert count(made, result) == {"outcomes": {"graded": 2}, "sum": 1.5, "ids": ["a", "b"]}
+    assert count(made, result) == {
+        "outcomes": {"graded": 2},
+        "sum": 1.5,
+        "sum_interval": {"reason": "no interval is computed"},
+        "ids": ["a", "b"],
+    }
     assert {
         name: each.graded for name, each in merged(made, result).counts()["quality"].items()
     } == {"": 1, "m": 1}

@@ -12,6 +12,8 @@ from contextlib import suppress
 from math import inf, isfinite
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import (
     JsonProblem,
@@ -34,6 +36,7 @@ from gradestack_plugins.readers.chat.names import (
 from gradestack_plugins.readers.chat.unread import not_read
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.readers.jsonl_lines import USAGE_NOT_READ
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -411,14 +414,40 @@ def sample_of(
         told = talk.said(predicted if isinstance(predicted, dict) else ("calls", "text"))
         changes |= {name: each for name, each in told.items() if not getattr(sample, name)}
         remarks |= talk.remarks
-    if isinstance(sample.agent_usage, dict) and sample.agent_usage and sample.usage is None:
-        changes["usage"] = usage_of(sample.agent_usage)
-        remarks |= {"usage:other": 1} if changes["usage"] is None else {}
+    recorded = sample.agent_usage
+    if isinstance(recorded, dict) and recorded and not _has_tokens(sample.usage):
+        usage = usage_of(recorded)
+        if usage is not None:
+            changes["usage"] = _with_known(usage, sample.usage)
+            sample = replace(sample, remarks=_without_usage(sample.remarks))
+        elif sample.usage is None:
+            remarks["usage:other"] = 1
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
     if remarks:
         changes["remarks"] = {**sample.remarks, **remarks}
     return replace(sample, **changes) if changes else sample
+
+
+def _has_tokens(usage: Usage | None) -> bool:
+    """Return whether tokens are recorded in the form's own keys."""
+    if usage is None:
+        return False
+    return usage.input_tokens is not None or usage.output_tokens is not None
+
+
+def _with_known(usage: Usage, known: Usage | None) -> Usage:
+    """Return usage read by the names of APIs, with the amounts in the form's own keys."""
+    if known is None:
+        return usage
+    amounts = msgspec.structs.asdict(known)
+    recorded = {name: amount for name, amount in amounts.items() if amount is not None}
+    return replace(usage, **recorded)
+
+
+def _without_usage(remarks: Mapping[str, int]) -> dict[str, int]:
+    """Return remarks without those on keys of usage, which are an API's."""
+    return {kind: times for kind, times in remarks.items() if not kind.startswith(USAGE_NOT_READ)}
 
 
 def _whole(before: Any, messages: Any) -> Any:

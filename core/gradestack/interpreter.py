@@ -91,7 +91,8 @@ class InForce:
         self.ended: dict[str, str] = {}
 
 
-IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits()))  # noqa: B039 - one for all that have none
+# one for all that have none
+IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits()))  # noqa: B039
 
 
 @contextmanager
@@ -304,7 +305,8 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             self._now_at(self._outer)
             if self._outer is not None:
                 now = time.monotonic()
-                self._outer._begun += now - self._begun  # noqa: SLF001 - a panel's time is not the page's
+                # a panel's time is not the page's
+                self._outer._begun += now - self._begun  # noqa: SLF001
                 self._begun = now
             if self._cut and kind is not _Ended:  # it may still be on its way
                 _raise_in(self._thread, None)

@@ -204,7 +204,8 @@ class Registry:
             if (problem := flaw(target, component.kind)) is None:
                 return target
             problem = f": {component.target} {problem}"
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being imported
+        # whatever keeps it from being imported
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
             problem, cause = f" cannot be loaded: {type(error).__name__}: {error}{hint}", error
         raise PluginError(
@@ -393,7 +394,8 @@ def _load(
                 ),
             )
         return found._replace(components=components, error=problem)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
+    # one that fails in any way must not take the others with it
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         if manager.has_plugin(key):
             manager.unregister(name=key)
         said = str(error) if isinstance(error, PluginError) else error_text(error)
@@ -485,7 +487,8 @@ def _entry_points() -> list[list[str]]:
             found = [line.split("\t") for line in file.read().split("\n")]
             if all(len(each) == _FIELDS for each in found):
                 return found
-    from importlib.metadata import distributions  # noqa: PLC0415 - where something was installed since
+    # where something was installed since
+    from importlib.metadata import distributions  # noqa: PLC0415
 
     offers: dict[
         tuple[str, str], list[str]

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from gradestack import registry as hookspecs
+from tests.core.house_measures import measure_house, public_api
+from tests.core.outcomes import data
 
 ROOT = Path(__file__).parents[2]
 KERNEL, FAMILIES = ROOT / "core/gradestack", ROOT / "plugins/gradestack_plugins"
@@ -69,7 +71,6 @@ LAYERS = [
 
 Each imports only its own folder and what stands above it.
 """
-LARGEST_FILE = 1_010
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
 PUBLIC = {"gradestack", "gradestack.testing", "gradestack.jsonio"}
 """Where anything outside the house may import from."""
@@ -113,10 +114,6 @@ def files_outside():
         *(ROOT / each for each in ("templates", "examples", "tests/third_party", "typing_tests")),
     ]
     return [path for place in places for path in sorted(place.rglob("*.py"))]
-
-
-def lines_of(path):
-    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def imports(path, *, top_only=False):
@@ -229,9 +226,23 @@ def test_the_documentation_imports_the_public_paths_only(page):
     assert named <= PUBLIC
 
 
-def test_no_file_is_larger_than_one_duty():
-    """Nothing is split for less."""
-    assert {shown(path): lines_of(path) for path in MODULES if lines_of(path) > LARGEST_FILE} == {}
+def test_no_folder_does_more_or_says_it_denser():
+    """Work, density, long lines and the largest file stay below the ceilings of ``house.yaml``."""
+    ceilings, measured = data(__file__, "house.yaml"), measure_house()
+    assert measured.keys() == ceilings.keys()
+    over = {
+        f"{folder}: {name}": (value, ceilings[folder][name])
+        for folder, figures in measured.items()
+        for name, value in figures.items()
+        if value > ceilings[folder][name]
+    }
+    assert over == {}
+
+
+def test_the_public_api_is_the_recorded_one():
+    """A change of names or signatures is seen in the diff of ``public_api.txt``."""
+    recorded = (Path(__file__).parent / "public_api.txt").read_text(encoding="utf-8")
+    assert public_api() == recorded, "run python -m tests.core.house_measures"
 
 
 def test_the_command_line_imports_little_at_its_top():

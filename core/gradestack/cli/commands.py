@@ -456,7 +456,8 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(stream, "errors", None) in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if arguments is None:  # a program of its own
-        from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415 - here alone
+        # here alone
+        from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415
 
         install_excepthooks()
         gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
@@ -505,7 +506,8 @@ def _exit_code(given: list[str]) -> int | str | None:
         SystemExit
     ) as done:  # with 1 by click, which replaces an output that nobody reads any more
         return done.code if sys.stdout is output else None
-    except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
+    # the one catch site: no traceback without --debug
+    except BaseException as error:  # noqa: BLE001
         if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
             click.echo(
                 "interrupted", err=True

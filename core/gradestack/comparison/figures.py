@@ -185,7 +185,9 @@ class Aggregators(msgspec.Struct, frozen=True):
     def metric(self, report: Report, name: str, path: str) -> Metric:
         """Return the metric a path leads to."""
         from gradestack.suites.components import Resolver  # noqa: PLC0415
-        from gradestack.suites.document import Document  # noqa: PLC0415 - imports yaml, which printing does without
+
+        # imports yaml, which printing does without
+        from gradestack.suites.document import Document  # noqa: PLC0415
 
         grader, key, _ = split_path(path, report.aggregates)
         if not key:

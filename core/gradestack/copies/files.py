@@ -492,7 +492,8 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
         raise
     except ImportError as error:  # a kind of address that wants a package more
         raise ConfigError(f"{shown}: cannot be read: {error}") from error
-    except Exception as error:  # noqa: BLE001 - libraries of others: no connection, no right to read, an odd answer
+    # libraries of others: no connection, no right to read, an odd answer
+    except Exception as error:  # noqa: BLE001
         # not from the error: what libraries say holds the address with all that is secret about it
         raise DataError(f"{shown}: cannot be read: {_reason(error)}") from None
 

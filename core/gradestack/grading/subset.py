@@ -84,7 +84,8 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(said)
 
     @classmethod
-    def read(cls, filter: str | None, tasks: str | Path | None, limit: int | None) -> Subset:  # noqa: A002 - as it is called
+    # as it is called
+    def read(cls, filter: str | None, tasks: str | Path | None, limit: int | None) -> Subset:  # noqa: A002
         """Return the subset that callers ask for."""
         if limit is not None and limit < 1:
             raise ConfigError(f"limit: expected at least 1 task, got {limit}")

@@ -45,7 +45,8 @@ class Baselines:
         self._sides: dict[str, list[Side]] = {}  # rows are read once
 
     def _sides_of(self, report: Report, name: str) -> list[Side]:
-        from gradestack.comparison.figures import with_labels  # noqa: PLC0415 - for gates with a baseline alone
+        # for gates with a baseline alone
+        from gradestack.comparison.figures import with_labels  # noqa: PLC0415
         from gradestack.comparison.sides import sides_of  # noqa: PLC0415
 
         metrics = [with_labels(each, report.aggregates.get(each.of, {})) for each in self._metrics]

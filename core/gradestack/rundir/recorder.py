@@ -217,7 +217,8 @@ class MemoryRecorder(RowLines, _InProcess):
     """
 
     def __init__(self, suite: Suite, *, strict: bool) -> None:
-        self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
+        # closed with the report
+        self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115
         super().__init__(RowWriter.of(suite, suite.success, strict=strict), self.file)
 
     def restart(self) -> None:

@@ -245,7 +245,8 @@ class Suite(Plan, frozen=True, kw_only=True):
     Kind, name and distribution -> what is wrong.
     """
     engine: Stage
-    runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
+    # nothing secret about it
+    runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105
     config: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()

@@ -146,7 +146,8 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
     assert grader.requires <= grader.needs, "requires must be part of needs"
-    stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301 - as it comes to another process
+    # as it comes to another process
+    stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301
     watched = Graders((stage,), [stage.key], {stage.key: ()}, watched=sys.maxsize, strict=True)
     begin_grading()
     for sample in [*samples, *nasty_samples()]:

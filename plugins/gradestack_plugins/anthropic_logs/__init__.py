@@ -3,6 +3,7 @@
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader anthropic .api_logs:AnthropicLogs Anthropic messages with tool use, request and response logs, batch results
+reader anthropic .api_logs:AnthropicLogs Anthropic messages with tool use, request and response
+    logs, batch results
 """
 gradestack_components = hookimpl(lambda: Component.table("gradestack_plugins.readers", _TABLE))

@@ -87,7 +87,8 @@ class Adk(DocumentReader):
         turns = record.get("conversation", record.get("data"))
         if not isinstance(turns, list):
             what = "neither conversation nor eval_metric_result_per_invocation"
-            raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004 - what makes a bad record
+            # what makes a bad record
+            raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004
         return [
             _case(
                 at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made

@@ -289,7 +289,8 @@ def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
     found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
     if isinstance(found, BadRecord):
-        raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004 - what makes a bad record
+        # what makes a bad record
+        raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004
     more = {
         "usage": ("agent_usage",),
         "error": ("status",),

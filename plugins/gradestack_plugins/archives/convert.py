@@ -85,7 +85,8 @@ def convert(
 def _convert(
     files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]
 ) -> None:
-    from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415 - needs what --help does not
+    # needs what --help does not
+    from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415
 
     count, lost, skipped = 0, Counter[str](), Counter[str]()
 

@@ -152,7 +152,8 @@ class DocumentReader(RecordReader):
 
     def _checked(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
         if not isinstance(record, dict):
-            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
+            # what makes a bad record
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
         return self.samples_of_record(record, source, made)
 
 

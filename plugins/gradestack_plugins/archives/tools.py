@@ -296,7 +296,8 @@ class DeepEval(DocumentReader):
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
         tools, text = record.get("expected_tools"), record.get("expected_output")
         if not isinstance(text, str | None):
-            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")  # noqa: TRY004 - what makes a bad record
+            # what makes a bad record
+            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")  # noqa: TRY004
         due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
         expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)

@@ -182,7 +182,8 @@ class Bfcl(RecordReader):
 
         def samples_of(record: Any, source: Source) -> Iterable[Sample | BadRecord]:
             if not isinstance(record, dict):
-                raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
+                # what makes a bad record
+                raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
             group = category or str(record.get("id", "")).rpartition("_")[0]
             if index.form == "result":
                 key = str(file.path)

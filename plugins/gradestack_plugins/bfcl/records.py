@@ -166,7 +166,8 @@ def sample_of(
     if not isinstance(identifier, str) or not identifier:
         raise ValueError("id is missing or no text; a result is joined with its question by it")
     if not isinstance(answer, str | list):
-        raise ValueError("result is missing, or neither a text nor a list")  # noqa: TRY004 - what makes a bad record
+        # what makes a bad record
+        raise ValueError("result is missing, or neither a text nor a list")  # noqa: TRY004
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
     broken = answer if isinstance(answer, str) and answer.startswith(_FAILED) else None

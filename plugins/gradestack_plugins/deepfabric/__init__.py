@@ -15,13 +15,17 @@ import gradestack
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader deepfabric .reader:DeepFabricReader DeepFabric dataset JSONL with recorded replies, in the same lines or in a
+reader deepfabric .reader:DeepFabricReader DeepFabric dataset JSONL with recorded replies, in the
+    same lines or in a
     second file
-grader deepfabric .grader:DeepFabric Tool selection, parameter accuracy and execution success of the first call,
+grader deepfabric .grader:DeepFabric Tool selection, parameter accuracy and execution success of the
+    first call,
     weighted
-aggregator deepfabric .aggregators:DeepFabricMetrics DeepFabric's eight figures over total and attempted, with score
+aggregator deepfabric .aggregators:DeepFabricMetrics DeepFabric's eight figures over total and
+    attempted, with score
     bands and advice
-exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics, predictions and config as DeepFabric
+exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics, predictions and
+    config as DeepFabric
     writes them
 panel readiness .panels:Readiness Advice for figures that are low
 stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key `tools`
@@ -74,7 +78,8 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
         DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program
             ends.
     """
-    import tempfile  # noqa: PLC0415 - the plugin is imported wherever there are plugins, this is rarely called
+    # the plugin is imported wherever there are plugins, this is rarely called
+    import tempfile  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as place:
         given = (

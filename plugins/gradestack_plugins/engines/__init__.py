@@ -4,7 +4,8 @@ from gradestack import Component, hookimpl
 
 _TABLE = """
 engine serial .local:Serial One shard after the other in this process
-engine processes .processes:Processes Shards on several processes of this machine; survives workers that die
+engine processes .processes:Processes Shards on several processes of this machine; survives workers
+    that die
 engine dask .dask:Dask Shards on a dask cluster: other machines, or workers on this one
 engine auto .local:Auto Processes for large inputs on several cores, serial otherwise
 """

@@ -59,7 +59,8 @@ class Dask(Engine):
         library("distributed", extra="dask")
         if not shards:
             return
-        from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415 - half a second
+        # half a second
+        from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415
 
         stack = contextlib.ExitStack()
         try:

@@ -128,7 +128,8 @@ class Cluster:
             return False, None
         except (GradestackError, MemoryError) as error:
             return True, Raised(error)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
+        # raised again when it is its turn
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             # An OSError, too: those of the file system come back as values, so it is one of dask's
             # own.
             if future.status in _LOST:
@@ -258,7 +259,8 @@ def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
                 raise
             if not said:
                 told = f"waiting up to {patience:g} s for the dask scheduler at {address} ({error})"
-                print(told, file=sys.stderr, flush=True)  # noqa: T201 - nothing else is seen meanwhile
+                # nothing else is seen meanwhile
+                print(told, file=sys.stderr, flush=True)  # noqa: T201
                 said = True
             time.sleep(_AGAIN)
         else:

@@ -65,7 +65,8 @@ class LocalWorkers:
             self.processes.append(self._start())
 
     def _start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(dict.fromkeys(each or os.getcwd() for each in sys.path))  # noqa: PTH109 - a text is wanted
+        # a text is wanted
+        path = os.pathsep.join(dict.fromkeys(each or os.getcwd() for each in sys.path))  # noqa: PTH109
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own module
                 self._command,

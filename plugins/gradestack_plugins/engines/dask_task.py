@@ -59,7 +59,8 @@ def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
             return apply(work, shard)
     except (GradestackError, OSError, KeyboardInterrupt) as error:
         return caught(error, shard)
-    except BaseException as error:  # noqa: BLE001 - one that is no Exception would leave dask waiting for ever
+    # one that is no Exception would leave dask waiting for ever
+    except BaseException as error:  # noqa: BLE001
         return Raised(
             PluginError(f"a dask worker raised {error_text(error)}", VERSIONS),
             traceback.format_exc(),

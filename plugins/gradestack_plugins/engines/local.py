@@ -75,7 +75,8 @@ class Auto(Engine):
                 and rest > 1
                 and (left + done >= LARGE or (done and spent * left >= WORTHWHILE * done))
             ):
-                from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415 - small inputs need none
+                # small inputs need none
+                from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415
 
                 yield from Processes(workers=min(most, rest), memory=self.memory).map(
                     work, shards[place:]

@@ -411,7 +411,8 @@ def caught(error: BaseException, shard: Shard) -> Raised:
     """Return an error that is being handled, fit to cross to another process."""
     trace = traceback.format_exc()
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own; many an exception can be written but not read
+        # our own; many an exception can be written but not read
+        pickle.loads(pickle.dumps(error))  # noqa: S301
     except Exception:  # noqa: BLE001 - then it is told in words
         return Raised(PluginError(f"{shard.input.shown}: {error_text(error)}"), trace)
     return Raised(error, trace)
@@ -469,7 +470,8 @@ class Member:
         place = self.places.popleft()
         try:
             return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
-        except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
+        # a result of somebody's class that is not to be had here
+        except Exception as error:  # noqa: BLE001
             return place, Raised(
                 PluginError(f"the result of a worker process cannot be read: {error_text(error)}")
             )

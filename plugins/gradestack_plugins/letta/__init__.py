@@ -4,7 +4,8 @@ from gradestack import Component, hookimpl
 
 _TABLE = """
 reader letta .reader:Letta letta-evals output directories, and gradestack's own run directories
-reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and ground_truth
+reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and
+    ground_truth
 grader recorded .grader:Recorded The recorded grade
 stack letta .reader:stack The recorded gate grades, with error bars
 """

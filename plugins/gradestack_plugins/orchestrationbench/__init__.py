@@ -10,19 +10,29 @@ from typing import Any
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader orchestrationbench .reader:OrchestrationBenchReader Scenario outputs: a directory of *_out.json or single files
-reader orchestrationbench_scenario .reader:ScenarioReader Scenario YAML: gold calls and plans as a dataset
+reader orchestrationbench .reader:OrchestrationBenchReader Scenario outputs: a directory of
+    *_out.json or single files
+reader orchestrationbench_scenario .reader:ScenarioReader Scenario YAML: gold calls and plans as a
+    dataset
 grader orchestrationbench .graders:OrchestrationBench Decisions, calls and plans in one grade
-grader orchestration_decision .graders:OrchestrationDecision call a tool or refuse to: every sub-agent turn against gold
-grader orchestration_call .graders:OrchestrationCall F1 of names, argument keys and values where both sides call
-grader orchestration_plan .graders:OrchestrationPlan similarity of workflow plans by graph edit distance
-aggregator orchestrationbench .aggregators:OrchestrationBenchFigures Average, classification accuracy, FC and Plan, with
+grader orchestration_decision .graders:OrchestrationDecision call a tool or refuse to: every
+    sub-agent turn against gold
+grader orchestration_call .graders:OrchestrationCall F1 of names, argument keys and values where
+    both sides call
+grader orchestration_plan .graders:OrchestrationPlan similarity of workflow plans by graph edit
+    distance
+aggregator orchestrationbench .aggregators:OrchestrationBenchFigures Average, classification
+    accuracy, FC and Plan, with
     details
-aggregator orchestration_decisions .aggregators:OrchestrationDecisions call/rejection matrix, precision, recall, F1,
+aggregator orchestration_decisions .aggregators:OrchestrationDecisions call/rejection matrix,
+    precision, recall, F1,
     overaction
-aggregator orchestration_calls .aggregators:OrchestrationCalls function name, key, value F1 over files, and FC
-aggregator orchestration_plans .aggregators:OrchestrationPlans plan similarity with and without failures over files
-exporter orchestrationbench .aggregators:OrchestrationBenchExporter orchestrationbench.json, the original's result file
+aggregator orchestration_calls .aggregators:OrchestrationCalls function name, key, value F1 over
+    files, and FC
+aggregator orchestration_plans .aggregators:OrchestrationPlans plan similarity with and without
+    failures over files
+exporter orchestrationbench .aggregators:OrchestrationBenchExporter orchestrationbench.json, the
+    original's result file
 stack orchestrationbench :stack all graders of OrchestrationBench
 panel decisions .panels:Decisions What was decided where a call, or a rejection, was right
 panel plans .panels:Plans Workflows of a sample, as expected and as made

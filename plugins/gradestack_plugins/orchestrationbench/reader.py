@@ -500,7 +500,8 @@ def _call_turns(number: str, agent: JSON, content: str) -> Label:
         listed = [
             _call(f"call_{number}_{place}", *call) for place, call in enumerate(calls, start=1)
         ]
-    except Exception:  # noqa: BLE001 - whatever the text is, the converter then keeps it without calls
+    # whatever the text is, the converter then keeps it without calls
+    except Exception:  # noqa: BLE001
         return {f"{number}-1": {"role": "assistant", "agent_id": agent, "content": content}}
     first = listed[0]
     return {
@@ -587,7 +588,8 @@ class ScenarioReader(RecordReader):
         try:
             data = yaml_data(read_text(path))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)
-        except Exception as error:  # noqa: BLE001 - odd YAML raises odd things (dates that do not exist, deep nesting)
+        # odd YAML raises odd things (dates that do not exist, deep nesting)
+        except Exception as error:  # noqa: BLE001
             yield BadRecord(
                 source=source, reason=f"not a scenario: {type(error).__name__}: {error}"
             )

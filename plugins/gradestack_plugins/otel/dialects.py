@@ -32,12 +32,15 @@ input_tokens: gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_cou
 output_tokens: gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion
 cached_input_tokens: gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_read_input_tokens
   llm.token_count.prompt_details.cache_read
-cache_write_tokens: gen_ai.usage.cache_creation.input_tokens gen_ai.usage.cache_creation_input_tokens
+cache_write_tokens: gen_ai.usage.cache_creation.input_tokens
+  gen_ai.usage.cache_creation_input_tokens
   llm.token_count.prompt_details.cache_write
-reasoning_tokens: gen_ai.usage.reasoning.output_tokens gen_ai.usage.reasoning_tokens llm.usage.reasoning_tokens
+reasoning_tokens: gen_ai.usage.reasoning.output_tokens gen_ai.usage.reasoning_tokens
+  llm.usage.reasoning_tokens
   llm.token_count.completion_details.reasoning
 cost_usd: llm.cost.total gen_ai.usage.cost gen_ai.usage.total_cost
-session: gen_ai.conversation.id session.id gcp.vertex.agent.session_id traceloop.association.properties.session_id
+session: gen_ai.conversation.id session.id gcp.vertex.agent.session_id
+  traceloop.association.properties.session_id
 tool: gen_ai.tool.name tool.name traceloop.entity.name
 call: gen_ai.tool.call.id tool.id tool_call.id
 arguments: gcp.vertex.agent.tool_call_args gen_ai.tool.call.arguments tool.parameters input.value

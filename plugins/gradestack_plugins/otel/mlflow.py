@@ -81,7 +81,8 @@ class MlflowTraces(RecordReader):
         if not isinstance(name, str) or not name:
             raise ValueError(f"info.trace_id: expected text, found {compact(name)[:60]}")
         if not isinstance(raws, list):
-            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")  # noqa: TRY004 - what makes a bad record
+            # what makes a bad record
+            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")  # noqa: TRY004
         spans = _spans([each for each in raws if isinstance(each, dict)], info)
         found = sample_of(name, spans, source)
         tags = {

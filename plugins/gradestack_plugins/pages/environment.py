@@ -304,7 +304,8 @@ def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
     both = {key: value for key, value in held.items() if key not in SCHEMES}
     for scheme in SCHEMES:
         if not isinstance(held.get(scheme, {}), Mapping):
-            raise ValueError(f"theme: {scheme} must be a mapping of variables")  # noqa: TRY004 - told with its place
+            # told with its place
+            raise ValueError(f"theme: {scheme} must be a mapping of variables")  # noqa: TRY004
     light, dark = (_declared({**both, **held.get(scheme, {})}) for scheme in SCHEMES)
     if not light and not dark:
         return ""
@@ -326,7 +327,8 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
     if not isinstance(found, Mapping):
-        raise ValueError(f"theme: {path.name} must hold a mapping of variables")  # noqa: TRY004 - the same
+        # the same
+        raise ValueError(f"theme: {path.name} must hold a mapping of variables")  # noqa: TRY004
     return found
 
 

@@ -215,7 +215,8 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks
     ) -> dict[str, Any]:
         style, early = asset(env, "report.css"), asset(env, "theme.js")
-        style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
+        # checked
+        style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704
         index = page.index
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         cells = set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))

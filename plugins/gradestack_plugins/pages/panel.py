@@ -239,4 +239,5 @@ class Sheets:
             (PAGE if placed.panel.place == "page" else "") if self._rows else None
         )  # links to samples lead there
         frame = self._env.get_template(_FRAMES.get(placed.panel.place, "_panel.html"))
-        return Markup(frame.render(filled=filled, body=Markup(body), where=where))  # noqa: S704 - escaped
+        # escaped
+        return Markup(frame.render(filled=filled, body=Markup(body), where=where))  # noqa: S704

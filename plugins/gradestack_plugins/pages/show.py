@@ -88,7 +88,8 @@ def _styled(text: object, style: str = "") -> Markup:
     "" for an empty one.
     """
     cleaned = clean(str(text)).expandtabs(4).replace("\n", "\x05")
-    return Markup(f"\x02{style}\x03{cleaned}\x04" if cleaned else "")  # noqa: S704 - for a terminal, which has no markup
+    # for a terminal, which has no markup
+    return Markup(f"\x02{style}\x03{cleaned}\x04" if cleaned else "")  # noqa: S704
 
 
 def _heading(title: str, note: str = "") -> Markup:

@@ -4,9 +4,11 @@ from gradestack import Component, hookimpl
 
 _TABLE = """
 reader jsonl .jsonl:JsonLines gradestack's own JSON Lines form of samples
-stack auto .stacks:auto By what the data expects: calls, texts, labels, a recorded verdict; without any, trajectory
+stack auto .stacks:auto By what the data expects: calls, texts, labels, a recorded verdict; without
+    any, trajectory
 stack exact_match .stacks:exact_match Answers equal to the expected text
-stack classification .stacks:classification Labels, or names of tools: accuracy, F1 by class, confusion matrix
+stack classification .stacks:classification Labels, or names of tools: accuracy, F1 by class,
+    confusion matrix
 stack recorded .stacks:recorded The verdict that was recorded with each run, or every recorded score
 stack scores .stacks:scores Recorded scores where there are any; without, as auto
 """

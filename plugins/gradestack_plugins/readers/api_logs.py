@@ -17,8 +17,10 @@ from gradestack_plugins.readers.chat.logs import Answer, ChatLogs, Exchange, bod
 
 _HTTP_ERROR: Final = 400
 _SHARED: Final = """
-messages model max_tokens system tools tool_choice temperature top_p stream metadata service_tier id type usage error
-input_transformations custom_id task_id run trial trace_id span_id session_id request response completion output body
+messages model max_tokens system tools tool_choice temperature top_p stream metadata service_tier id
+type usage error
+input_transformations custom_id task_id run trial trace_id span_id session_id request response
+completion output body
 method url timestamp conversation
 """
 """Keys of requests, of answers and of logs of both.
@@ -26,19 +28,27 @@ method url timestamp conversation
 What stands beside them in a record is remarked.
 """
 _OPENAI: Final = """
-input instructions functions parallel_tool_calls function_call n stream_options stop max_completion_tokens
-presence_penalty frequency_penalty logit_bias logprobs top_logprobs response_format seed user store reasoning_effort
-reasoning verbosity text prompt prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier
-modalities audio prediction web_search_options background include background_options max_output_tokens max_tool_calls
+input instructions functions parallel_tool_calls function_call n stream_options stop
+max_completion_tokens
+presence_penalty frequency_penalty logit_bias logprobs top_logprobs response_format seed user store
+reasoning_effort
+reasoning verbosity text prompt prompt_cache_key prompt_cache_options prompt_cache_retention
+safety_identifier
+modalities audio prediction web_search_options background include background_options
+max_output_tokens max_tool_calls
 previous_response_id truncation context_management moderation
 
-object created created_at completed_at choices system_fingerprint status incomplete_details output_text billing
+object created created_at completed_at choices system_fingerprint status incomplete_details
+output_text billing
 access_programs image prompt_cache_diagnostics tool_usage items new_items
 """
 _ANTHROPIC: Final = """
-top_k stop_sequences thinking container context_management mcp_servers cache_control inference_geo output_config
-output_format speed betas diagnostics user_profile_id workspace_id fallback_credit_token compaction thread
-billing_policy fallbacks role content stop_reason stop_sequence stop_details message params result request_id
+top_k stop_sequences thinking container context_management mcp_servers cache_control inference_geo
+output_config
+output_format speed betas diagnostics user_profile_id workspace_id fallback_credit_token compaction
+thread
+billing_policy fallbacks role content stop_reason stop_sequence stop_details message params result
+request_id
 """
 _ENDED: Final = {
     **dict.fromkeys(("stop", "completed", "end_turn", "stop_sequence"), "completed"),

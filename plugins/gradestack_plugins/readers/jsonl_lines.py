@@ -221,7 +221,8 @@ def _set_turns(line: Any) -> None:
     if given is None and line.messages is None:
         _set(line, "turns", ())
         return
-    from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415 - many files have none
+    # many files have none
+    from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415
 
     talk = conversation_of(line.messages, turns=given)
     said = talk.said(() if line.predicted is UNSET else ("calls", "text"))

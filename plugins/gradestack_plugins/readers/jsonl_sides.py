@@ -195,7 +195,8 @@ def _talk(record: Mapping[str, Any]) -> Any:
         if not isinstance(turn, list) or not all(isinstance(each, chat.OBJECT) for each in turn):
             raise wrong("messages", "a list of messages", turn)
     try:
-        from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415 - many files have none
+        # many files have none
+        from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415
 
         return conversation_of(messages, turns=turns)
     except ValueError as error:
@@ -272,7 +273,8 @@ def _named(
     """Return a call that names its tool, or (``several``) tools, and what of it holds name and
     arguments.
     """
-    from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
+    # most lines go the straight way
+    from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415
 
     call = usual_call(entry) if isinstance(entry, chat.OBJECT) else {}
     function = call.get("function")

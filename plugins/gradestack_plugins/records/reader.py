@@ -494,7 +494,8 @@ class Records(StepReader):
     ) -> Iterator[Sample | BadRecord]:
         record = usual_record(record)
         if not isinstance(record, dict):
-            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
+            # what makes a bad record
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
         row = observation(record) if columns.has_steps else None
         if (row is None or row.is_model_call) and not _is_score(record):
             sample = sample_of(

@@ -3,27 +3,42 @@
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reporter html .pages.html:HtmlReporter report.html: a self-contained page with figures, charts, task table and a
+reporter html .pages.html:HtmlReporter report.html: a self-contained page with figures, charts, task
+    table and a
     drill-down per sample
-reporter markdown .pages.markdown:MarkdownReporter report.md: verdict, figures, tables and the worst samples, for pull
+reporter markdown .pages.markdown:MarkdownReporter report.md: verdict, figures, tables and the worst
+    samples, for pull
     requests and job summaries
-reporter csv .pages.table_files:CsvReporter tables/NAME.csv: figures, gates, tasks, failures, samples, grades, items,
+reporter csv .pages.table_files:CsvReporter tables/NAME.csv: figures, gates, tasks, failures,
+    samples, grades, items,
     reasons and calls
-reporter json .pages.table_files:JsonReporter tables/NAME.json: the tables of csv as lists of objects
-reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples, grades, items, reasons, calls,
+reporter json .pages.table_files:JsonReporter tables/NAME.json: the tables of csv as lists of
+    objects
+reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples, grades, items,
+    reasons, calls,
     figures, typed, for frames and SQL
-reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI systems that read JUnit
-reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of GitHub Actions
-panel statements .reporters.panels:Statements What metrics say of their figures in their documents' words
-command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.
-command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the jsonl sample form.
+reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI
+    systems that read JUnit
+reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of
+    GitHub Actions
+panel statements .reporters.panels:Statements What metrics say of their figures in their documents'
+    words
+command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a
+    package and its test.
+command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the
+    jsonl sample form.
 command stacks .reporters.commands:stacks List and print the named metric stacks.
 command validate .reporters.commands:validate Check the suite file SUITE without running it.
 command plugins .reporters.commands:plugins List, describe and check installed components.
-command compare .pages.comparison:compare Compare two or more runs task by task: figures, what changed, a leaderboard.
-command show .pages.show:show Show a sample of a run: its calls against the expected ones, grades, conversation.
-command view .pages.view:view Serve a run to this machine's browser: its samples as a list, one by one, the report.
-command query .pages.query:query Ask the tables of a run in SQL: samples, grades, items, reasons, calls, figures.
-command index .pages.runs:index Write a page over all runs of a directory: a row for every run, figures over time.
+command compare .pages.comparison:compare Compare two or more runs task by task: figures, what
+    changed, a leaderboard.
+command show .pages.show:show Show a sample of a run: its calls against the expected ones, grades,
+    conversation.
+command view .pages.view:view Serve a run to this machine's browser: its samples as a list, one by
+    one, the report.
+command query .pages.query:query Ask the tables of a run in SQL: samples, grades, items, reasons,
+    calls, figures.
+command index .pages.runs:index Write a page over all runs of a directory: a row for every run,
+    figures over time.
 """
 gradestack_components = hookimpl(lambda: Component.table("gradestack_plugins", _TABLE))

@@ -7,8 +7,10 @@ from typing import Any
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader stability .reader:StabilityReader Stability sweeps: a line per task, with labels of its k runs
-grader stability_label .aggregators:StabilityLabel The label of one run of a task against the gold label
+reader stability .reader:StabilityReader Stability sweeps: a line per task, with labels of its k
+    runs
+grader stability_label .aggregators:StabilityLabel The label of one run of a task against the gold
+    label
 aggregator stability .aggregators:Stability Stability@k, consistency, entropy, flip rate over runs
 exporter stability .aggregators:StabilityExporter native/stability.json: the suite's metrics file
 panel stability .panels:Stability Figures over runs with their intervals, and by expected answer

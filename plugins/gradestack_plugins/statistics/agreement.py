@@ -372,7 +372,8 @@ def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], s
             named = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
             key, label = _text(row, "id"), _text(row, "label")
             if (place := (key, *named)) in places:
-                raise _Wrong(f"the id {key[:80]!r} has a label already")  # noqa: TRY301 - named by its line below
+                # named by its line below
+                raise _Wrong(f"the id {key[:80]!r} has a label already")  # noqa: TRY301
             places.add(place)
             yield f"{path.name}:{line}", place, label
     except OSError as error:

@@ -13,11 +13,13 @@ _TABLE = """
 reader tau_bench .reader:TauBench tau-bench result files: a JSON list, an object per task and trial
 grader tau_partial .grader:TauPartial Credit per expected call: 0.4 for the tool, 0.6 for arguments
 grader tau_reward .grader:TauReward The reward the benchmark recorded, with a success tolerance
-aggregator partial_statistics .aggregators:PartialStatistics Average, range, histogram, tool and argument accuracy
+aggregator partial_statistics .aggregators:PartialStatistics Average, range, histogram, tool and
+    argument accuracy
 aggregator binary .aggregators:Binary Success rate (score above a threshold) and average
 aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a task all succeed
 aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
-exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its script does
+exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its
+    script does
 panel reliability .panels:Reliability pass^k and pass@k over k, and how often tasks succeed
 stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
 """

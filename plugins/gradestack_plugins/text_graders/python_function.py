@@ -128,7 +128,8 @@ def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any
         also = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ValueError(f"{place} has no function {name!r}{also}")
     if not callable(found):
-        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")  # noqa: TRY004 - an option's
+        # an option's
+        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")  # noqa: TRY004
     if inspect.iscoroutinefunction(found):
         raise ValueError(f"{name!r} of {place} is asynchronous; a plain function is needed")
     return found  # type: ignore[no-any-return]

@@ -9,7 +9,8 @@ from typing import Any
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader when2call .reader:When2CallReader When2Call predictions of five kinds, joined with the dataset
+reader when2call .reader:When2CallReader When2Call predictions of five kinds, joined with the
+    dataset
 grader when2call .aggregators:When2Call Predicted behaviour against gold, of the four behaviours
 aggregator hallucination .aggregators:Hallucination Tool, answer and parameter hallucination rates
 aggregator when2call_counts .aggregators:When2CallCounts Metadata of prediction files
@@ -18,7 +19,8 @@ panel classes .panels:Classes Confusion matrix, and the F1 of each class
 stack when2call :stack Behaviour labels with classification metrics and hallucination rates
 """
 _MATRIX = """
-aggregator classification .classification:Classification Accuracy, precision, recall, F1, macro-F1 and confusion matrix
+aggregator classification .classification:Classification Accuracy, precision, recall, F1, macro-F1
+    and confusion matrix
     over any label set
 """
 gradestack_components = hookimpl(

@@ -27,8 +27,10 @@ BLOCKS: Final = frozenset(
 Results of server tools end in ``_tool_result``.
 """
 _ITEM_TYPES: Final = """
-reasoning function_call function_call_output custom_tool_call mcp_list_tools mcp_approval_request mcp_approval_response
-item_reference compaction additional_tools configuration_update tool_search_output program program_output
+reasoning function_call function_call_output custom_tool_call mcp_list_tools mcp_approval_request
+mcp_approval_response
+item_reference compaction additional_tools configuration_update tool_search_output program
+program_output
 """
 ITEMS: Final = frozenset(_ITEM_TYPES.split())
 """Types of items of OpenAI's Responses.

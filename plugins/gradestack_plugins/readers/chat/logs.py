@@ -72,7 +72,8 @@ _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
 _PROVIDED: Final = """
-cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
+cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status
+error source expected
 recorded
 """
 PROVIDES: Final = frozenset(_PROVIDED.split())

@@ -76,7 +76,8 @@ def _number(value: Any, field: str) -> Any:
         with suppress(JsonProblem):
             value = loads(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")  # noqa: TRY004 - what makes a bad record
+        # what makes a bad record
+        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")  # noqa: TRY004
     return _number_or(value)
 
 
@@ -217,7 +218,8 @@ def as_json(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return None if value != value else value  # noqa: PLR0124 - NaN is how a frame says that nothing is there
+        # NaN is how a frame says that nothing is there
+        return None if value != value else value  # noqa: PLR0124
     if isinstance(value, Mapping):
         entries = {}
         for (
@@ -459,5 +461,6 @@ def _whole(before: Any, messages: Any) -> Any:
         for role, each in (("user", before), ("assistant", messages))
     )
     if not isinstance(asked, list) or not isinstance(said, list):
-        raise ValueError("messages: expected a list of messages")  # noqa: TRY004 - what makes a bad record
+        # what makes a bad record
+        raise ValueError("messages: expected a list of messages")  # noqa: TRY004
     return said if said[: len(asked)] == asked else [*asked, *said]

@@ -27,17 +27,25 @@ _SESSIONS: Final = (
 )
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
-messages: messages conversation conversations history transcript trajectory items new_items chat dialog contents events
-  $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history $.inputs.history
+messages: messages conversation conversations history transcript trajectory items new_items chat
+  dialog contents events
+  $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history
+  $.inputs.history
 input: input prompt question query user_message user_query utterance
-text: text response completion prediction output model_output actual_output final_output final_answer answer
+text: text response completion prediction output model_output actual_output final_output
+  final_answer answer
 calls: calls tool_calls actual_tool_calls predicted_calls tools_called actual_tool predicted_tool
-expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls reference_calls
-  ground_truth_tool_calls $.reference_outputs.tool_calls $.ground_truth.tool_calls $.expected.tool_calls
+expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls
+  reference_calls
+  ground_truth_tool_calls $.reference_outputs.tool_calls $.ground_truth.tool_calls
+  $.expected.tool_calls
   expected reference ground_truth gold target expected_tool gold_tool
-expected.text: expected.text expected expected_answer expected_output reference reference_answer reference_output
-  ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label answer
-id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id trace_id uuid case
+expected.text: expected.text expected expected_answer expected_output reference reference_answer
+  reference_output
+  ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label
+  answer
+id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id
+  trace_id uuid case
   $.metadata.task_id $.config.configurable.thread_id $.checkpoint.thread_id $.context.trace_id
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
 usage: usage usage_details $.attributes.llm.token_count $.info.model_stats

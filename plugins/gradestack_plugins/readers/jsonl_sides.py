@@ -213,7 +213,8 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
 
 
 def _error(value: Any) -> Fault | None:
-    if value is None:
+    """Return the recorded error; an empty text, list or object, or false, is none."""
+    if value is None or value is False or value in ("", {}, []):
         return None
     if isinstance(value, str):
         return Fault(category="target", code="target_error", message=value)

@@ -50,5 +50,5 @@ def test_what_metrics_warn_of_is_a_warning_of_the_run(run_lines, record, monkeyp
     """
     monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": ["look here", 5], "sum": 1})
     assert run_lines([record("a", 1.0)]).summary["warnings"] == ["grader 'quality': look here"]
-    monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": 3})
+    monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": 3, "sum": 1})
     assert run_lines([record("a", 1.0)]).summary["warnings"] == []

@@ -92,7 +92,9 @@ class TauPartial(Grader):
         profile: ``documented`` or ``upstream``.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"calls", "expected", "recorded", "native", "text", "turns"}
+    )
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")

@@ -67,7 +67,9 @@ class BfclAst(Grader):
 
     version: ClassVar[str] = "2"
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"calls", "expected", "tools", "facets", "text", "turns"}
+    )
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")

@@ -302,7 +302,7 @@ class ToolSuccess(Grader):
     """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
     words: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
@@ -453,7 +453,7 @@ class CallRepeats(Grader):
         requestor: Whose calls; null for everybody's.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -588,7 +588,9 @@ class RunUsage(Grader):
     """
 
     version: ClassVar[str] = "3"
-    needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"turns", "text", "calls", "usage", "model", "expected"}
+    )
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """What is expected is no reference for it: it counts the steps that would do."""
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")

@@ -238,7 +238,7 @@ class ToolPolicy(Grader):
         preset: The rule of another tool.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "expected"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "text", "expected"})
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """Of what is expected it reads the forbidden tools alone."""
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})

@@ -507,7 +507,7 @@ class ToolSchema(Grader):
         preset: The rule of another tool.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     aggregators: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
     words: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")

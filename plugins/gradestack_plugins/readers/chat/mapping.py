@@ -402,6 +402,7 @@ def sample_of(
         form["id"], remarks["id_made"] = made, 1
     predicted = form.get("predicted")
     calls = predicted.get("calls") if isinstance(predicted, dict) else None
+    has_unread_calls = isinstance(calls, _Unread)
     if isinstance(predicted, dict) and isinstance(calls, _Unread):
         del predicted["calls"]
         remarks |= Counter(map(not_read, calls))
@@ -416,6 +417,8 @@ def sample_of(
         told = talk.said(predicted if isinstance(predicted, dict) else ("calls", "text"))
         changes |= {name: each for name, each in told.items() if not getattr(sample, name)}
         remarks |= talk.remarks
+    if has_unread_calls and not changes.get("calls"):
+        changes["calls"] = None  # messages without calls do not say that there were none
     recorded = sample.agent_usage
     if isinstance(recorded, dict) and recorded and not _has_tokens(sample.usage):
         usage = usage_of(recorded)

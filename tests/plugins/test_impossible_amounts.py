@@ -10,6 +10,7 @@ import gradestack
 from tests.core.outcomes import data
 
 DATA = data(__file__, "impossible_amounts.yaml")
+FILES = {**DATA["files"], **DATA["columns"]}
 NUMBERS = ["infinite", "minus infinite", "below 0", "beyond floats"]
 
 
@@ -30,8 +31,10 @@ def test_a_record_keeps_its_run_whatever_its_amounts(tmp_path, name, kind):
     json.dumps(report.summary, allow_nan=False)
 
 
-@pytest.mark.parametrize("name", DATA["files"])
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_an_amount_that_is_not_recorded_is_said(tmp_path, name, kind):
-    report = graded(tmp_path, DATA["files"][name], DATA["amounts"][kind].format(""))
+    report = graded(tmp_path, FILES[name], DATA["amounts"][kind].format(""))
+    assert report.metrics["total"] == 1
+    assert report.summary["bad_records"]["count"] == 0
     assert "impossible amount" in " ".join(report.summary["warnings"])

@@ -3,6 +3,7 @@
 import pytest
 
 import gradestack
+from gradestack.copies.files import Folder
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.trajectory.calls import RunUsage
 from tests.core.outcomes import data
@@ -16,7 +17,7 @@ def test_a_bad_price_file_is_one_clear_error(tmp_path, text, said):
     if text is not None:
         (tmp_path / "prices.yaml").write_text(text)
     with pytest.raises(Problems, match=said) as caught:
-        structure({"prices": "prices.yaml"}, RunUsage, tmp_path)
+        structure({"prices": "prices.yaml"}, RunUsage, Folder(tmp_path))
     assert len(caught.value.found) == 1
     assert "prices.yaml" in str(caught.value)
 

@@ -1,5 +1,6 @@
 """Results are kept whatever breaks or interrupts a run."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -144,14 +145,14 @@ def test_an_interrupt_while_native_files_are_joined_keeps_the_results(
 def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lines):
     """Said with its name (root may read anything, so the refusal is simulated)."""
     path = write_lines([record("a")])
-    opened = Path.open
+    open_file = os.open
 
-    def refuse(self, *arguments, **options):
-        if self == path:
-            raise PermissionError(13, "Permission denied", str(self))
-        return opened(self, *arguments, **options)
+    def refuse(name, *arguments, **options):
+        if Path(name) == path:
+            raise PermissionError(13, "Permission denied", str(name))
+        return open_file(name, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     for reader in ({"reader": None}, {}):
         with pytest.raises(DataError, match=r"runs\.jsonl: (cannot be read: )?Permission denied"):
             run_lines(path, **reader)

@@ -197,7 +197,8 @@ class Grader(Contract):
     Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
     Attributes:
-        needs: Fields of ``Sample`` it reads (``id``, ``status`` and ``error`` are always allowed).
+        needs: Fields of ``Sample`` it reads (always allowed: ``id``, ``status``, ``error``
+            and ``remarks``).
         requires: Those of them without which it cannot work at all: a reader that does not provide
             one is refused before any data is read.
         handles: Sample states it wants to judge itself. For the others the kernel writes a failed

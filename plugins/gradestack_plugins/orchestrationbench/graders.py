@@ -64,9 +64,7 @@ from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_cal
 
 _LONGEST = 2_000
 
-ARGUMENT_FIELDS = frozenset(
-    {"native", "calls", "label", "text", "expected", "agent_id", "tools", "turns"}
-)
+ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
 AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
 """Defaults of the original without a config; the config it ships sets 0.8 and 0.2."""
 

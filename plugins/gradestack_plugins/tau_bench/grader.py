@@ -92,9 +92,7 @@ class TauPartial(Grader):
         profile: ``documented`` or ``upstream``.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset(
-        {"calls", "expected", "recorded", "native", "text", "turns"}
-    )
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")

@@ -431,7 +431,7 @@ class Label(Grader):
     reference. Both profiles are the same.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected", "text", "turns"})
+    needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("classification", "mean")
     words: ClassVar[tuple[str, str]] = ("correct", "wrong")

@@ -70,6 +70,7 @@ class BfclAst(Grader):
     needs: ClassVar[frozenset[str]] = frozenset(
         {"calls", "expected", "tools", "facets", "text", "turns"}
     )
+    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")

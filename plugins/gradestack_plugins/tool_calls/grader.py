@@ -129,7 +129,7 @@ class ToolCalls(Grader):
         max_pairs: Pairs of calls of one name that are compared at most, pairs of equal calls aside.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns", "text"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
     words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")

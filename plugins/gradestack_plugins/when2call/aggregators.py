@@ -110,7 +110,7 @@ class When2Call(PartlyJudged):
       ``not_judged`` in both
     """
 
-    needs = frozenset({"label", "expected", "calls", "tools", "native", "input", "text", "turns"})
+    needs = frozenset({"label", "expected", "calls", "tools", "native", "input", "text"})
     handles = frozenset({Status.OK, Status.FAILED, Status.MISSING})
     aggregators = ("mean", "classification", "hallucination", "when2call_counts")
     words = ("correct", "wrong")

@@ -55,9 +55,8 @@ def write(folder, records, **suite):
 def run(monkeypatch, folder, *options):
     """Run the suite of a folder and return the exit code."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("sys.argv", ["gradestack", "run", "suite.yaml", "-o", "out", *options])
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(["run", "suite.yaml", "-o", "out", *options])
     return ended.value.code
 
 
@@ -210,8 +209,7 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
     summary = {"config": {"gate": gate}, "metrics": {"by_metric": {"score": {}}}}
     (folder / "summary.json").write_text(json.dumps(summary))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["gradestack", "grade", "recorded", "-o", "out", "--quiet"])
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(["grade", "recorded", "-o", "out", "--quiet"])
     assert ended.value.code == 0
     assert "0.8 is a percentage here: 0.8% of the samples" in capsys.readouterr().err

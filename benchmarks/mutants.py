@@ -637,7 +637,7 @@ def main() -> None:
         mutants = {mutant.key: mutant for mutant in mutants_of(laboratory.tree)}
         names = ("file", "function", "kind", "old", "new", "repeat")
         trials = [
-            (mutants.get(tuple(line[name] for name in names)), line)  # type: ignore[arg-type]
+            (mutants.get(tuple(line[name] for name in names)), line)
             for line in lines
             if line["status"] == "killed"
         ]

@@ -139,18 +139,19 @@ def test_results_lists_and_ids_name_no_call(kind):
     assert not names_a_call(kind)
 
 
-NO_CALLS = [
-    {"type": "text", "text": "x", "name": "f", "input": {}},
-    {"type": "tool-result", "toolName": "f", "input": {}, "output": 1},
-    {"type": "refusal", "refusal": "no"},
-    {"type": "mcp_list_tools", "tools": [{"name": "f", "input": {}}]},
-    {"type": "image", "source": {"name": "f", "arguments": {}}},
-    {"toolUse": None},
-    {"name": "f", "parameters": {"type": "object", "properties": {}}},
-]
+PARTS = data(__file__, "unread_parts.yaml")
 
 
-@pytest.mark.parametrize("part", NO_CALLS)
+@pytest.mark.parametrize("part", PARTS["calls"], ids=str)
+def test_a_part_that_names_what_it_calls_is_a_call_in_any_form(tmp_path, part):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [part]}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages, "expected": []}))
+    (sample,) = read_all(tmp_path / "log.jsonl")
+    assert sample.calls is None
+    assert any(kind.startswith(REMARK) for kind in sample.remarks)
+
+
+@pytest.mark.parametrize("part", PARTS["no calls"], ids=str)
 def test_what_is_in_the_closed_list_is_no_call(part):
     assert unread_part(part) is None
 

@@ -23,8 +23,13 @@ HELP: Final = (
 )
 """A way out for runs whose calls were not read."""
 
-_CALL: Final = r"(?:server_?tool|mcp_?tool|tool|function|mcp)_?(?:call|use|invocation|request)s?"
+_CALLED: Final = r"(?:server_?tool|mcp_?tool|tool|function|func|fn|mcp|plugin)"
+_CALL: Final = rf"{_CALLED}_?(?:call|use|invocation|request)s?"
 _CALL_WORDS: Final = re.compile(rf"(?:.*_)?{_CALL}(?:_.*)?")
+_DEED_WORDS: Final = re.compile(
+    r"(?:.*_)?(?:invocations?|invoked?|actions?|commands?|execute|calls?)"
+)
+"""Types that may be calls: they are where their part holds a name or structure beside its text."""
 _CALL_TAG: Final = re.compile(rf"(?:.*_)?(?:{_CALL}|(?:use|call|invoke)_(?:mcp_)?tool)")
 _NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_CALL_WORDS: Final = frozenset(
@@ -44,7 +49,8 @@ _NO_CALL_TYPES: Final = frozenset(
     video file input_file document resource source source-url source-document thinking
     redacted_thinking reasoning reasoning_text summary_text citation citations url_citation
     file_citation mcp_list_tools mcp_tool_listing mcp_approval_request mcp_approval_response
-    step-start step_start container_upload search_result connector_text item_reference data
+    step-start step_start container_upload search_result connector_text item_reference
+    attachment
     """.split()  # noqa: SIM905
 )
 """Types of parts and items that are no calls, whatever else they hold."""
@@ -58,12 +64,16 @@ _NO_CALL_KEYS: Final = frozenset(
 )
 """Keys of a message under which a name beside arguments is no call."""
 _KINDS: Final = ("type", "kind", "part_kind", "part_type")
-_NAMES: Final = ("name", "tool_name", "toolName", "tool", "function_name", "functionName")
-_IDENTIFIERS: Final = ("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id")
-_ARGUMENTS: Final = (
-    *("arguments", "args", "input", "parameters", "params", "kwargs"),
-    *("tool_input", "toolInput", "tool_args", "toolArgs", "input_parameters", "inputParameters"),
+_NAMES: Final = re.compile(
+    r"name|call|(?:tool|function|func|fn|method|action|command|operation|plugin|skill)(?:_name)?"
 )
+"""Keys, in snake case, under which a text is the name of what is called."""
+_IDENTIFIERS: Final = ("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id")
+_ARGUMENTS: Final = re.compile(
+    r"(?:(?:tool|function|func|fn|action|command|call)_)?"
+    r"(?:arguments|args|inputs?|input_parameters|parameters|params|kwargs)"
+)
+"""Keys, in snake case, of what is like arguments."""
 _OUTCOMES: Final = frozenset({"output", "result", "results", "response", "content"})
 _SCHEMA_KEYS: Final = frozenset({"properties", "$schema", "required", "additionalProperties"})
 _SHOWN_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
@@ -99,7 +109,8 @@ def names_a_call(name: str) -> bool:
 def _is_no_call(kind: str) -> bool:
     """Return whether a type is in the closed list of what is no call."""
     words = _words_of(kind).split("_")
-    return kind in _NO_CALL_TYPES or not _NO_CALL_WORDS.isdisjoint(words)
+    is_listed = kind in _NO_CALL_TYPES or not _NO_CALL_WORDS.isdisjoint(words)
+    return is_listed or kind.startswith("data-")
 
 
 def _shown(what: str, name: Any) -> str:
@@ -120,27 +131,73 @@ def _is_filled(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value)
 
 
+def _is_schema(value: Any) -> bool:
+    """Return whether a value is the schema of arguments."""
+    return isinstance(value, Mapping) and not _SCHEMA_KEYS.isdisjoint(value)
+
+
+def _is_argument_key(key: Any) -> bool:
+    """Return whether a key is like arguments."""
+    return isinstance(key, str) and bool(_ARGUMENTS.fullmatch(_words_of(key)))
+
+
 def _has_arguments(part: Mapping[str, Any]) -> bool:
     """Return whether an object has a field like arguments, which is no schema."""
-    for key in _ARGUMENTS:
-        value = part.get(key)
-        if value is None or (isinstance(value, Mapping) and not _SCHEMA_KEYS.isdisjoint(value)):
-            continue
-        return True
-    return False
+    return any(
+        value is not None and not _is_schema(value)
+        for key, value in part.items()
+        if _is_argument_key(key)
+    )
+
+
+def _has_name(part: Mapping[str, Any]) -> bool:
+    """Return whether an object names what is called, or has the id of a call."""
+    texts = [key for key, value in part.items() if isinstance(value, str) and value]
+    return any(key in _IDENTIFIERS or _NAMES.fullmatch(_words_of(key)) for key in texts)
 
 
 def _is_named_call(part: Mapping[str, Any]) -> bool:
     """Return whether an object has a name, or the id of a call, beside a field like arguments."""
-    is_named = any(isinstance(part.get(key), str) and part[key] for key in _NAMES)
-    is_identified = any(isinstance(part.get(key), str) and part[key] for key in _IDENTIFIERS)
-    return (is_named or is_identified) and _has_arguments(part)
+    return _has_arguments(part) and _has_name(part)
+
+
+def _structures(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each object below a key of a part, with the key, except of what is no call."""
+    for key, value in part.items():
+        if not isinstance(key, str) or key in _NO_CALL_KEYS or _is_no_call(key):
+            continue
+        entries = value if isinstance(value, list) else [value]
+        for entry in entries:
+            if isinstance(entry, Mapping) and not _is_schema(entry):
+                yield key, entry
+
+
+def _is_deed(kind: str) -> bool:
+    """Return whether a type or a key names a deed: ``action``, ``run_command``, ``invoke``."""
+    return bool(_DEED_WORDS.fullmatch(_words_of(kind)))
+
+
+def _holds_call(part: Mapping[str, Any], kind: str | None) -> bool:
+    """Return whether a part is a call by what it holds: in itself, or in an object below a key."""
+    if kind is None and isinstance(part.get("text"), str):
+        return False
+    structures = list(_structures(part))
+    has_name = _has_name(part)
+    is_named_object = kind is None and has_name and bool(structures)
+    is_deed = kind is not None and _is_deed(kind) and (has_name or bool(structures))
+    if is_named_object or is_deed or _is_named_call(part):
+        return True
+    return any(
+        _is_plain_call(entry) or (_is_deed(key) and _has_name(entry)) for key, entry in structures
+    )
 
 
 def unread_part(part: Any) -> str | None:
     """Return what holds a call in one part of an assistant's message, or in one item.
 
-    None of what is no call.
+    A part is a call where its type names one or a deed, where it has a name beside arguments
+    (itself, or an object in it), and, without a type, where it has a name beside any object. None
+    of what is no call.
     """
     if not isinstance(part, Mapping):
         return None
@@ -150,11 +207,11 @@ def unread_part(part: Any) -> str | None:
             return _shown("part", kind)
         if _is_no_call(kind):
             return None
-    if _is_named_call(part):
-        return _shown("part", kind) if kind is not None else "part with a name and arguments"
     for key, value in part.items():
         if isinstance(key, str) and names_a_call(key) and _is_filled(value):
             return _shown("part", key)
+    if _holds_call(part, kind):
+        return _shown("part", kind) if kind is not None else "part that names a call"
     return None
 
 
@@ -176,7 +233,7 @@ def _is_plain_call(entry: Mapping[str, Any]) -> bool:
     kind = entry.get("type")
     if isinstance(kind, str) and _is_no_call(kind):
         return False
-    return _is_named_call(entry) and _OUTCOMES.isdisjoint(entry.keys() - set(_ARGUMENTS))
+    return _is_named_call(entry) and _OUTCOMES.isdisjoint(entry)
 
 
 def unread_in(message: Any, read: Iterable[str] = ("tool_calls", "function_call")) -> list[str]:

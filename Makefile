@@ -15,11 +15,12 @@ RELEASE := build/release
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test docs reference golden fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog release bench pages clean
+.PHONY: help demo test slow docs reference golden fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog release bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make slow        the tests that take over half a second each; run before a change lands"
 	@echo "make docs        the documentation: runs every example, builds the site into build/site, strictly, in an environment of its own"
 	@echo "make reference   write docs/reference.md, docs/components and the other generated parts of the docs"
 	@echo "make golden      record what every golden run prints and writes into OUT (build/golden)"
@@ -78,8 +79,15 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint
-	$(BIN)/pytest --numprocesses auto
+# Lint beside the tests, whose closing line comes last; what it finds is printed before.
+test: $(VENV)/.installed-dev
+	@mkdir -p build; echo "lint and types run beside the tests: build/lint.log"
+	@$(MAKE) --no-print-directory lint >build/lint.log 2>&1 & lint=$$!; \
+	$(BIN)/pytest --numprocesses auto; tests=$$?; \
+	wait $$lint || { cat build/lint.log; exit 1; }; exit $$tests
+
+slow: $(VENV)/.installed-dev
+	$(BIN)/pytest --numprocesses auto -m slow
 
 reference: $(VENV)/.installed-dev
 	$(BIN)/python docs/reference.py
@@ -106,7 +114,7 @@ faults: $(VENV)/.installed-dev
 # Without the extra `remote`: inspect_ai asks for an older fsspec than that takes.
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
-	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dask,networkx,tables,query,paths,judge]' hypothesis pandas pytest \
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dask,networkx,tables,query,paths,judge]' hypothesis pandas pytest pytest-timeout \
 		scipy statsmodels scikit-learn krippendorff 'inspect_ai>=0.3.285' langchain-core openai openai-agents anthropic opentelemetry-proto google-adk atif
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet langchain-openai openinference-instrumentation-langchain \
 		openinference-instrumentation-openai opentelemetry-exporter-otlp-proto-common opentelemetry-instrumentation-langchain \

@@ -11,8 +11,6 @@ import operator
 import os
 import re
 import sys
-import time
-import zlib
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, get_type_hints
@@ -22,6 +20,7 @@ import pluggy
 from gradestack._version import __version__
 from gradestack.errors import LOCAL, ConfigError, PluginError, error_text, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
+from gradestack.installed import installed_entry_points
 
 hookspec = pluggy.HookspecMarker(NAME)
 
@@ -41,10 +40,6 @@ def gradestack_components() -> Iterable[Component]:
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
-_REQUIRES = re.compile(
-    r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", re.IGNORECASE
-)  # without its markers
-_DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 5
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
 
@@ -329,81 +324,31 @@ def _hooks_of(place: str) -> Any:
     return alone if isinstance(plugin, ModuleType) else plugin
 
 
-# seconds of importing from which on what a plugin offers is kept, while its files are the same
-_SLOW = 0.2
-
-
-def _top(target: object) -> str:
-    """Return the package, or the module, of ``package.module:NAME``."""
-    return re.split(r"[.:]", str(target))[0]
-
-
-def _offered(kept: str, target: str) -> tuple[Component, ...] | None:
-    """Return what a slow plugin is on record to offer; None where it has to be imported."""
-    with (
-        contextlib.suppress(OSError, ValueError, TypeError, SyntaxError),
-        open(kept, **_TEXT) as file,
-    ):
-        from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
-        from importlib.util import find_spec  # noqa: PLC0415
-
-        stamps, offered = literal_eval(file.read())
-        spec = find_spec(_top(target))  # another copy may come first on the path by now
-        if (
-            spec
-            and spec.origin in stamps
-            and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}
-        ):
-            return tuple(Component(*each) for each in offered)
-    return None
-
-
 def _load(
     manager: pluggy.PluginManager,
     name: str,
-    dist: str,
+    distribution: str,
     version: str,
     plugin: object,
     requires: str = "",
 ) -> Plugin:
-    found, key = Plugin(name=name, distribution=dist, version=version), f"{dist}:{name}"
+    loaded, key = Plugin(name, distribution, version), f"{distribution}:{name}"
     if lacking := unmet(requires):
-        return found._replace(error=f"needs gradestack {lacking}, this is {__version__}")
-    asked = isinstance(plugin, str) and dist != BUILT_IN
-    kept = _kept("slow", f"{sys.prefix} {key} {version} {plugin}") if asked else os.devnull
-    if asked and (offered := _offered(kept, str(plugin))) is not None:
-        return found._replace(components=offered)
-    begun = time.perf_counter()
+        return loaded._replace(error=f"needs gradestack {lacking}, this is {__version__}")
     try:
         manager.register(_hooks_of(plugin) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
-        if asked and not problem and time.perf_counter() - begun > _SLOW:
-            own = (
-                getattr(each, "__file__", None)
-                for name, each in sys.modules.items()
-                if _top(name) == _top(plugin)
-            )
-            _keep(
-                kept,
-                repr(
-                    (
-                        {each: os.stat(each).st_mtime_ns for each in own if each},
-                        [*map(tuple, components)],
-                    )
-                ),
-            )
-        return found._replace(components=components, error=problem)
+        return loaded._replace(components=components, error=problem)
     # one that fails in any way must not take the others with it
     except (Exception, SystemExit) as error:  # noqa: BLE001
         if manager.has_plugin(key):
             manager.unregister(name=key)
-        said = str(error) if isinstance(error, PluginError) else error_text(error)
+        message = str(error) if isinstance(error, PluginError) else error_text(error)
         if isinstance(error, pluggy.PluginValidationError):
-            said = (
-                f"{str(error).partition(' in plugin')[0]} (did you mean 'gradestack_components'?)"
-            )
-        return found._replace(error=said)
+            unknown_hook = str(error).partition(" in plugin")[0]
+            message = f"{unknown_hook} (did you mean 'gradestack_components'?)"
+        return loaded._replace(error=message)
 
 
 def unmet(requires: str, version: str = __version__) -> str:
@@ -422,97 +367,6 @@ def unmet(requires: str, version: str = __version__) -> str:
     return ",".join(found)
 
 
-def _environment() -> str:
-    """Return what decides which entry points there are.
-
-    Where they are written, and when they were.
-    """
-    found = [sys.version]
-    for path in sys.path:
-        files = [path]  # an archive, or not there
-        with contextlib.suppress(OSError), os.scandir(path or ".") as entries:
-            folders = sorted(
-                each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS)
-            )
-            files = [f"{folder}/entry_points.txt" for folder in folders]
-        for file in files:
-            found.append(file)
-            with contextlib.suppress(OSError):
-                stat = os.stat(file)
-                found[-1] += f" {stat.st_mtime_ns} {stat.st_size}"
-    return "\n".join(found)
-
-
-_TEXT: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
-
-
-def _kept(what: str, of: str) -> str:
-    """Return a file in the user's cache.
-
-    The null device where Python may not write bytecode either.
-    """
-    base = (
-        os.environ.get("XDG_CACHE_HOME")
-        or os.environ.get("LOCALAPPDATA")
-        or os.path.expanduser("~/.cache")
-    )
-    usable = os.path.isabs(base) and not sys.dont_write_bytecode
-    return (
-        os.path.join(base, "gradestack", f"{what}-{zlib.crc32(of.encode()):08x}.txt")
-        if usable
-        else os.devnull
-    )
-
-
-def _keep(place: str, text: str) -> None:
-    with contextlib.suppress(OSError):
-        if place != os.devnull:
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            with open(f"{place}.{os.getpid()}", "w", **_TEXT) as file:
-                file.write(text)
-            os.replace(file.name, place)
-
-
-def _entry_points() -> list[list[str]]:
-    """Return name, distribution, version, target and the releases of ours it needs of every
-    installed plugin, sorted.
-
-    They are kept in the user's cache, for one state of the environment and where Python may write
-    bytecode: importlib.metadata takes a quarter of the time of ``--help``, and is asked when
-    something was installed since.
-    """
-    kept, state = _kept("plugins", sys.prefix), f"{_environment()}\n\n"
-    with contextlib.suppress(OSError), open(kept, **_TEXT) as file:
-        if file.read(len(state)) == state:
-            found = [line.split("\t") for line in file.read().split("\n")]
-            if all(len(each) == _FIELDS for each in found):
-                return found
-    # where something was installed since
-    from importlib.metadata import distributions  # noqa: PLC0415
-
-    offers: dict[
-        tuple[str, str], list[str]
-    ] = {}  # the first on the path is the one that is imported
-    for each in distributions():
-        entries: Iterable[Any] = ()
-        whose = "unknown", "0", ""
-        with contextlib.suppress(ValueError):  # what is no text is of nobody
-            entries = each.entry_points.select(group=NAME)
-            if entries:
-                ours = (_REQUIRES.fullmatch(line) for line in each.requires or ())
-                requires = ",".join(
-                    match[1].strip() for match in ours if match and match[1].strip()
-                )
-                whose = str(each.metadata["Name"]), str(each.metadata["Version"]), requires
-        for entry in entries:
-            offers.setdefault(
-                (whose[0].lower(), entry.name), [entry.name, *whose[:2], entry.value, whose[2]]
-            )
-    found = sorted(offers.values())
-    _keep(kept, state + "\n".join(map("\t".join, found)))
-    return found
-
-
 def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = None) -> Registry:
     """Find all installed plugins (entry-point group ``gradestack``) and return what they offer.
 
@@ -529,12 +383,15 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     manager.add_hookspecs(sys.modules[__name__])
     limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
     named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
-    installed = _entry_points()
+    installed = installed_entry_points()
     wanted = [
-        each for each in installed if named is None or each[1] == BUILT_IN or named & {*each[:2]}
+        entry
+        for entry in installed
+        if named is None
+        or entry.distribution == BUILT_IN
+        or named & {entry.name, entry.distribution}
     ]
-    plugins = [_load(manager, *each) for each in wanted]
+    plugins = [_load(manager, *entry) for entry in wanted]
     plugins += [_load(manager, name, "local", "0", plugin) for name, plugin in extra]
-    return Registry(
-        plugins, sorted((named or set()) - {name for each in installed for name in each[:2]})
-    )
+    known = {name for entry in installed for name in (entry.name, entry.distribution)}
+    return Registry(plugins, sorted((named or set()) - known))

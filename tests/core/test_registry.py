@@ -374,87 +374,35 @@ def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
     )
 
 
-@pytest.fixture
-def kept_list(spawn, distribution, tmp_path):
-    """A function that lists plugins, and the file in which it finds what is installed."""
+def test_plugins_are_those_installed_when_it_starts(spawn, distribution):
+    """One that is added, broken or removed between two starts is noticed."""
     site = distribution(
         "acme",
         {"acme": "acme_one"},
         {"acme_one": module(shiny="a:B"), "acme_two": module(dull="a:B")},
     )
-    cache, settings = tmp_path / "cache", {"PYTHONDONTWRITEBYTECODE": ""}
-
-    def listed(**variables):
-        return plugins_of(spawn, site, **{**settings, "XDG_CACHE_HOME": str(cache), **variables})
-
-    assert "shiny" in listed()
-    (kept,) = (cache / "gradestack").iterdir()
-    return listed, kept, site
-
-
-def test_what_is_installed_is_found_once_and_kept(kept_list):
-    listed, kept, _ = kept_list
-    before = kept.read_text()
-    kept.write_text(before.replace("acme_one", "acme_two"))  # nobody asks what is installed
-    assert "dull" in listed()
-    assert "dull" not in listed(PYTHONDONTWRITEBYTECODE="1")
-    kept.unlink()
-    listed(PYTHONDONTWRITEBYTECODE="1")
-    listed(XDG_CACHE_HOME="cache")  # relative: whose it is depends on the working directory
-    assert not kept.exists()
-
-
-def test_what_is_installed_or_removed_since_is_noticed(kept_list, distribution):
-    listed, _, site = kept_list
+    assert "shiny" in plugins_of(spawn, site)
     (points,) = site.glob("*.dist-info/entry_points.txt")
     points.write_text(points.read_text() + "more = acme_two\n")
     broken = distribution("gamma", {"gamma": "acme_one"}, {}) / "gamma-1.0.dist-info"
     (broken / "entry_points.txt").write_bytes(b"[gradestack]\n\xff = acme_one\n")
     broken.rename(site / broken.name)
-    assert {"shiny", "dull"} <= set(listed().split())
+    assert {"shiny", "dull"} <= set(plugins_of(spawn, site).split())
     other = distribution("beta", {"beta": "no_such_module"}, {})
     (other / "beta-1.0.dist-info").rename(site / "beta-1.0.dist-info")
-    assert "beta" in listed()
+    assert "beta" in plugins_of(spawn, site)
     shutil.rmtree(points.parent)
-    assert not {"shiny", "dull"} & set(listed().split())
+    assert not {"shiny", "dull"} & set(plugins_of(spawn, site).split())
 
 
-@pytest.mark.parametrize(
-    "change",
-    some_of(
-        [lambda text: text[:-9], lambda text: "", lambda text: text + "\nodd", lambda text: "\0"], 4
-    ),
-)
-def test_a_damaged_list_is_made_anew(kept_list, change):
-    listed, kept, _ = kept_list
-    before = kept.read_text()
-    kept.write_text(change(before))
-    assert "shiny" in listed()
-
-
-def test_a_list_that_cannot_be_kept_is_done_without(kept_list):
-    listed, kept, _ = kept_list
-    assert "shiny" in listed(XDG_CACHE_HOME=str(kept))
-
-
-def test_a_plugin_that_is_slow_to_import_is_asked_once(spawn, distribution, tmp_path):
-    """Until its files change: what it offers is kept."""
-    code = "import time, sys\nprint('imported', file=sys.stderr)\ntime.sleep(0.3)\n"
-    site = distribution(
-        "slow-one", {"slow": "slow_one"}, {"slow_one": code + module(lazy="slow_one:Lazy")}
-    )
-    cache = {"PYTHONDONTWRITEBYTECODE": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
-
-    def listed():
-        done = spawn("plugins", "list", paths=[site], **cache)
-        return done.err.count("imported"), "lazy " in done.out, "eager " in done.out
-
-    assert [listed(), listed()] == [(1, True, False), (0, True, False)]
-    (site / "slow_one.py").write_text(code + module(eager="slow_one:Eager"))
-    assert listed() == (1, False, True)
-    for kept in (tmp_path / "cache/gradestack").glob("slow-*"):
-        kept.write_text("[broken")
-    assert listed() == (1, False, True)
-    other = distribution("slow-two", {}, {"slow_one": code + module(other="slow_one:Other")})
-    done = spawn("plugins", "list", paths=[other, site], **cache)
-    assert ("eager " in done.out, "other " in done.out) == (False, True)
+def test_plugins_of_an_archive_and_of_an_editable_install(spawn, distribution, tmp_path):
+    """An egg that is a zip file, and an ``.egg-info`` folder beside its source."""
+    zipped = distribution("zipped", {"zipped": "in_zip"}, {"in_zip": module(packed="a:B")})
+    shutil.move(next(zipped.glob("*.dist-info")), zipped / "EGG-INFO")
+    (zipped / "EGG-INFO/METADATA").rename(zipped / "EGG-INFO/PKG-INFO")
+    egg = shutil.make_archive(str(tmp_path / "zipped-1.0-py3.egg"), "zip", zipped)
+    source = distribution("sources", {"sources": "in_source"}, {"in_source": module(raw="a:B")})
+    info = next(source.glob("*.dist-info")).rename(source / "sources.egg-info")
+    (info / "METADATA").rename(info / "PKG-INFO")
+    egg = shutil.move(egg, tmp_path / "zipped-1.0-py3.egg")
+    assert {"packed", "raw"} <= set(plugins_of(spawn, egg, source).split())

@@ -12,7 +12,7 @@ from gradestack.regular_files import append_regular, open_regular, read_bounded
 ROOTS = [Path("core/gradestack"), Path("plugins/gradestack_plugins")]
 OWN = {
     "core/gradestack/regular_files.py",
-    "core/gradestack/registry.py",  # what it wrote into its cache
+    "core/gradestack/installed.py",  # what installers wrote
     "core/gradestack/runner.py",  # what it has just written
     "core/gradestack/outcome/pages.py",
     "core/gradestack/rundir/place.py",

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from gradestack import Report
-from gradestack.jsonio import as_list, as_map
+from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.pages.text import counted
 
 MOST_MODELS = 50
@@ -51,7 +51,7 @@ def _models_of(summary: Mapping[str, Any]) -> Iterator[str]:
     outcome, metrics = as_map(summary.get("outcome")), as_map(summary.get("metrics"))
     for holder in (metrics, outcome):
         for entry in as_list(holder.get("per_model")):
-            yield as_map(entry).get("model_name") or ""
+            yield _model_name(entry)
     for entry in as_list(as_map(summary.get("headline")).get("figures")):
         yield from as_map(as_map(entry).get("models"))
     for aggregators in as_map(metrics.get("aggregates")).values():
@@ -87,5 +87,9 @@ def _with_models(figures: Any, models: Collection[str]) -> Any:
 def _with_rows(holder: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]:
     if not as_list(holder.get("per_model")):
         return dict(holder)
-    rows = [row for row in holder["per_model"] if (as_map(row).get("model_name") or "") in models]
+    rows = [row for row in holder["per_model"] if _model_name(row) in models]
     return {**holder, "per_model": rows}
+
+
+def _model_name(row: Any) -> str:
+    return as_text(as_map(row).get("model_name"))

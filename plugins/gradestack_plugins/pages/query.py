@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,29 +110,46 @@ def _table_files(run: Path) -> dict[str, Path]:
 def _answer(
     report: Report, tables: Mapping[str, Path], sql: str
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    duckdb = library("duckdb", extra="query")
-    with ExitStack() as opened:
-        relations = {name: _open_table(report, path, opened) for name, path in tables.items()}
-        database = opened.enter_context(closing(duckdb.connect(":memory:", config=_LOCKED)))
-        for name, relation in relations.items():
-            database.register(name, relation)
+    """Return the columns and rows of one SELECT; Ctrl-C ends it, whatever it is at.
+
+    The libraries work in a thread: an interruption is lost, or ends the process, where it reaches
+    one that is being imported or that reads a table.
+    """
+    with ExitStack() as opened, ThreadPoolExecutor(1) as threads:
+        database = threads.submit(_connect, report, tables, opened).result()
+        selected = threads.submit(_select, database, sql, tables)
         try:
-            kinds = [statement.type for statement in database.extract_statements(sql)]
-            if kinds != [duckdb.StatementType.SELECT]:  # COPY could write over a table
-                names = ", ".join(kind.name for kind in kinds) or "nothing"
-                raise ConfigError(
-                    f"a query is one SELECT, got {names}; the tables are {', '.join(tables)}"
-                )
-            answer = database.execute(sql)
-            return [column[0] for column in answer.description], answer.fetchall()
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupt" in str(error).lower():  # how the library hands on Ctrl-C
-                raise KeyboardInterrupt from error
+            return selected.result()
+        except KeyboardInterrupt:
+            while not selected.done():  # one that comes before the query begins is forgotten
+                database.interrupt()
+                wait([selected], timeout=0.05)
             raise
-        except duckdb.Error as error:
+        except library("duckdb", extra="query").Error as error:
             if _DAMAGED in str(error):
                 raise _unreadable(report, str(report.path), "a table is damaged") from error
             raise ConfigError(_refusal(error, report, tables)) from error
+
+
+def _connect(report: Report, tables: Mapping[str, Path], opened: ExitStack) -> Any:
+    """Return a locked database that knows the tables and nothing else."""
+    duckdb = library("duckdb", extra="query")
+    relations = {name: _open_table(report, path, opened) for name, path in tables.items()}
+    database = opened.enter_context(closing(duckdb.connect(":memory:", config=_LOCKED)))
+    for name, relation in relations.items():
+        database.register(name, relation)
+    return database
+
+
+def _select(
+    database: Any, sql: str, tables: Iterable[str]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    kinds = [statement.type for statement in database.extract_statements(sql)]
+    if [kind.name for kind in kinds] != ["SELECT"]:  # COPY could write over a table
+        names = ", ".join(kind.name for kind in kinds) or "nothing"
+        raise ConfigError(f"a query is one SELECT, got {names}; the tables are {', '.join(tables)}")
+    answer = database.execute(sql)
+    return [column[0] for column in answer.description], answer.fetchall()
 
 
 def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:

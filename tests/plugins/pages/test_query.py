@@ -40,7 +40,8 @@ INTERRUPTED = """
 import os, signal, threading
 from gradestack.cli.commands import main
 
-threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+delay = float(os.environ["INTERRUPTED_AFTER"])
+threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
 main()
 """
 ENDLESS = """
@@ -50,10 +51,17 @@ from grades a, grades b, grades c, grades d, grades e, grades f
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_an_interruption_ends_a_query_that_would_not_end(run):
-    """With 130 and one word, whether it comes before the first line of SQL or within it."""
+@pytest.mark.parametrize(
+    "delay",
+    [1.0, *(pytest.param(0.2 + step / 50, marks=pytest.mark.faults) for step in range(40))],
+)
+def test_an_interruption_ends_a_query_that_would_not_end(run, delay):
+    """With 130 and one word, while libraries are loaded, tables opened or rows counted."""
     command = [sys.executable, "-c", INTERRUPTED, "query", str(run), ENDLESS]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "INTERRUPTED_AFTER": str(delay)}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=environment
+    )
     assert (ended.returncode, ended.stdout) == (130, "")
     assert ended.stderr.strip() == "interrupted"
 

@@ -46,6 +46,7 @@ LAYERS = [
     "table",
     "estimates",
     "api",
+    "installed",
     "registry",
     "interpreter",
     "grading",

@@ -45,6 +45,7 @@ from gradestack_plugins.deepfabric.replies import (
     responses,
 )
 from gradestack_plugins.deepfabric.schemas import convert
+from gradestack_plugins.readers.chat.unread import count_unread
 
 _CALL_ID: Final = "^[a-zA-Z0-9]{9}"
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
@@ -340,6 +341,7 @@ NO_REPLY: Final = "no recorded reply"
 _OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
 _REPLY_KEYS: Final = ("recorded", "response")
 _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
+_DECODED_KEYS: Final = ("tool_call", "tool_calls")
 _SCALARS: Final = frozenset({str, int, float, bool})
 
 
@@ -546,13 +548,16 @@ def build(
     if missing:
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
     record = entry.record if truth is not None else {}
+    calls = tuple(call for each in replies for call in each.tool_calls)
+    is_documented = profile == "documented"
+    unread = _unread_calls(entry.reply, has_calls=bool(calls)) if is_documented and replies else {}
     return Sample(
         id=entry.id if entry.id is not None else str(row),
         model=entry.model or model,
         run=entry.run,
         input=truth.query if truth is not None else None,
         turns=((*_prompt(record.get("messages")), *replies),) if replies else (),
-        calls=tuple(call for each in replies for call in each.tool_calls) if replies else None,
+        calls=calls if replies and not unread else None,
         text=replies[-1].content if replies else None,
         tools=seen.tools,
         expected=Expectation()
@@ -561,9 +566,21 @@ def build(
         status=Status.OK if fault is None else Status.MISSING if missing else Status.FAILED,
         error=fault,
         facets=_facets(record.get("metadata")),
+        remarks=unread,
         source=source if entry.number is None else replace(source, id=entry.number),
         native=native,
     )
+
+
+def _unread_calls(reply: JSON, *, has_calls: bool) -> dict[str, int]:
+    """Return the remarks on calls in a reply that the document's rules do not decode."""
+    turns = reply.get("turns") if isinstance(reply, dict) else None
+    messages = []
+    for turn in turns if isinstance(turns, list) else [reply]:
+        message = turn if isinstance(turn, dict) else {"text": turn}
+        content = message.get("content", message.get("text"))
+        messages.append({"role": "assistant", **message, "content": content})
+    return count_unread(messages, has_calls=has_calls, read=_DECODED_KEYS)
 
 
 def _conversation(case: Entry, seen: Seen, profile: Profile) -> list[Message]:

@@ -67,6 +67,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
 )
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, step_number
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls, tool_spec
+from gradestack_plugins.readers.chat.unread import count_unread
 
 
 def _check_pattern(pattern: str) -> None:
@@ -137,17 +138,20 @@ def trial_sample(common: Sample, trial: Trial) -> Sample:
     label, history = trial.part("label"), trial.part("sub_agent_history")
     sound = isinstance(label, dict)
     turns = messages(history)
+    calls = made_calls(turns) if isinstance(history, list) else None
+    unread = count_unread(as_list(history), has_calls=bool(calls))
     texts = [text for turn in turns if (text := text_of(turn.content))]
     return replace(
         common,
         input=user_turns(label),
         turns=(turns,) if turns else (),
-        calls=made_calls(turns) if isinstance(history, list) else None,
+        calls=None if unread else calls,
         text=texts[-1] if texts else None,
         plan=_plans(trial.part("main_agent_history")) or None,
         expected=expectation(label),
         status=Status.OK if sound else Status.FAILED,
         error=None if sound else _fault("run_unreadable", "expected a run with a label object"),
+        remarks={**common.remarks, **unread},
         native=trial,
     )
 
@@ -205,9 +209,12 @@ def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
     steps = steps_of(known, history, "documented")
     seen = {step.id for step in steps}
     for step, entry in zip(steps, as_list(history), strict=True):
+        calls = tool_calls(as_map(entry).get("tool_calls"))
+        unread = count_unread([entry], has_calls=bool(calls))
         yield sample(
             step.id,
-            calls=tool_calls(as_map(entry).get("tool_calls")),
+            calls=None if unread else calls,
+            remarks={**common.remarks, **unread},
             label=step.predicted,
             text=step.text if isinstance(step.text, str) else None,
             expected=Expectation() if step.fault else step_expectation(known, step.id),

@@ -236,7 +236,11 @@ def _is_plain_call(entry: Mapping[str, Any]) -> bool:
     return _is_named_call(entry) and _OUTCOMES.isdisjoint(entry)
 
 
-def unread_in(message: Any, read: Iterable[str] = ("tool_calls", "function_call")) -> list[str]:
+_DECODED_KEYS: Final = ("tool_calls", "function_call")
+"""Keys of a chat message whose calls are decoded."""
+
+
+def unread_in(message: Any, read: Iterable[str] = _DECODED_KEYS) -> list[str]:
     """Return what holds calls nobody has decoded in a raw message of the assistant."""
     if not isinstance(message, Mapping):
         return []
@@ -246,17 +250,25 @@ def unread_in(message: Any, read: Iterable[str] = ("tool_calls", "function_call"
     return [*keys, *(kind for part in parts if (kind := unread_part(part)) is not None)]
 
 
-def count_unread(messages: Iterable[Any], *, has_calls: bool) -> dict[str, int]:
+def count_unread(
+    messages: Iterable[Any], *, has_calls: bool, read: Iterable[str] = _DECODED_KEYS
+) -> dict[str, int]:
     """Return the remarks on what holds calls nobody has decoded in raw chat messages.
 
     Tags in texts count only where the run has no decoded call.
+
+    Args:
+        messages: Messages as recorded; those of the assistant are looked at.
+        has_calls: Whether the run has a decoded call.
+        read: Keys of a message whose calls are decoded.
     """
+    decoded_keys = frozenset(read)
     kinds: list[str] = []
     texts: list[str] = []
     for message in messages:
         if not isinstance(message, Mapping) or message.get("role") != "assistant":
             continue
-        kinds += unread_in(message)
+        kinds += unread_in(message, decoded_keys)
         kinds += _unread_entries(message.get("tool_calls"))
         texts += _texts_of(message.get("content"))
     if not has_calls and not kinds:

@@ -22,6 +22,7 @@ from gradestack.jsonio.records import Member as Member
 from gradestack.jsonio.records import Range as Range
 from gradestack.jsonio.records import csv_rows as csv_rows
 from gradestack.jsonio.records import first_records as first_records
+from gradestack.jsonio.records import holds_list as holds_list
 from gradestack.jsonio.records import iter_list as iter_list
 from gradestack.jsonio.records import iter_members as iter_members
 from gradestack.jsonio.records import iter_records as iter_records

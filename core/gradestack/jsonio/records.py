@@ -471,7 +471,8 @@ One per line, in one JSON list, or in whichever of both the file begins as.
 """
 
 
-def _holds_list(path: Path, layout: Layout) -> bool:
+def holds_list(path: Path, layout: Layout = "either") -> bool:
+    """Return whether the records of a file lie in one JSON list."""
     if layout != "either":
         return layout == "list"
     with open_regular(path) as file:
@@ -484,7 +485,7 @@ def _begins_list(head: bytes) -> bool:
 
 def record_ranges(path: Path, layout: Layout = "either") -> Iterator[Range]:
     """Yield ranges of whole records, each of about ``SHARD_BYTES``."""
-    if _holds_list(path, layout):
+    if holds_list(path, layout):
         yield from list_ranges(path, SHARD_BYTES)
         return
     for start, end, line in line_ranges(path, SHARD_BYTES):
@@ -510,7 +511,7 @@ def iter_records(
     Raises:
         DataError: It holds no list where the layout is ``list``.
     """
-    if _holds_list(path, layout):
+    if holds_list(path, layout):
         yield from iter_list(path, part)
         return
     part = part or Range()

@@ -1,4 +1,4 @@
-"""gradestack's own input form: one sample per line, easy to write from anywhere."""
+"""gradestack's own input form: one sample per line or entry of a list, easy to write."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import BadRecord, RecordReader, Sample, Shard, Source
-from gradestack.jsonio import JsonProblem, check_utf8, line_blocks, loads
+from gradestack import BadRecord, RecordReader, Sample, Shard, Source, reading
+from gradestack.jsonio import JsonProblem, check_utf8, holds_list, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA
 from gradestack_plugins.readers.jsonl_sides import KEYS, Wrong, sample_of_record
@@ -26,7 +26,7 @@ children agent_id usage agent_usage facets
 
 @attrs.frozen(kw_only=True)
 class JsonLines(RecordReader):
-    """One JSON object per line.
+    """One JSON object per line, or a JSON list of them.
 
     ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
 
@@ -46,7 +46,6 @@ class JsonLines(RecordReader):
     provides = frozenset(_PROVIDED.split())
     stack = "auto"
     empty_answers = True
-    layout = "lines"
     behind_others = 0.0
 
     @classmethod
@@ -86,6 +85,17 @@ class JsonLines(RecordReader):
 
     @override
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
+        with reading(shard.input.shown):
+            is_list = holds_list(shard.input.path)
+        if is_list:
+            yield from ([record] for record in self.samples(shard, self._samples_of))
+        else:
+            yield from self._blocks_of_lines(shard)
+
+    def _samples_of(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
+        yield self.sample(record, source)
+
+    def _blocks_of_lines(self, shard: Shard) -> Iterator[list[Sample | BadRecord]]:
         shown, sample_of = shard.input.shown, jsonl_lines.sample_of
         for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []

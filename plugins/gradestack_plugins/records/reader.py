@@ -178,7 +178,9 @@ class Records(StepReader):
         objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
         if parts_of_runs(objects) is not None:
             return 0.0
-        if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
+        if any(map(_is_a_log, objects)) or any(map(JsonLines.looks_like, objects)):
+            return 0.0
+        if begins == b"{" and any("predicted" in record for record in objects):
             return 0.0
         found = guess(objects, reader_of)
         if found.shows_a_run or (len(said) == 1 and _holds_records(said[0])):
@@ -539,12 +541,6 @@ def _is_a_log(record: dict[str, Any]) -> bool:
         and log.name != "other"
         and (log.certainty > dialect.PERHAPS or "messages" in record)
     )
-
-
-def _is_of_jsonl(record: dict[str, Any]) -> bool:
-    return "predicted" in record or bool(
-        JsonLines.looks_like(record)
-    )  # a line: no list is of the jsonl form
 
 
 def _answered(

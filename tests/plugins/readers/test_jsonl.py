@@ -121,6 +121,26 @@ def test_the_form_is_recognised(tmp_path, text, sure):
     assert JsonLines.sniff(path, text.encode("latin-1")[: 64 * 1024]) == sure
 
 
+@pytest.mark.parametrize("layout", ["list", "indented", "list a line"])
+def test_the_same_records_are_the_same_samples_in_lines_and_in_lists(tmp_path, layout):
+    records = [
+        {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]},
+        {"id": "b", "expected": [{"name": "f"}], "predicted": [{"name": "g", "arguments": FLAT}]},
+    ]
+    lines, listed = tmp_path / "runs.jsonl", tmp_path / "runs.json"
+    lines.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    if layout == "list a line":
+        listed.write_text("".join(f"{json.dumps([record])}\n" for record in records))
+    else:
+        listed.write_text(json.dumps(records, indent=2 if layout == "indented" else None))
+    graded = {}
+    for path in (lines, listed):
+        report = gradestack.grade_files([str(path)], output=tmp_path / path.suffix[1:])
+        graded[path.suffix] = [(row["sample"]["id"], row["grades"]) for row in report.rows()]
+    assert graded[".jsonl"] == graded[".json"]
+    assert len(graded[".json"]) == 2
+
+
 def test_a_long_first_line_is_recognised(tmp_path):
     """Conversations are often longer than the head of a file that readers are shown."""
     path = tmp_path / "x.jsonl"

@@ -22,7 +22,7 @@ from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_f
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
-from gradestack.rundir.place import check_directory, filling
+from gradestack.rundir.place import check_directory, filling, reserve
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
 
@@ -155,16 +155,16 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     broken: list[PluginError] = []
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
-        with filling(out, (COMPARISON_PARTS,)) as new:
-            pages = [new / COMPARISON]
-            pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
-            for name in PAGES:
-                reporter = registry.load("reporter", name)()
-                write = partial(reporter.comparison, comparison, new, registry)
-                try:
-                    pages += apart(f"reporter {name}", write, reporter, registry)
-                except PluginError as error:  # costs its page, not the comparison
-                    broken.append(error)
+    with reserve(out), writing(out), filling(out, (COMPARISON_PARTS,)) as new:
+        pages = [new / COMPARISON]
+        pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+        for name in PAGES:
+            reporter = registry.load("reporter", name)()
+            write = partial(reporter.comparison, comparison, new, registry)
+            try:
+                pages += apart(f"reporter {name}", write, reporter, registry)
+            except PluginError as error:  # costs its page, not the comparison
+                broken.append(error)
     if broken:
         raise PluginError("; ".join(map(str, broken))) from broken[0]
     return [out / page.relative_to(new) for page in pages]

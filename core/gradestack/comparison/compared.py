@@ -20,8 +20,8 @@ from gradestack.comparison.rows import (
     decide_question,
     find_question,
 )
-from gradestack.comparison.sentences import how_tested, sentence
-from gradestack.comparison.sides import UNMATCHED, Problem, Side, differing
+from gradestack.comparison.sentences import how_failed_count, how_tested, sentence
+from gradestack.comparison.sides import UNMATCHED, Failed, Problem, Side, differing
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.grading.plan import TO_COMPARE
 from gradestack.jsonio.values import as_count, as_list, as_map
@@ -65,17 +65,20 @@ def compared(
     if pairs is None:
         _check_number_of_sides(sides)
     compared_pairs = [*combinations(sides, 2)] if pairs is None else [*pairs]
+    shared = _shared_graders(sides)
+    _check_graded(sides, shared, rules.failed)
     problems, notices = _split_differences(compared_pairs)
     if problems and not rules.force:
         raise _incomparable(problems)
     warnings = _warnings(sides, notices)
-    shared = _shared_graders(sides)
+    _check_common_scores(compared_pairs, shared, rules.failed)
     headline = _headline_grader(sides[0], shared, rules)
     places = find_question(compared_pairs, shared, rules)
     pair_rows = [compare_pair(a, b, shared, places, rules) for a, b in compared_pairs]
     decide_question(pair_rows, rules.alpha)
     for pair in pair_rows:
         pair.data["tested"] = how_tested(pair, len(pair_rows), rules.alpha)
+        pair.data["failed_count"] = how_failed_count(pair)
     a, b = compared_pairs[0]
     first = pair_rows[0]
     is_rate = "outcome" in first.data and first.question.fields is first.data["outcome"]
@@ -85,7 +88,7 @@ def compared(
     data["headline"] = headline
     data["question"] = first.question.fields["label"]
     data["failed"] = rules.failed
-    for name in ("outcome", "metrics", "figures", "usage", "tested"):
+    for name in ("outcome", "metrics", "figures", "usage", "tested", "failed_count"):
         if name in first.data:
             data[name] = first.data[name]
     data["only"] = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
@@ -172,6 +175,47 @@ def _shared_graders(sides: Sequence[Side]) -> list[str]:
         graders = ", ".join(side.graders) or "none"
         lines.append(f"{side.name} has {graders}")
     raise DataError("the runs cannot be compared: they have no grader in common", *lines)
+
+
+def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) -> None:
+    """Raise where a side has no score to compare."""
+    for side in sides:
+        if not _tasks_with_score(side, shared, failed):
+            raise _nothing_graded(side, shared, failed)
+
+
+def _check_common_scores(
+    pairs: Sequence[tuple[Side, Side]], shared: Sequence[str], failed: Failed
+) -> None:
+    """Raise where two sides have no score of the same task by the same grader."""
+    for a, b in pairs:
+        tasks = _tasks_with_score(a, shared, failed)
+        if tasks.isdisjoint(_tasks_with_score(b, shared, failed)):
+            raise DataError(
+                f"the runs cannot be compared: no task has a score in both {a.name} and {b.name}"
+            )
+
+
+def _tasks_with_score(side: Side, shared: Sequence[str], failed: Failed) -> set[tuple[str, str]]:
+    """Return the tasks of a side with a score or a verdict, with the grader that gave it."""
+    tasks: set[tuple[str, str]] = set()
+    for key in shared:
+        for rate in (False, True):
+            tasks.update((key, task) for task in side.means(key, failed, rate=rate))
+    return tasks
+
+
+def _nothing_graded(side: Side, shared: Sequence[str], failed: Failed) -> DataError:
+    states = []
+    for key in shared:
+        counts = side.states(key).most_common()
+        by_state = ", ".join(f"{number} {state}" for state, number in counts)
+        states.append(f"{key}: {by_state}")
+    lines = []
+    if failed == "skip":
+        lines.append("--failed zero counts failed and missing trials with the worst score")
+    why = "; ".join(states)
+    return DataError(f"{side.name} has no score to compare: nothing was graded ({why})", *lines)
 
 
 def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str:

@@ -110,11 +110,12 @@ def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) ->
     """Compare a grader's mean score, or the ``rate`` of passing, over shared tasks."""
     pair = mean_pair(a, b, key, rules.failed, rate=rate)
     declared = a.declared(key)
+    declared["failed"] = _how_failed_count(a, b, key, rules, rate=rate)
     more: dict[str, Any] = {}
     if rate:
         outcome = as_map(a.report.summary.get("outcome"))
         word = as_text(as_map(outcome.get("words")).get("passed")) or "passed"
-        declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher"}
+        declared |= {"label": word.capitalize(), "unit": "share", "better_is": "higher"}
         declared["grader"] = key
         declared["path"] = key
         more = _noise(a, b, key)
@@ -134,8 +135,19 @@ def figure_rows(a: Side, b: Side, figures: Sequence[Figure], rules: Rules) -> di
     rows = {}
     for figure in figures:
         pair = pairs[figure.path]
-        rows[figure.path] = _make_row(pair, rules, {"moved": pair.moved, **figure.declared})
+        failed = "left out" if rules.failed == "skip" else "as defined"
+        more = {"moved": pair.moved, "failed": failed}
+        rows[figure.path] = _make_row(pair, rules, {**more, **figure.declared})
     return rows
+
+
+def _how_failed_count(a: Side, b: Side, key: str, rules: Rules, *, rate: bool) -> str:
+    """Return how trials that failed or are missing count in a mean, or in the ``rate`` of passing.
+
+    A score without bounds has no worst one.
+    """
+    has_worst = rate or None not in (a.worst_score(key), b.worst_score(key))
+    return "worst" if rules.failed == "zero" and has_worst else "left out"
 
 
 def usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
@@ -197,6 +209,8 @@ class PairRows(msgspec.Struct, frozen=True, eq=False):
     """Number of other rows with a test."""
     tests: int
     """Number of tests that these are."""
+    has_lost_trials: bool
+    """Whether trials of tasks of both sides have failed or are missing."""
 
 
 Place = tuple[str, str]
@@ -261,7 +275,14 @@ def compare_pair(
     if usage:
         data["usage"] = {name: row.fields for name, row in usage.items()}
     figures = sum(row.test.is_decided for row in others)
-    return PairRows(data, _without_vector(question), twins, figures, tests)
+    has_lost = _have_lost_trials(a, b, shared)
+    return PairRows(data, _without_vector(question), twins, figures, tests, has_lost)
+
+
+def _have_lost_trials(a: Side, b: Side, shared: Sequence[str]) -> bool:
+    """Return whether trials of tasks that both sides have failed, or are missing."""
+    tasks = [task for task in a.tasks if task in b.tasks]
+    return any(side.has_lost_trials(key, tasks) for side in (a, b) for key in shared)
 
 
 def _without_vector(row: Row) -> Row:

@@ -190,3 +190,27 @@ def _interval_levels(pair: PairRows) -> str:
         whose = " and ".join(dict.fromkeys(names))
         texts.append(f"at {level} % for {whose}")
     return f" Intervals are {', '.join(texts)}, each for its own figure."
+
+
+_FAILED_COUNT = {
+    "worst": "with the worst score in",
+    "as defined": "as each is defined in",
+    "left out": "not at all in",
+}
+
+
+def how_failed_count(pair: PairRows) -> str:
+    """Say in which figures failed trials count how; empty where no trial failed or is missing."""
+    if not pair.has_lost_trials:
+        return ""
+    labels: dict[str, list[str]] = {}
+    for row in compared_rows(pair.data):
+        labels.setdefault(row["failed"], []).append(row["label"])
+    if [*labels] == ["left out"]:
+        return "Failed and missing trials are left out."
+    texts = [
+        f"{text} {', '.join(labels[failed])}"
+        for failed, text in _FAILED_COUNT.items()
+        if failed in labels
+    ]
+    return f"Failed and missing trials count {'; '.join(texts)}."

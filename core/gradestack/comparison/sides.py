@@ -115,10 +115,27 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return the score of every row, with ``zero`` of a failed or missing one the worst there
         can be; or None.
         """
-        low, high = self.graders[key].get("bounds", (0.0, 1.0))
-        worst = high if self.declared(key)["better_is"] == "lower" else low
-        lost = None if failed == "skip" else worst
+        lost = None if failed == "skip" else self.worst_score(key)
         return self._of_rows(key, lambda grade: lost if grade.outcome in _LOST else grade.score)
+
+    def worst_score(self, key: str) -> float | None:
+        """Return the worst score a grader can give.
+
+        None where no score is worse than another, or where there is no bound.
+        """
+        low, high = self.graders[key].get("bounds", (0.0, 1.0))
+        by_direction: dict[str, float | None] = {"higher": low, "lower": high}
+        return by_direction.get(self.declared(key)["better_is"])
+
+    def has_lost_trials(self, key: str, tasks: Iterable[str]) -> bool:
+        """Return whether a trial of some tasks has failed or is missing for a grader."""
+        is_lost = self._of_rows(key, lambda grade: grade.outcome in _LOST)
+        return any(is_lost[row] for task in tasks for row in self.tasks[task])
+
+    def states(self, key: str) -> Counter[str]:
+        """Count the states that a grader's grades of this side are in."""
+        outcomes = self._of_rows(key, lambda grade: str(grade.outcome))
+        return Counter(outcomes[row] for rows in self.tasks.values() for row in rows)
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""

@@ -49,7 +49,7 @@ from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
 from gradestack.rows.read import Row
 from gradestack.rows.write import encode, trajectory_of
-from gradestack.rundir.place import filling
+from gradestack.rundir.place import filling, reserve
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import Problems, structure
 
@@ -457,6 +457,7 @@ def rewrite_pages(
     report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
+    with reserve(out), writing(out):
         if not is_run(out):
             keep_foreign(out / "report.html", out / "report.md")
         for name, options in chosen or [("html", {}), ("markdown", {})]:

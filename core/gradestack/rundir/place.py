@@ -197,6 +197,38 @@ def lock(directory: Path, patience: float = PATIENCE) -> int | None:
         time.sleep(0.05)
 
 
+@contextmanager
+def reserve(place: Path) -> Iterator[None]:
+    """Keep a directory, into which pages are written, for this process alone.
+
+    A run that is being written into it, and another writer of pages, are waited for a little.
+
+    Raises:
+        ConfigError: Another process has the directory.
+    """
+    directory = unfinished(place.resolve() if place.is_symlink() else place)
+    was_there = directory.exists()
+    descriptor = None
+    if was_there or os.access(directory.parent, os.W_OK):  # else no run can begin there either
+        descriptor = lock(directory, PATIENCE)
+        if descriptor is None:
+            raise in_use(place, directory)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            if not was_there:
+                with contextlib.suppress(OSError):
+                    directory.rmdir()
+            os.close(descriptor)
+
+
+def in_use(place: Path, directory: Path) -> ConfigError:
+    """Return the refusal of a directory that another process writes into."""
+    why = f"another run is writing it ({directory})"
+    return ConfigError(f"{place}: {why}", "wait until it has ended, or name another place with -o")
+
+
 def link_latest(place: Path) -> None:
     """Point ``latest`` beside a default run directory at it.
 
@@ -349,7 +381,7 @@ class Staging:
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
-            raise ConfigError(f"{self.place}: another run is writing it ({self.base})")
+            raise in_use(self.place, self.base)
         old = self.base / _OLD
         if old.is_dir() and not self.place.exists():  # killed while it was being replaced
             old.rename(self.place)

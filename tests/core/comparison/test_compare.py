@@ -221,6 +221,73 @@ def test_a_failed_trial_counts_as_nothing_right_unless_it_is_skipped(made, tmp_p
     assert (skip["tasks"], skip["worse"], skip["only_a"]) == (2, 0, ["2"])
 
 
+def test_what_is_said_of_failed_trials_is_true_of_the_figures_it_names(tmp_path, command):
+    """Means count the worst score; a figure of another kind is as it is defined."""
+    call = [{"name": "f", "arguments": {}}]
+    samples = [{"id": str(task), "predicted": call, "expected": call} for task in range(6)]
+    broken = [{**sample, "error": "timeout"} for sample in samples]
+    files = []
+    for name, content in (("a", samples), ("b", [*samples[:3], *broken[3:]])):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(each) + "\n" for each in content))
+        files.append(str(path))
+    result = command("compare", *files, "-o", str(tmp_path / "out"))
+    line = (
+        "Failed and missing trials count with the worst score in All calls right; "
+        "as each is defined in F1 over calls, Precision, Recall, F1 over arguments."
+    )
+    assert line in result.out
+    assert line in (tmp_path / "out/comparison.md").read_text()
+    assert line in (tmp_path / "out/comparison.html").read_text()
+    data = compare(*files).data
+    assert data["failed_count"] == line
+    for row in [data["outcome"], *data["metrics"].values()]:
+        assert (row["failed"], row["b"]) == ("worst", 0.5)
+    for row in data["figures"].values():
+        assert row["failed"] == "as defined"
+    skipped = compare(*files, failed="skip").data
+    assert skipped["failed_count"] == "Failed and missing trials are left out."
+    assert compare(files[0], files[0]).data["failed_count"] == ""
+
+
+def test_a_score_without_bounds_has_no_worst_one():
+    runs = []
+    for errors in (set(), {"1", "2"}):
+        samples = []
+        for task in range(6):
+            sample = {"id": str(task), "usage": {"input_tokens": 10 + task}}
+            samples.append({**sample, "error": "x"} if str(task) in errors else sample)
+        runs.append(gradestack.grade(samples, {"cost": {"kind": "usage", "score": "input_tokens"}}))
+    row = compare(*runs).data["metrics"]["cost"]
+    assert (row["failed"], row["tasks"]) == ("left out", 4)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_side_without_a_score_cannot_be_compared(place, force):
+    graded = [{"id": str(task), "predicted": "x", "expected": "x"} for task in range(3)]
+    skipped = [{"id": str(task), "predicted": "x"} for task in range(3)]
+    sides = [graded, graded]
+    sides[place] = skipped
+    runs = [gradestack.grade(samples, {"g": "exact_match"}) for samples in sides]
+    words = rf"samples {place + 1} has no score to compare: nothing was graded \(g: 3 skipped\)"
+    with pytest.raises(DataError, match=words):
+        compare(*runs, force=force)
+
+
+def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
+    samples = [{"id": str(task), "predicted": "x"} for task in range(4)]
+    runs = []
+    for first in (0, 2):
+        graded = [{**sample, "expected": "x"} for sample in samples[first : first + 2]]
+        others = [
+            sample for sample in samples if sample["id"] not in {each["id"] for each in graded}
+        ]
+        runs.append(gradestack.grade([*graded, *others], {"g": "exact_match"}))
+    with pytest.raises(DataError, match="no task has a score in both samples 1 and samples 2"):
+        compare(*runs, force=True)
+
+
 def test_differences_within_a_facet_are_listed_worst_first(made):
     worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
     groups = compare(made("a", BEFORE), made("b", worse), by="domain").data["by"]["groups"]

@@ -3,6 +3,7 @@
 import errno
 import json
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ import pytest
 import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
 from gradestack.grading.merging import ShardResult
+from gradestack.outcome.pages import rewrite_pages
+from gradestack.registry import discover
 from gradestack.report import GENERATOR, HEADER
 from gradestack.rundir import place, recorder
 from gradestack.rundir.header import differences, range_mark
@@ -104,6 +107,28 @@ def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
     first.write_json("x.json", 1)
     assert first.commit() == tmp_path / "out"
     assert (tmp_path / "out/x.json").is_file()
+
+
+@pytest.mark.parametrize("write", ["report", "compare"])
+def test_pages_are_not_written_where_a_run_is(write, tmp_path, monkeypatch):
+    """Neither the other way round: who writes into a directory has it alone."""
+    monkeypatch.setattr(place, "PATIENCE", 0.1)
+    monkeypatch.setattr(place.lock, "__defaults__", (0.1,))
+    out = tmp_path / "out"
+    sample = {"id": "a", "predicted": "x", "expected": "x"}
+    report = gradestack.grade([sample], {"g": "exact_match"}, output=out)
+    if write == "report":
+        pages = partial(rewrite_pages, report, discover(), ["markdown"], out)
+    else:
+        out = tmp_path / "comparison"
+        pages = partial(gradestack.compare, report, report, output=out)
+    with place.reserve(out):
+        with pytest.raises(ConfigError, match="another run is writing it"):
+            pages()
+        with pytest.raises(ConfigError, match="another run is writing it"):
+            Staging(out)
+    pages()
+    assert not place.unfinished(out).exists()
 
 
 def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):

@@ -251,6 +251,20 @@ class Grader(Contract):
         return False
 
     @property
+    def references(self) -> frozenset[str]:
+        """Kinds of expectation it compares with: a run has to have one of them.
+
+        Fields of ``Expectation`` such as ``calls`` and ``text``; empty where it can do without. The
+        kernel skips a failed or missing run that expects other kinds alone: it is another grader's.
+        """
+        return frozenset()
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """Least and greatest score that data can have; None where only the data say."""
+        return self.bounds
+
+    @property
     def combines(self) -> tuple[str, ...]:
         """Keys of the suite's graders whose grades it is handed.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gradestack.model import Outcome
+from gradestack.model import JSON, Outcome
 from gradestack.table import Table
 
 UNREADABLE = "unreadable"
@@ -20,14 +20,26 @@ class Coverage(msgspec.Struct, frozen=True):
     graded: int
     runs: int
     """All runs, with records that could not be read."""
-    required: int
-    """The runs without those that another grader grades in its place."""
+    elsewhere: Mapping[str, int]
+    """Another grader -> the number of runs that are its own, not this one's."""
     states: Mapping[str, int]
-    """State of the runs that were not graded -> their number."""
+    """State of the other runs that were not graded -> their number."""
+
+    @property
+    def required(self) -> int:
+        """The runs without those that are another grader's."""
+        return self.runs - sum(self.elsewhere.values())
 
     def is_below(self, least: float) -> bool:
         """Return whether fewer than this share of the required runs were graded."""
         return self.graded < least * self.required
+
+    def as_json(self) -> dict[str, JSON]:
+        """Return it as summary.json has it."""
+        counts: dict[str, JSON] = {"graded": self.graded, "runs": self.runs}
+        if self.elsewhere:
+            counts["elsewhere"] = dict(self.elsewhere)
+        return {**counts, "states": dict(self.states)}
 
 
 def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: int = 0) -> Coverage:
@@ -40,13 +52,18 @@ def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: in
         unreadable: Records that could not be read.
     """
     outcomes = outcomes_of(table, key, rows)
-    counts = Counter(str(outcome) for outcome in outcomes)
+    instead = graders_instead(table, rows, outcomes)
+    states: Counter[str] = Counter()
+    elsewhere: Counter[str] = Counter()
+    for outcome, grader in zip(outcomes, instead, strict=True):
+        if grader is not None:
+            elsewhere[grader] += 1
+        else:
+            states[str(outcome)] += 1
     if unreadable:
-        counts[UNREADABLE] = unreadable
-    graded = counts.pop(str(Outcome.GRADED), 0)
-    runs = len(rows) + unreadable
-    elsewhere = count_graded_elsewhere(table, key, rows, outcomes)
-    return Coverage(graded, runs, runs - elsewhere, dict(counts))
+        states[UNREADABLE] = unreadable
+    graded = states.pop(str(Outcome.GRADED), 0)
+    return Coverage(graded, len(rows) + unreadable, dict(elsewhere), dict(states))
 
 
 def outcomes_of(table: Table, key: str, rows: Sequence[int]) -> list[Outcome]:
@@ -56,25 +73,28 @@ def outcomes_of(table: Table, key: str, rows: Sequence[int]) -> list[Outcome]:
     return [by_code[codes[row]] for row in rows]
 
 
-def count_graded_elsewhere(
-    table: Table, key: str, rows: Sequence[int], outcomes: Sequence[Outcome]
-) -> int:
-    """Count the runs that a grader skips and that another grader grades in its place.
+def graders_instead(
+    table: Table, rows: Sequence[int], outcomes: Sequence[Outcome]
+) -> list[str | None]:
+    """Name for each row the grader whose run it is, where one with these outcomes skips it.
 
-    Another grader stands in where it is for other runs: it grades fewer than half of the runs that
-    this grader grades. A grader of everything, such as one of cost, stands in for nobody.
+    Another grader stands in where it is for other runs: of those that this grader grades it skips
+    more than half. A grader of everything, such as one of cost, stands in for nobody.
     """
-    skipped = [outcome == Outcome.SKIPPED for outcome in outcomes]
-    graded = [outcome == Outcome.GRADED for outcome in outcomes]
-    number = sum(graded)
-    if not number or not any(skipped):
-        return 0
-    is_elsewhere = [False] * len(rows)
+    instead: list[str | None] = [None] * len(rows)
+    graded = outcomes.count(Outcome.GRADED)
+    if not graded or Outcome.SKIPPED not in outcomes:
+        return instead
+    stand_ins: dict[str, list[Outcome]] = {}
     for other in table.verdicts:
-        if other == key:
-            continue
-        flags = [outcome == Outcome.GRADED for outcome in outcomes_of(table, other, rows)]
-        shared = sum(map(min, graded, flags))
-        if 2 * shared < number:
-            is_elsewhere = [known or flag for known, flag in zip(is_elsewhere, flags, strict=True)]
-    return sum(map(min, skipped, is_elsewhere))
+        others = outcomes_of(table, other, rows)
+        both = [*zip(outcomes, others, strict=True)]
+        if 2 * both.count((Outcome.GRADED, Outcome.SKIPPED)) > graded:
+            stand_ins[other] = others
+    for states in ((Outcome.GRADED,), (Outcome.FAILED, Outcome.MISSING)):
+        for other, others in stand_ins.items():
+            for place, (outcome, another) in enumerate(zip(outcomes, others, strict=True)):
+                is_free = outcome == Outcome.SKIPPED and instead[place] is None
+                if is_free and another in states:
+                    instead[place] = other
+    return instead

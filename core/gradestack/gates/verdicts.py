@@ -57,16 +57,6 @@ _QUANTILES: dict[str, float] = {
 }
 
 
-class Figure(msgspec.Struct, frozen=True):
-    """What a gate compares, and how much of the samples it is about."""
-
-    value: Fraction | float | None  # not rounded where it is a mean or a share; None without data
-    counted: int  # samples that count in it
-    # samples the grader applies to: graded, failed and missing ones, and over all of them
-    # unreadable ones
-    of: int
-
-
 class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Scores by grader key, in a ``part`` of the rows of the table, default all."""
 
@@ -90,42 +80,41 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         """What aggregators make of these samples."""
         return self.figures(self.part)
 
-    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
-        """Return one figure of a grader's scores; accuracy as a percentage."""
+    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Fraction | float | None:
+        """Return one figure of a grader's scores; accuracy as a percentage.
+
+        Means and shares are not rounded. None without data.
+        """
         count = in_all(counts_by_model(self.table, key, gate, self.rows).values())
         if over_total(gate):
             count = count.with_unreadable(self.unreadable)
-        graded, of = count.graded, count.graded + count.lost
+        graded = count.graded
         if gate.aggregation == "avg_score" and graded:
-            mean = count.sum / count.graded
-            return Figure(float(mean) if profile == "upstream" else mean, graded, of)
+            mean = count.sum / graded
+            return float(mean) if profile == "upstream" else mean
         if gate.aggregation not in PERCENT:
-            grades, codes = self.table.grades(key), self.table.verdicts[key].codes
-            scores = sorted(
-                score for row in self.rows if (score := grades[codes[row]].score) is not None
-            )
-            return Figure(
-                quantile(scores, _QUANTILES[gate.aggregation]) if graded else None, graded, of
+            return (
+                quantile(self._sorted_scores(key), _QUANTILES[gate.aggregation]) if graded else None
             )
         if profile == "upstream":
-            passed, among = (
-                (count.passed_ran, count.ran)
-                if isinstance(gate, GateSpec)
-                else (count.passed, graded)
-            )
-            return Figure(100.0 * passed / among if among else None, graded, of)
-        passed, among = count.passed, of if over_total(gate) else graded
-        passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
-        return Figure(Fraction(100 * passed, among) if among else None, among, of)
+            passed, among = count.passed, graded
+            if isinstance(gate, GateSpec):
+                passed, among = count.passed_ran, count.ran
+            return 100.0 * passed / among if among else None
+        passed, among = count.passed, graded
+        if over_total(gate):
+            among += count.lost
+            passed += count.lost if gate.op in ("lt", "lte") else 0
+        return Fraction(100 * passed, among) if among else None
+
+    def _sorted_scores(self, key: str) -> list[float]:
+        grades, codes = self.table.grades(key), self.table.verdicts[key].codes
+        scores = [grades[codes[row]].score for row in self.rows]
+        return sorted(score for score in scores if score is not None)
 
     def coverage(self, key: str) -> Coverage:
         """Return how many of these runs a grader graded."""
         return measure_coverage(self.table, key, self.rows, self.unreadable)
-
-    def extent(self, key: str) -> tuple[int, int]:
-        """Return how many samples a grader has graded, and how many it applies to."""
-        count = in_all(counts_by_model(self.table, key, None, self.rows).values())
-        return count.graded, count.graded + count.lost
 
     def interval(
         self, gate: Threshold, actual: float | None, beside: Interval | None = None
@@ -390,14 +379,11 @@ def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
 def require_graded(gate: dict[str, Any], keys: Iterable[str], scores: Scores) -> dict[str, Any]:
     """Return a verdict with how many runs it stands on; on too few it is undecided.
 
-    Adds ``graded``, ``runs`` and ``ungraded`` by grader key, where a run was not graded.
+    Adds ``coverage`` by grader key, where a run was not graded.
     """
     coverages = {key: scores.coverage(key) for key in keys}
     partial = {key: each for key, each in coverages.items() if each.graded < each.runs}
-    counts = {
-        key: {"graded": each.graded, "runs": each.runs, "states": dict(each.states)}
-        for key, each in partial.items()
-    }
+    counts = {key: coverage.as_json() for key, coverage in partial.items()}
     found = {**gate, "coverage": counts} if counts else gate
     lacking = [each for each in partial.values() if each.is_below(scores.min_graded)]
     if not lacking or gate.get("outcome") == "no_data":
@@ -487,25 +473,18 @@ def _aggregate_verdict(gate: AggregateGate, scores: Scores, profile: Profile) ->
         "text": gate.text,
     }
     weights, upstream = _weights(gate), profile == "upstream"
-    known = {key: scores.figure(gate, key, profile) for key in weights}
-    shown = {
-        key: float(each.value) if each.value is not None else 0.0 if upstream else None
-        for key, each in known.items()
-    }
-    actual = _in_order(weights, shown) if upstream else _weighted(weights, known)
-    extent: Any = (
-        {key: each.counted for key, each in known.items()},
-        {key: each.of for key, each in known.items()},
-    )
+    nothing = 0.0 if upstream else None
+    figures = {key: scores.figure(gate, key, profile) for key in weights}
+    shown = {key: nothing if value is None else float(value) for key, value in figures.items()}
+    actual = _in_order(weights, shown) if upstream else _weighted(weights, figures)
     if isinstance(gate, WeightedGate):
         rule |= {"kind": gate.kind, "weights": gate.weights, "figures": shown}
     else:
-        rule |= {"metric_key": gate.metric_key} | (
-            {} if isinstance(gate, GateSpec) else {"kind": gate.kind}
-        )
-        extent = [each[key] for each in extent for key in weights]
+        rule["metric_key"] = gate.metric_key
+    if isinstance(gate, SimpleGate):
+        rule["kind"] = gate.kind
     over = "total" if over_total(gate) else "graded"
-    return {**rule, **_compared(gate, actual, over, extent, profile, scores)}
+    return {**rule, **_compared(gate, actual, over, profile, scores)}
 
 
 def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
@@ -513,11 +492,7 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
     actual, interval, reason = _figure_value(gate, scores)
-    extent = scores.extent(grader)
-    found = {
-        **rule,
-        **_compared(gate, actual, "graded", extent, profile, scores, interval, reason),
-    }
+    found = {**rule, **_compared(gate, actual, "graded", profile, scores, interval, reason)}
     made = (
         as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
     )
@@ -551,7 +526,6 @@ def _compared(
     gate: Threshold,
     actual: float | None,
     over: str,
-    extent: JSON,
     profile: Profile,
     scores: Scores,
     beside: Interval | None = None,
@@ -559,7 +533,7 @@ def _compared(
 ) -> dict[str, JSON]:
     known: dict[str, JSON] = {"actual": actual}
     if profile != "upstream":
-        known |= {"over": over, "counted": extent[0], "of": extent[1]}
+        known["over"] = over
     if actual is None:
         return {**known, **_no_data(gate, reason)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
@@ -597,10 +571,12 @@ def _compared(
     return {**known, "sure": False, "passed": gate.on_undecided != "fail", "outcome": "undecided"}
 
 
-def _weighted(weights: Mapping[str, float], figures: Mapping[str, Figure]) -> float | None:
+def _weighted(
+    weights: Mapping[str, float], figures: Mapping[str, Fraction | float | None]
+) -> float | None:
     total = mean = Fraction(0)
     for key, weight in weights.items():
-        figure = figures[key].value
+        figure = figures[key]
         if figure is None:
             return None
         total += Fraction(weight)
@@ -779,16 +755,21 @@ def shorten_list(names: Sequence[str]) -> str:
 def coverage_texts(gate: Mapping[str, Any]) -> Iterator[str]:
     """Yield ``n of N graded`` for each grader of a gate that did not grade every run.
 
-    With the most frequent state of the others, and their most frequent reason where it is known.
+    With how many are another grader's, and of the rest the most frequent state and reason.
     """
     coverage = coverage_of(gate)
     for key, counts in coverage.items():
+        text = f"{as_count(counts.get('graded'))} of {as_count(counts.get('runs'))} graded"
+        if len(coverage) > 1:
+            text += f" by {key}"
+        for grader, number in as_map(counts.get("elsewhere")).items():
+            text += f", {as_count(number)} are for {grader}"
         states = {name: as_count(number) for name, number in as_map(counts.get("states")).items()}
-        state = max(states, key=lambda name: states[name], default="")
+        if states:
+            state = max(states, key=lambda name: states[name])
+            text += f": {states[state]} {state}"
         reason = as_text(counts.get("reason"))
-        why = f": {states[state]} {state}{reason and f', {reason}'}" if state else ""
-        whose = f" by {key}" if len(coverage) > 1 else ""
-        yield f"{as_count(counts.get('graded'))} of {as_count(counts.get('runs'))} graded{whose}{why}"
+        yield f"{text}, {reason}" if reason else text
 
 
 def coverage_of(gate: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

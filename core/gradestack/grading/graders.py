@@ -23,6 +23,7 @@ from gradestack.errors import DataError, PluginError, TimedOut, error_text, stab
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import under_way
 from gradestack.model import (
+    Expectation,
     Fault,
     Grade,
     Item,
@@ -32,6 +33,7 @@ from gradestack.model import (
     check_grade,
     failed,
     replace,
+    skipped,
 )
 from gradestack.output import traceback_text
 from gradestack.table import LABELS, packed_verdicts, verdicts_of
@@ -229,6 +231,32 @@ def unhandled(sample: Sample) -> Grade:
     )
 
 
+def _expected_kinds(expected: Expectation) -> frozenset[str]:
+    """List the fields of an expectation that say anything; alternatives are calls."""
+    known = {
+        "calls": expected.calls is not None or bool(expected.alternatives),
+        "forbidden": bool(expected.forbidden),
+        "label": expected.label is not None,
+        "text": expected.text is not None,
+        "plan": expected.plan is not None,
+        "state": expected.state is not None,
+    }
+    return frozenset(kind for kind, is_known in known.items() if is_known)
+
+
+def _grade_elsewhere(stage: Stage, sample: Sample) -> Grade | None:
+    """Return the skipped grade of a run that expects only what its grader does not compare.
+
+    Such a run is of another grader's kind, whatever became of it. In ``upstream`` there are none.
+    """
+    references = stage.component.references
+    kinds = _expected_kinds(sample.expected)
+    if stage.profile == "upstream" or not references or not kinds or kinds & references:
+        return None
+    wanted, expected = " or ".join(sorted(references)), " and ".join(sorted(kinds))
+    return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
+
+
 def _handled_grade(
     stage: Stage, method: Callable[[Sample], Any], judged: list[str | None], sample: Sample
 ) -> Grade | float:
@@ -237,6 +265,10 @@ def _handled_grade(
     In ``upstream``, text graders judge failed runs too (what they said, mostly nothing), as
     letta-evals does when it re-grades a recording.
     """
+    elsewhere = None if sample.status is Status.OK else _grade_elsewhere(stage, sample)
+    if elsewhere is not None:
+        judged.append(None)
+        return elsewhere
     regrade = (
         stage.extractor is not None
         and stage.profile == "upstream"
@@ -272,7 +304,7 @@ def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sa
             Fault(category="extraction", code="raised", message=said, type=type(error).__name__)
         )
     if not text and stage.profile == "documented" and not stage.grades_empty:
-        return failed(
+        return _grade_elsewhere(stage, sample) or failed(
             Fault(category="extraction", code="empty_submission", message="the submission is empty")
         )
     judged[-1] = text

@@ -546,23 +546,30 @@ def baseline_verdict(
 
 
 def add_reasons(gates: Sequence[dict[str, Any]], recorded: Report) -> None:
-    """Add to the coverage of gates the most frequent reason of runs that were not graded."""
+    """Add to the coverage of gates the most frequent reason of runs that were not graded.
+
+    Of the most frequent state of the runs that a grader should have graded.
+    """
     entries = [(key, counts) for gate in gates for key, counts in coverage_of(gate).items()]
-    keys = {key for key, _ in entries}
-    if not keys or not recorded.has_rows:
+    if not any(counts["states"] for _, counts in entries) or not recorded.has_rows:
         return
+    elsewhere: dict[str, dict[str, int]] = {}
+    for key, counts in entries:
+        elsewhere.setdefault(key, {}).update(counts.get("elsewhere", {}))
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for number, _, line in recorded.lines():
         if not any(state in line for state in _UNGRADED):
             continue
         grades = recorded.row(number, line)["grades"]
-        for key in keys & grades.keys():
-            grade = grades[key]
-            if grade["state"] != Outcome.GRADED:
-                reasons.setdefault((key, grade["state"]), Counter())[_reason(grade)] += 1
+        graders = {key for key, grade in grades.items() if grade["state"] != Outcome.SKIPPED}
+        for key in elsewhere.keys() & grades.keys():
+            state = grades[key]["state"]
+            is_elsewhere = state == Outcome.SKIPPED and not graders.isdisjoint(elsewhere[key])
+            if state != Outcome.GRADED and not is_elsewhere:
+                reasons.setdefault((key, state), Counter())[_reason(grades[key])] += 1
     for key, counts in entries:
         states: Mapping[str, int] = counts["states"]
-        known = reasons.get((key, max(states, key=states.__getitem__)))
+        known = reasons.get((key, max(states, key=states.__getitem__, default="")))
         if known:
             counts["reason"] = known.most_common(1)[0][0]
 

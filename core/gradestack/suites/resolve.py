@@ -582,6 +582,7 @@ class Verdicts:
         if self.spec.gate is not None:
             written.insert(0, (("gate",), self.spec.gate))
         gates = list[AnyGate]()
+        places = list[Place]()
         for place, each in written:
             gate = self._gate(each, place)
             names = (
@@ -596,6 +597,7 @@ class Verdicts:
             if place in self._doubts:
                 self.doubtful[len(gates)] = self._doubts[place]
             gates.append(gate)
+            places.append(place)
         named = next(
             (key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None
         )
@@ -610,6 +612,9 @@ class Verdicts:
                 self.resolver.add_problem((*at, "metric_key"), f"{key} {_NO_DIRECTION}")
             if isinstance(gate, GateSpec) or of_scores:
                 gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
+        if self.resolver.profile != "upstream" and not self.resolver.has_recorded_gates:
+            for place, gate in zip(places, gates, strict=True):
+                self._check_range(gate, place)
         return tuple(gates), main
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
@@ -713,6 +718,64 @@ class Verdicts:
             self.resolver.warn(at, text)
         self._doubts[place[:2] if place[0] == "gates" else place[:1]] = f"{key} {text}"
 
+    def _check_range(self, gate: AnyGate, place: Place) -> None:
+        """Refuse thresholds beyond every value that the compared figure can have."""
+        if isinstance(gate, LogicalGate):
+            for position, part in enumerate(gate.conditions):
+                self._check_range(part, (*place, "conditions", position))
+            return
+        name, ends = self._range_of(gate)
+        self._check_within(gate, "value", name, ends, place)
+        if ends is not None:
+            width = (0.0, ends[1] - ends[0])
+            self._check_within(gate, "not_worse_than", f"a difference of {name}", width, place)
+        if isinstance(gate, GateSpec | SimpleGate):
+            key = gate.metric_key or ""
+            scores = self._score_range(key)
+            for rule in ("pass_value", "pass_threshold"):
+                self._check_within(gate, rule, f"the score of {key}", scores, place)
+
+    def _check_within(
+        self, gate: AnyGate, key: str, name: str, ends: tuple[float, float] | None, place: Place
+    ) -> None:
+        value = getattr(gate, key, None)
+        if value is None or ends is None or ends[0] <= value <= ends[1]:
+            return
+        why = f"{name} is from {ends[0]:g} to {ends[1]:g}, got {value:g}"
+        if ends == (0.0, 1.0) and 0 < value <= 100:
+            why += f'; write "{value:g}%" or {value / 100:g}'
+        self.resolver.add_problem((*place, key), why)
+
+    def _range_of(self, gate: AnyGate) -> tuple[str, tuple[float, float] | None]:
+        """Return the name of the figure a gate compares, and between which values it lies.
+
+        None where it is a percentage, or where only the data say.
+        """
+        if isinstance(gate, FigureGate | BaselineGate) and gate.figure is not None:
+            grader, metric, rest = map(str, gate.figure[:3])
+            name = ".".join(filter(None, (grader, metric, rest)))
+            used = self.metrics.get(grader, {}).get(metric)
+            declared = None if used is None else self._find_declaration(used, metric, rest)
+            if declared is not None and declared.unit == "share":
+                return name, declared.bounds
+            is_mean = used is not None and used.name == "mean" and rest in ("", "mean")
+            return name, self._score_range(grader) if is_mean else None
+        if isinstance(gate, TaskGate | LogicalGate | FigureGate):
+            return "", None
+        metric = gate.metric if isinstance(gate, BaselineGate) else gate.aggregation
+        if metric in PERCENT:
+            return "", None
+        keys = [key for _, key in keys_of(gate)]
+        ranges = [self._score_range(key) for key in keys]
+        known = [ends for ends in ranges if ends is not None]
+        name = f"the score of {' and '.join(keys)}"
+        if not known or len(known) < len(ranges):
+            return name, None
+        return name, (min(low for low, _ in known), max(high for _, high in known))
+
+    def _score_range(self, key: str) -> tuple[float, float] | None:
+        return self.graders[key].component.score_range if key in self.graders else None
+
     def min_graded(self, written: float | str) -> float:
         """Return the least share of a gate's runs that must be graded; none in upstream."""
         try:
@@ -800,18 +863,25 @@ class Verdicts:
         used = self.metrics.get(grader, {}).get(metric)
         if used is None:
             return None
-        figures = used.component.figures
-        names = [rest]
-        if rest.startswith("models."):
-            steps = rest.split(".")
-            names += [".".join(steps[start:]) for start in range(2, len(steps))]
-        declarations = (declared_figure(figures, metric, name, used.name) for name in names)
-        meant = next((each for each in declarations if each is not None), None)
+        meant = self._find_declaration(used, metric, rest)
         if meant is None:
-            names = [each.name for each in figures]
+            names = [figure.name for figure in used.component.figures]
             hint = suggest(rest, names) or f"; there are: {', '.join(names) or 'none'}"
             self.resolver.add_problem(place, f"{grader}.{metric} declares no figure {rest!r}{hint}")
         return meant
+
+    @staticmethod
+    def _find_declaration(used: Stage, metric: str, path: str) -> DeclaredFigure | None:
+        """Return what an aggregator declares of a path below it, that of a single model too."""
+        names = [path]
+        if path.startswith("models."):
+            steps = path.split(".")
+            names += [".".join(steps[start:]) for start in range(2, len(steps))]
+        for name in names:
+            declared = declared_figure(used.component.figures, metric, name, used.name)
+            if declared is not None:
+                return declared
+        return None
 
     def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
         """Return grader key, metric key and the path below it.

@@ -465,6 +465,11 @@ class Milestones(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"state"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         reference = as_map(sample.expected.state)

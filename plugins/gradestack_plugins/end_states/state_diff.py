@@ -360,6 +360,11 @@ class StateDiff(Grader):
     ignore_fields: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     key: str = "id"
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset(() if self.assertions else {"state"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         reference = as_map(sample.expected.state)

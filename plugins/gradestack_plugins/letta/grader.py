@@ -91,6 +91,11 @@ class Recorded(Grader):
     scale: tuple[float, float] | None = None
     profile: Profile = "documented"
 
+    @property
+    @override
+    def score_range(self) -> tuple[float, float] | None:
+        return self.scale
+
     def for_recording(
         self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
     ) -> Recorded:

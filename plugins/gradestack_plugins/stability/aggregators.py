@@ -78,6 +78,11 @@ class StabilityLabel(Grader):
 
     profile: Profile = "documented"
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"label"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         native = native_of(sample, StabilityRun)

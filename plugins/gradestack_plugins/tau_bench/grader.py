@@ -110,6 +110,11 @@ class TauPartial(Grader):
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"calls"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None

@@ -91,6 +91,11 @@ class _Comparison(_TextGrader):
     that have one.
     """
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"text", "label"})
+
     @abc.abstractmethod
     def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission by a reference that is not empty."""
@@ -386,6 +391,11 @@ class OneOf(_TextGrader):
         if self.separator == "":
             raise ValueError("separator is empty")
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset(() if self.values else {"text", "label"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.text is None:
@@ -435,6 +445,11 @@ class Label(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("classification", "mean")
     words: ClassVar[tuple[str, str]] = ("correct", "wrong")
+
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"calls", "label"})
 
     @override
     def grade(self, sample: Sample) -> Grade:

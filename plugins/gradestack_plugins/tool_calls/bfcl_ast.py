@@ -83,6 +83,11 @@ class BfclAst(Grader):
     def tool_schemas(self) -> bool:
         return True
 
+    @property
+    @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"calls"})
+
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.status is Status.FAILED:

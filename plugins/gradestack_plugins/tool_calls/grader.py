@@ -197,6 +197,11 @@ class ToolCalls(Grader):
 
     @property
     @override
+    def references(self) -> frozenset[str]:
+        return frozenset({"calls"})
+
+    @property
+    @override
     def tool_schemas(self) -> bool:
         return str(self.preset).startswith("bfcl/")
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import gradestack
+from gradestack import Expectation, ExpectedCall, Fault, Sample, Status
 from gradestack.cli.commands import main
 
 GRADED = {"predicted": "x", "expected": {"text": "x"}}
@@ -108,11 +109,82 @@ def test_runs_of_two_kinds_with_a_grader_each_pass(tmp_path, monkeypatch, capsys
     gates = [{"metric_key": key, "op": "gte", "value": 1} for key in ("text", "calls")]
     write(tmp_path, records, graders=graders, gates=gates)
     assert run(monkeypatch, tmp_path) == 0
-    assert "4 of 14 graded: 10 skipped" in capsys.readouterr().out
+    assert "4 of 14 graded, 10 are for text)" in capsys.readouterr().out
     records += [{"id": f"c{number}", "predicted": "x"} for number in range(5)]
     write(tmp_path, records, graders=graders, gates=gates)
     assert run(monkeypatch, tmp_path) == 1
     assert "fewer than 50% of 9 runs graded (min_graded)" in capsys.readouterr().out
+
+
+CALLS = Expectation(calls=(ExpectedCall(name="f"),))
+KINDS = {
+    "tool_calls": CALLS,
+    "tau_partial": CALLS,
+    "bfcl_ast": CALLS,
+    "exact_match": Expectation(text="x"),
+    "one_of": Expectation(text="x"),
+    "when2call": Expectation(label="direct"),
+    "state_diff": Expectation(state={"assertions": []}),
+}
+"""Kind of a grader -> an expectation of a run that it grades."""
+ALSO_COMPARED = {("exact_match", "when2call"), ("one_of", "when2call")}
+"""Graders of texts take a label for one."""
+
+
+def pairs_of_kinds():
+    pairs = [(key, other) for key in KINDS for other in KINDS if KINDS[key] != KINDS[other]]
+    return [pair for pair in pairs if pair not in ALSO_COMPARED]
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.MISSING])
+@pytest.mark.parametrize(("key", "other"), pairs_of_kinds())
+def test_lost_runs_of_one_kind_are_in_no_count_of_the_other(key, other, status):
+    """A run that expects other things alone is skipped, whether it failed or is missing."""
+    fault = Fault(category="target", code="target_error", message="timeout")
+    error = fault if status is Status.FAILED else None
+    sample = Sample(id="b", expected=KINDS[other], status=status, error=error)
+    report = gradestack.grade([sample], {kind: {"kind": kind} for kind in (key, other)})
+    (row,) = report.rows()
+    assert row["grades"][key]["state"] == "skipped"
+    assert row["grades"][other]["state"] != "skipped"
+
+
+def test_a_lost_run_that_expects_nothing_counts_for_every_grader():
+    sample = {"id": "b", "error": "timeout"}
+    graders = {kind: {"kind": kind} for kind in KINDS if kind not in ("bfcl_ast", "when2call")}
+    (row,) = gradestack.grade([sample], graders).rows()
+    assert all(grade["state"] != "skipped" for grade in row["grades"].values())
+
+
+def test_the_reason_is_that_of_the_runs_the_grader_should_have_graded(
+    tmp_path, monkeypatch, capsys
+):
+    call = [{"name": "f", "arguments": {}}]
+    records = [{"id": f"a{number}", **GRADED} for number in range(20)]
+    records += [
+        {"id": f"b{number}", "predicted": call, "expected": {"calls": call}} for number in range(2)
+    ]
+    records += [
+        {"id": f"c{number}", "error": "timeout", "expected": {"calls": call}}
+        for number in range(18)
+    ]
+    gates = [{"metric_key": key, "op": "gte", "value": 1} for key in ("text", "calls")]
+    write(tmp_path, records, graders={"text": "exact_match", "calls": "tool_calls"}, gates=gates)
+    assert run(monkeypatch, tmp_path) == 1
+    printed = capsys.readouterr().out
+    assert "Gate (text >= 1): PASSED" in printed
+    assert "20 of 40 graded, 20 are for calls)" in printed
+    assert "2 of 40 graded, 20 are for text: 18 failed, timeout)" in printed
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert summary["gates"][1]["coverage"] == {
+        "calls": {
+            "graded": 2,
+            "runs": 40,
+            "elsewhere": {"text": 20},
+            "states": {"failed": 18},
+            "reason": "timeout",
+        }
+    }
 
 
 def test_a_grader_of_everything_stands_in_for_nobody(tmp_path, monkeypatch):
@@ -213,3 +285,52 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
         main(["grade", "recorded", "-o", "out", "--quiet"])
     assert ended.value.code == 0
     assert "0.8 is a percentage here: 0.8% of the samples" in capsys.readouterr().err
+
+
+BEYOND = [
+    (
+        {"op": "gte", "value": 80},
+        'gate.value: the score of text is from 0 to 1, got 80; write "80%"',
+    ),
+    ({"op": "lte", "value": -1}, "gate.value: the score of text is from 0 to 1, got -1"),
+    (
+        {"metric": "accuracy", "op": "gte", "value": 80, "pass_value": 80},
+        "gate.pass_value: the score of text is from 0 to 1, got 80",
+    ),
+    (
+        {"kind": "simple", "metric_key": "text", "op": "gte", "value": 1, "pass_threshold": 50},
+        "gate.pass_threshold: the score of text is from 0 to 1, got 50",
+    ),
+    (
+        FORMS["weighted"] | {"value": 80},
+        "gate.value: the score of text is from 0 to 1, got 80",
+    ),
+    (
+        {"kind": "logical", "operator": "or", "conditions": [FORMS["average"] | {"value": 80}]},
+        "gate.conditions[0].value: the score of text is from 0 to 1, got 80",
+    ),
+    (
+        {"figure": "text.mean", "op": "gte", "value": 80},
+        "gate.value: text.mean is from 0 to 1, got 80",
+    ),
+    (
+        {"baseline": "latest", "not_worse_than": 5},
+        'gate.not_worse_than: a difference of the score of text is from 0 to 1, got 5; write "5%"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("gate", "refusal"), BEYOND)
+def test_a_threshold_beyond_every_value_is_refused(gate, refusal):
+    with pytest.raises(gradestack.ConfigError) as refused:
+        gradestack.grade([{"id": "a", **GRADED}], {"text": "exact_match"}, gate=gate)
+    assert any(refusal in problem for problem in refused.value.problems)
+
+
+def test_amounts_and_scores_of_any_scale_have_no_range():
+    samples = [{"id": "a", "usage": {"input_tokens": 900}, "recorded": {"points": 7}}]
+    graders = {"cost": "usage", "points": "recorded"}
+    for key in graders:
+        gate = {"metric_key": key, "op": "gte", "value": 5}
+        report = gradestack.grade(samples, graders, gate=gate)
+        assert report.gates[0]["value"] == 5

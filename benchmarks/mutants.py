@@ -8,9 +8,9 @@ condition negated, ``and`` for ``or``, plus for minus, a number or a key changed
 a statement left out. Sentences are not changed: their wording is nobody's contract. Both modes work
 in a copy of the last commit below ``build/mutants``, where the tests run once under coverage, and
 then, for each mutant, at most forty tests that reach its line: those of its room first, and the
-quick ones before the slow ones. Tests that reach a line only in a process of their own are not
-seen, nor are tests marked ``proof`` or ``faults``; ``test_house.py``, which reads the source, is
-left out. A mutant is killed when a test fails or the time is up.
+quick ones before the slow ones. Tests that start a program of its own are left out, as are tests
+marked ``proof`` or ``faults`` and ``test_house.py``, which reads the source. A mutant is killed
+when a test fails or the time is up.
 
 OUT has one line for each mutant; the same command goes on where it was interrupted. ``compare``
 makes the mutants of an earlier record again, where their statement still stands, and tries those
@@ -50,6 +50,8 @@ SECONDS_OF_TESTS = 15.0
 MEMORY = 12 << 30
 REPORTS = "GRADESTACK_MUTANTS_REPORTS"
 """The environment variable that names the file to which a run of pytest writes its reports."""
+ELSEWHERE = {"spawn", "held", "bounded"}
+"""Fixtures that start the command line as a program of its own."""
 REACHED = """
     SELECT context.context, line_bits.numbits FROM line_bits
     JOIN context ON context.id = line_bits.context_id JOIN file ON file.id = line_bits.file_id
@@ -301,6 +303,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     line = {"test": report.nodeid, "outcome": report.outcome, "seconds": report.duration}
     with Path(os.environ[REPORTS]).open("a", encoding="utf-8") as reports:
         reports.write(json.dumps(line) + "\n")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out tests whose work is done in other processes, where coverage does not look."""
+    items[:] = [item for item in items if not ELSEWHERE & set(getattr(item, "fixturenames", ()))]
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

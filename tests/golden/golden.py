@@ -11,16 +11,25 @@ case of ``cases.yaml``. It keeps exit codes, standard output, standard error and
 but for ``header.json`` (times and digests). Paths of this machine and durations are masked. Cases
 on field data run where ``GRADESTACK_REFERENCE_DATA`` names its folder. ``compare`` prints the first
 differing line of every file and exits with 1 where there is one.
+
+Of some cases a test compares part of the files with committed ones, those a case names under
+``committed``:
+
+    GRADESTACK_REWRITE=1 pytest -q tests/golden/test_golden.py
+
+writes these again; ``git diff`` then shows what users see differently.
 """
 
 import argparse
 import difflib
+import fnmatch
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +47,8 @@ MASKS = [
 HEADER_DIGEST = re.compile(rb"(header\.json\D{1,40})[\d,]+( bytes.{1,80}?)[0-9a-f]{64}")
 """The size and digest of header.json on a page of a graded report directory; it holds times."""
 TIMEOUT_SECONDS = 300
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC"}
+COMMITTED = HERE / "runs"
 
 
 def read_cases(data: Path | None) -> list[dict[str, Any]]:
@@ -73,40 +84,57 @@ def mask(text: str, replacements: dict[str, str]) -> str:
     return text
 
 
-def record_case(case: dict[str, Any], engine: str, program: Path, out: Path) -> None:
+Run = Callable[[list[str], Path], tuple[int, str, str]]
+"""Runs the command line in a folder; gives exit code, standard output and standard error."""
+
+
+def run_program(program: Path, environment: dict[str, str]) -> Run:
+    """Return the function that runs a program of its own."""
+
+    def run(words: list[str], folder: Path) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [str(program), *words],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+        output, error = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+        return done.returncode, output, error
+
+    return run
+
+
+def type_step(step: list[Any], engine: str) -> list[str]:
+    """Return the words of a step, with the engine where something is graded."""
+    words = [str(word) for word in step]
+    if words[0] not in {"run", "grade"}:
+        return words
+    workers = [] if engine == "serial" else ["--workers", "2"]
+    return [*words, "--engine", engine, *workers]
+
+
+def record_case(case: dict[str, Any], engine: str, run: Run, out: Path) -> None:
     """Run the steps of a case in an empty folder and keep everything it printed and wrote."""
     folder = Path(tempfile.mkdtemp(prefix="golden-"))
     shutil.copytree(ROOT / "examples", folder / "examples")
     write_files(folder, case.get("files", {}))
     inputs = {path for path in folder.rglob("*") if path.is_file()}
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC"}
-    environment |= case.get("environment", {})
     replacements = {str(folder): "FOLDER", str(ROOT): "ROOT"}
     data = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if data:
         replacements[data] = "DATA"
     transcript = []
     for step in case["steps"]:
-        words = [str(word) for word in step]
-        if engine != "serial" and words[0] in {"run", "grade"}:
-            words += ["--engine", engine, "--workers", "2"]
-        elif words[0] in {"run", "grade"}:
-            words += ["--engine", "serial"]
-        done = subprocess.run(
-            [str(program), *words],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=TIMEOUT_SECONDS,
-        )
+        code, output, error = run(type_step(step, engine), folder)
         transcript += [
             f"$ gradestack {mask(' '.join(map(str, step)), replacements)}",
-            mask(done.stdout.decode(errors="replace"), replacements),
+            mask(output, replacements),
             "--- standard error",
-            mask(done.stderr.decode(errors="replace"), replacements),
-            f"--- exit {done.returncode}",
+            mask(error, replacements),
+            f"--- exit {code}",
             "",
         ]
     target = out / case["name"]
@@ -130,7 +158,8 @@ def record(out: Path, program: Path, names: list[str]) -> int:
         if names and case["name"] not in names:
             continue
         for engine in case.get("engines", ["serial", "processes"]):
-            record_case(case, engine, program, out / engine)
+            run = run_program(program, ENVIRONMENT | case.get("environment", {}))
+            record_case(case, engine, run, out / engine)
             count += 1
     return count
 
@@ -142,6 +171,13 @@ def read_recording(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def keep_committed(case: dict[str, Any], recording: Path) -> None:
+    """Remove the files of a case's recording that are not compared with committed ones."""
+    for path in list(recording.rglob("*")):
+        if path.is_file() and not any(fnmatch.fnmatch(path.name, n) for n in case["committed"]):
+            path.unlink()
 
 
 def first_difference(before: bytes, after: bytes) -> str:

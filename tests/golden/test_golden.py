@@ -1,10 +1,25 @@
-"""The instrument of golden runs records, compares and finds a planted change."""
+"""The instrument of golden runs finds a planted change, and runs are what is committed."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
 
-from tests.golden.golden import compare_engines, compare_recordings, record
+import pytest
+
+from gradestack.cli.commands import main
+from tests.golden.golden import (
+    COMMITTED,
+    ENVIRONMENT,
+    compare_engines,
+    compare_recordings,
+    keep_committed,
+    read_cases,
+    record,
+    record_case,
+)
+
+CASES = [case for case in read_cases(None) if "committed" in case]
 
 
 def test_a_planted_change_is_found(tmp_path, monkeypatch):
@@ -20,3 +35,36 @@ def test_a_planted_change_is_found(tmp_path, monkeypatch):
     summary.write_text(summary.read_text().replace("0.5", "0.6", 1))
     (difference,) = compare_recordings(before, after)
     assert difference.startswith("serial/mixed-states/files/out/summary.json: -")
+
+
+@pytest.fixture
+def run_here(monkeypatch, capsys):
+    """Return a function that runs the command line in this process."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("GRADESTACK_REFERENCE_DATA", raising=False)
+
+    def run(words, folder):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        code = 0
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = ended.code or 0
+        return code, *capsys.readouterr()
+
+    yield run
+    monkeypatch.chdir(COMMITTED.parent)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_run_prints_and_writes_what_is_committed(case, run_here, tmp_path):
+    """Console, exit codes and files; GRADESTACK_REWRITE=1 writes them again."""
+    record_case(case, "serial", run_here, tmp_path)
+    recorded, committed = tmp_path / case["name"], COMMITTED / case["name"]
+    keep_committed(case, recorded)
+    if os.environ.get("GRADESTACK_REWRITE"):
+        shutil.rmtree(committed, ignore_errors=True)
+        shutil.copytree(recorded, committed)
+    assert compare_recordings(committed, recorded) == []

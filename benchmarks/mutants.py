@@ -55,7 +55,7 @@ ELSEWHERE = {"spawn", "held", "bounded"}
 REACHED = """
     SELECT context.context, line_bits.numbits FROM line_bits
     JOIN context ON context.id = line_bits.context_id JOIN file ON file.id = line_bits.file_id
-    WHERE file.path = ?
+    WHERE file.path LIKE '%/tree/' || ?
 """
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -332,9 +332,9 @@ class Laboratory:
         tree: The copy.
     """
 
-    def __init__(self, commit: str, folders: Sequence[str]) -> None:
+    def __init__(self, commit: str, folders: Sequence[str], place: Path) -> None:
         self.commit, self.folders = commit, folders
-        self.base = ROOT / "build" / "mutants" / commit[:12]
+        self.base = place.absolute() / commit[:12]
         self.tree = self.base / "tree"
         self.plugin = self.base / "plugin"  # alone, since benchmarks has a module called coverage
         self.reports = self.base / "reports.jsonl"
@@ -429,7 +429,7 @@ class Laboratory:
         @functools.cache
         def read(file: str) -> dict[int, list[str]]:
             tests: dict[int, list[str]] = {}
-            for context, bits in database.execute(REACHED, [str(self.tree / file)]):
+            for context, bits in database.execute(REACHED, [file]):
                 for line in lines_of(bits):
                     tests.setdefault(line, []).append(context)
             return tests
@@ -627,6 +627,7 @@ def parse_arguments() -> argparse.Namespace:
     for command in (record, compare):
         command.add_argument("--folders", nargs="+", default=FOLDERS, help="the tests that are run")
         command.add_argument("--commit", default="HEAD")
+        command.add_argument("--place", type=Path, default=ROOT / "build" / "mutants")
     return parser.parse_args()
 
 
@@ -634,7 +635,7 @@ def main() -> None:
     """Record mutants, or compare with an earlier record."""
     options = parse_arguments()
     commit = run_git("rev-parse", options.commit)
-    laboratory = Laboratory(commit, options.folders)
+    laboratory = Laboratory(commit, options.folders, options.place)
     trials: list[Trial]
     if options.mode == "record":
         seed = options.seed

@@ -60,12 +60,6 @@ def line(sample, grades, *, success=None, strict=False, submissions=None):
     return json.loads(data), sample, kept
 
 
-def test_what_can_be_written_is_written_as_it_is():
-    _, sample, grades = line(SAMPLE, GRADES, strict=True, submissions={"quality": "said"})
-    assert sample is SAMPLE
-    assert all(grades[key] is grade for key, grade in GRADES.items())
-
-
 @pytest.mark.parametrize(
     ("success", "passed"),
     [

@@ -18,26 +18,6 @@ def written(sample):
     return json.loads(row_bytes(sample, GRADES, "g", passed=True))
 
 
-def test_a_row_without_anything_new_has_the_keys_it_always_had():
-    """What was not recorded is not there, rather than null."""
-    calls = (ToolCall(name="f", arguments={"x": 1}),)
-    row = written(
-        Sample(
-            id="a", calls=calls, expected=Expectation(calls=calls), turns=((Message(role="user"),),)
-        )
-    )
-    keys = (
-        "agent_id agent_usage error expected facets grade grades model_name passed predicted "
-        "recorded run sample "
-    )
-    keys += "source state status submission submissions tools trajectory"
-    assert set(row) == set(keys.split())
-    assert row["expected"] == DATA["a_row_without_anything_new_has_the_keys_it_always_had"]
-    assert row["predicted"]["calls"] == [{"name": "f", "arguments": {"x": 1}}]
-    assert set(row["predicted"]) == {"calls", "label", "plan", "text"}
-    assert row["trajectory"] == [[{"role": "user", "content": None}]]
-
-
 @pytest.mark.parametrize(
     ("field", "value", "row"),
     [

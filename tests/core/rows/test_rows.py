@@ -14,8 +14,6 @@ from gradestack import (
     Key,
     Outcome,
     Sample,
-    Status,
-    ToolCall,
     failed,
     grade_from_json,
     grade_to_json,
@@ -65,24 +63,6 @@ def test_a_failed_grade_reads_back_with_its_fault():
     assert grade_to_json(back) == grade_to_json(failed(FAULT))
 
 
-def test_an_ungraded_score_is_written_as_the_document_says_beside_its_state():
-    """The 0.0 is for readers of the letta form; ours read the state."""
-    row = grade_to_json(skipped("no_tools", "none"))
-    assert (row["score"], row["state"], row["rationale"]) == (0.0, "skipped", "none")
-    assert through_json(skipped("no_tools", "none")).score is None
-
-
-def test_the_error_type_of_a_fault_without_exception_is_its_code():
-    assert grade_to_json(failed(Fault(category="data", code="cut_off")))["metadata"] == {
-        "error": "",
-        "error_type": "cut_off",
-    }
-
-
-def call(**fields):
-    return ToolCall(name="f", **({"arguments": {"x": 1}} | fields))
-
-
 SAMPLE = replace(msgspec.convert(DATA["sample"], Sample), native=object())
 
 
@@ -91,46 +71,6 @@ def test_a_row_holds_the_letta_form_and_more():
     written_grades = {key: grade_to_json(grade) for key, grade in grades.items()}
     expected = DATA["row"] | {"grade": written_grades["q"], "grades": written_grades}
     assert written(SAMPLE, grades, "q", passed=True) == expected
-
-
-def test_nothing_known_is_written_as_null():
-    row = written(
-        Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None
-    )
-    assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
-    assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == (
-        "failed",
-        "failed",
-        "ValueError",
-        "",
-    )
-
-
-@pytest.mark.parametrize(
-    ("sample", "submission"),
-    [
-        (Sample(id="a", label="direct"), "direct"),
-        (Sample(id="a", label="direct", text=""), ""),
-        (Sample(id="a"), ""),
-    ],
-)
-def test_the_submission_is_the_answer_or_the_label(sample, submission):
-    """The text when there is one, however empty."""
-    assert written(sample, {"q": Grade(score=1.0)}, "q", passed=True)["submission"] == submission
-
-
-def test_what_a_text_grader_judged_is_its_submission():
-    row = written(
-        SAMPLE,
-        {"q": Grade(score=1.0)},
-        "q",
-        passed=True,
-        submissions={"q": "taken out", "r": "other"},
-    )
-    assert (row["submission"], row["submissions"]) == (
-        "taken out",
-        {"q": "taken out", "r": "other"},
-    )
 
 
 def test_keys_read_back_equal():

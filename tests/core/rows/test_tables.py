@@ -23,13 +23,7 @@ from gradestack import (
     load_report,
     skipped,
 )
-from gradestack.rows.tables import COLUMNS, OF_ROWS, table_of
-from tests.core.outcomes import data
-
-DATA = data(__file__, "tables.yaml")
-
-
-KEY = {"position": 0, "id": "7", "model": "m", "run": "1"}
+from gradestack.rows.tables import COLUMNS
 
 
 def test_the_columns_are_a_contract():
@@ -98,78 +92,6 @@ def report():
     return gradestack.grade([full, Sample(id="b")], graders=graders)
 
 
-def test_a_score_is_null_unless_graded(report):
-    """Where the rows of results.jsonl hold 0.0."""
-    assert [row["grade"]["score"] for row in report.rows()] == [0.25, 0.0]
-    table = report.table("grades")
-    assert table["state"] == ["graded", "graded", "skipped", "failed"]
-    assert table["score"] == [0.25, 1.0, None, None]
-    assert table["passed"] == [False, True, None, None]
-    assert report.table("samples")["score"] == [0.25, None]
-
-
-def test_samples(report):
-    first, second = report.table("samples").rows()
-    assert first == KEY | data(__file__, "tables.yaml")["samples"]
-    assert {name for name, value in second.items() if value is not None} == {
-        "position",
-        "id",
-        "cluster",
-        "facets",
-        "status",
-        "state",
-    }
-    assert (second["position"], second["id"], second["cluster"], second["facets"]) == (
-        1,
-        "b",
-        "b",
-        {},
-    )
-
-
-def test_grades(report):
-    table = report.table("grades")
-    assert (len(table), table["grader"], table["position"]) == (
-        4,
-        ["one", "two", "one", "two"],
-        [0, 0, 1, 1],
-    )
-    graded = {"state": "graded", "score": 0.25, "passed": False, "label": "a", "gold": "b"}
-    assert next(table.rows()) == KEY | {
-        "grader": "one",
-        **graded,
-        "parts": {"half": 0.5, "none": None},
-    }
-
-
-def test_items_and_reasons(report):
-    items = list(report.table("items").rows())
-    assert items[0] == KEY | data(__file__, "tables.yaml")["items_and_reasons"]
-    assert [(item["item"], item["state"], item["score"]) for item in items[1:]] == [
-        ("1", "skipped", None)
-    ]
-    reasons = report.table("reasons")
-    assert next(reasons.rows()) == KEY | {
-        "grader": "one",
-        "item": None,
-        "code": "low",
-        "subject": "",
-        "pointer": "/x",
-    }
-    assert reasons["code"] == ["low", "absent", "no_calls"]
-    assert reasons["item"] == [None, "1", None]
-
-
-def test_calls(report):
-    found = [tuple(row.values())[4:] for row in report.table("calls").rows()]
-    assert found == [
-        ("expected", 0, "f", 1, 0.5, None, None),
-        ("expected", 1, "h|i", None, None, None, None),
-        ("made", 0, "e", None, None, None, None),
-        ("made", 1, "g", 0, 0.5, "no", 0.5),
-    ]
-
-
 def test_an_unknown_table_is_refused(report):
     with pytest.raises(
         ConfigError,
@@ -181,12 +103,6 @@ def test_an_unknown_table_is_refused(report):
 def test_a_run_that_kept_no_rows_has_no_tables(run_lines, record):
     with pytest.raises(DataError, match="kept no rows"):
         run_lines([record("a", 1.0)], rows="none").table("grades")
-
-
-def test_no_rows_are_empty_tables():
-    for name in OF_ROWS:
-        table, columns = table_of(name, []), COLUMNS[name]
-        assert (len(table), [*table.columns], list(table.rows())) == (0, [*columns], [])
 
 
 def test_rows_of_any_kind_are_read(run_lines, record):

@@ -5,9 +5,9 @@ import signal
 import attrs
 import pytest
 
-from gradestack import Aggregator, Extractor, Grade, Grader, Sample
+from gradestack import Aggregator, Grade, Grader, Sample
 from gradestack_plugins.statistics.mean import Mean
-from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
+from tests.core.block_samples import SHARD, consistent, numbered
 from tests.core.workers import grader_stage, metric, singly
 
 HALF = 0.5
@@ -67,13 +67,6 @@ def interrupted(make_worker, quick, toys):
     return run
 
 
-@pytest.mark.parametrize("at", [0, 1, 2, 40, 62, 63, 99])
-def test_an_interrupted_grader_keeps_the_samples_before(interrupted, at):
-    result = interrupted(Interrupted(at={str(at): stop}))
-    assert consistent(result) == [str(number) for number in range(at)]
-    assert result.interrupted
-
-
 @pytest.mark.parametrize("at", [0, 40, 63])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at):
@@ -81,32 +74,6 @@ def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at
     result = interrupted(*graders)
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
-
-
-def test_graders_of_texts_are_interrupted_alike(interrupted, toys):
-    """Where a submission is taken out of the sample first, and where failed runs are in
-    the block.
-    """
-
-    @attrs.frozen
-    class Text(Extractor):
-        def extract(self, sample):
-            if sample.id == "41":
-                raise KeyboardInterrupt
-            return "text"
-
-    made = (
-        grader_stage(key="quality", component="toy", grader=toys.Toy()),
-        grader_stage(key="b", component="toy", grader=toys.Toy(), extractor=Text()),
-    )
-    given = [sample(number, id=str(number), facets={}) for number in range(60)]
-    metrics = (
-        metric(key="toy_count", of="quality", aggregator=toys.Count()),
-        metric(key="mean", of="b", aggregator=Mean()),
-    )
-    result = interrupted(graders=made, metrics=metrics, given=iter(given))
-    assert consistent(result) == [str(number) for number in range(41)]
-    assert {row["submissions"]["b"] for row in rows(result) if row["status"] == "ok"} == {"text"}
 
 
 def test_an_interruption_while_another_is_dealt_with_drops_the_block(interrupted):

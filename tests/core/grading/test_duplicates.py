@@ -4,11 +4,9 @@ the rows.
 
 import random
 
-import attrs
 import pytest
 
-from gradestack import Grade, Input, Reader, Sample, Shard, Status
-from gradestack.grading.selection import last_ones
+from gradestack import Grade, Sample, Status
 from gradestack.table import RAN, Table, Wanted
 
 
@@ -53,31 +51,6 @@ def test_repeated_ones_in_input_order(seed):
     )
     assert table.repeated() == naive(samples)
     assert len(table.repeated()) > 100
-
-
-@attrs.frozen(kw_only=True)
-class Held(Reader):
-    """Reads what it holds."""
-
-    records: list
-
-    def plan(self, inputs, index):
-        return []
-
-    def read(self, shard, index):
-        yield from self.records[shard.ordinal]
-
-
-@pytest.mark.parametrize("hashes", [hash, lambda _: 1], ids=["hashes that differ", "all alike"])
-def test_the_last_of_every_repeated_one(hashes, monkeypatch, tmp_path):
-    """Records of one hash are no repetitions: each is then listed as the last of its own."""
-    monkeypatch.setattr("builtins.hash", hashes)
-    samples = [Sample(id=each) for each in "abcaxax"]
-    shards = [Shard(ordinal=at, input=Input(path=tmp_path, name="x", shown="x")) for at in range(3)]
-    last = last_ones(Held(records=[samples[:3], samples[3:6], samples[6:]]), shards, None)
-    assert last[("a", None, None)] == (1, 2)
-    assert last[("x", None, None)] == (2, 0)
-    assert last.get(("b", None, None), (0, 1)) == (0, 1)
 
 
 @pytest.mark.parametrize("rows", [True, False])

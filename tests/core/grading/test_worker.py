@@ -1,7 +1,6 @@
 """One shard: rows, columns and native pieces out of its samples."""
 
 import json
-import pickle
 
 import pytest
 
@@ -10,11 +9,9 @@ from gradestack import (
     DataError,
     Expectation,
     Input,
-    PluginError,
     Sample,
     Shard,
     Source,
-    Status,
     ToolSpec,
     replace,
 )
@@ -52,29 +49,6 @@ def count(made, result):
     return merged(made, result).figures()["quality"]["toy_count"]
 
 
-def test_a_shard_comes_to_rows_and_columns(make_worker):
-    made = make_worker()
-    result = made.process(SHARD, singly([sample("a"), sample("b", 0.5, model="m", run=1)]))
-    assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (
-        3,
-        "in",
-        2,
-        0,
-        False,
-    )
-    assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
-    assert count(made, result) == {
-        "outcomes": {"graded": 2},
-        "sum": 1.5,
-        "sum_interval": {"reason": "no interval is computed"},
-        "ids": ["a", "b"],
-    }
-    assert {
-        name: each.graded for name, each in merged(made, result).counts()["quality"].items()
-    } == {"": 1, "m": 1}
-    assert result.seen == set()
-
-
 def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_echo):
     """As when a machine is lost after its result was handed over.
 
@@ -93,28 +67,6 @@ def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_ech
         assert [row["sample"]["id"] for row in rows(result)] == list(expected)
         (native,) = result.parts.native.values()
         assert native.read_text() == ",\n".join(f'"{name}=1.0"' for name in expected)
-
-
-def test_a_worker_and_its_result_can_be_pickled(make_worker):
-    """Engines may run it anywhere; the progress callback stays at home."""
-    made = make_worker(progress=lambda _: None, exporters=())
-    copy = pickle.loads(pickle.dumps(made))  # noqa: S301
-    assert copy.progress is None
-    assert copy.process(SHARD, singly([sample()])).samples == 1
-    result = made.process(SHARD, singly([sample()]))
-    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
-
-
-def test_progress_is_told_in_steps_and_adds_up(make_worker):
-    told = []
-    make_worker(progress=told.append).process(
-        SHARD, singly(sample(str(number)) for number in range(130))
-    )
-    assert sum(told) == 130
-    assert told[:-1]
-    assert all(
-        64 <= each < 128 for each in told[:-1]
-    )  # blocks of at most 64, as large as the machine is quick
 
 
 def test_remarks_are_added_up_with_the_first_place(make_worker):
@@ -144,31 +96,6 @@ def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
         make_worker(strict=True).process(SHARD, singly(bad))
 
 
-def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
-    made = make_worker()
-    result = made.process(SHARD, singly([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
-    first, second = rows(result)
-    assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
-    assert (
-        first["grade"]["fault"]["message"]
-        == "the grade is not JSON: Object of type set is not JSON serializable"
-    )
-    assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
-    with pytest.raises(PluginError, match="broke its contract"):
-        make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "set"})]))
-
-
-def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
-    """Bad records reach the exporter too, so that it loses nothing."""
-    bad = BadRecord(source=Source(file="f"), reason="x")
-    result = make_worker(exporters=(("echo", toys.Echo()),)).process(
-        SHARD, singly([sample("é\ud800"), bad, sample("b", 0.0)])
-    )
-    assert list(result.parts.native) == ["echo/echo.json"]
-    text = result.parts.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
-    assert text == '"é\ud800=1.0",\n"bad",\n"b=0.0"'
-
-
 def test_samples_take_from_the_dataset_what_they_lack():
     """Expectations always; tools and input only where the recording has none."""
     gold = Sample(
@@ -182,11 +109,3 @@ def test_samples_take_from_the_dataset_what_they_lack():
     assert (own.expected.label, own.input, own.tools) == ("x", "own", ())
     stranger = Sample(id="b", expected=Expectation(label="y"))
     assert joined(stranger, {"a": gold}) is stranger
-
-
-def test_missing_rows_are_no_duplicates(make_worker):
-    result = make_worker(dataset={}).process(
-        SHARD, singly([sample(status=Status.MISSING), sample(status=Status.MISSING)])
-    )
-    assert merged(make_worker(dataset={}), result).merged.table.repeated() == []
-    assert [row["state"] for row in rows(result)] == ["missing", "missing"]

@@ -1,11 +1,9 @@
 """Successes among the samples of a run."""
 
-import pytest
-
 import gradestack
 from gradestack import Grade, Key, skipped
-from gradestack.gates.rules import GateSpec, SimpleGate, WeightedGate
-from gradestack.gates.verdicts import rule_text, successes, verdict_text
+from gradestack.gates.rules import GateSpec
+from gradestack.gates.verdicts import successes
 from gradestack.grading.plan import Success
 from gradestack.table import Table, Wanted
 
@@ -67,31 +65,3 @@ def test_nothing_graded_has_no_share():
     assert (found["passed"], found["failed"], found["share"]) == (0, 0, None)
     assert "low" not in found["share_interval"]
     assert found["share_interval"]["reason"]
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        (None, "q score >= 1"),
-        (GATE, "q score > 0.5"),
-        (GateSpec(op="gte", value=0.6, pass_value=0.123456789), "q score >= 0.123456789"),
-        (GateSpec(op="gte", value=0.6, pass_op="eq"), "q score == 0.6"),  # noqa: S106 - nothing secret about it
-        (GateSpec(op="gte", value=80, metric="accuracy"), "q score >= 1"),
-        (GateSpec(op="lt", value=80, metric="accuracy", pass_value=0.5), "q score < 0.5"),
-        (SimpleGate(metric_key="q", op="lt", value=0.5, pass_threshold=0.9), "q score >= 0.9"),
-        (
-            WeightedGate(weights={"q": 1.0}, aggregation="avg_score", op="lt", value=0.5),
-            "q score >= 1",
-        ),
-    ],
-)
-def test_a_rule_in_words(rule, text):
-    assert rule_text("q", rule) == text
-
-
-def test_what_decided_in_words():
-    """The grader's verdict where it gave one each time, the score where it never did."""
-    assert verdict_text(Success("q"), 3, 3) == "passed by grader q"
-    assert verdict_text(Success("q"), 3, 0) == "q score >= 1"
-    assert verdict_text(Success("q"), 3, 1) == "passed by grader q, without a verdict q score >= 1"
-    assert verdict_text(Success("q", GATE), 3, 3) == "q score > 0.5"

@@ -10,7 +10,6 @@ import attrs
 import pytest
 
 from gradestack import Grade, Grader, figures, grade, skipped, t_quantile
-from gradestack.estimates import again, ends
 from gradestack.gates.verdicts import gate_lines
 from tests.core.outcomes import data
 
@@ -117,21 +116,6 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
     assert passing["passed"] is warned["passed"] is (outcome != "failed")
 
 
-def test_an_undecided_gate_that_passes_is_a_warning_when_asked_for(gates):
-    gate = {
-        "metric_key": "quality",
-        "op": "gte",
-        "value": 0.6,
-        "confidence": 0.95,
-        "on_undecided": "warn",
-    }
-    report = gates(gate)
-    assert "gate quality >= 0.6: undecided" in report.summary["warnings"]
-    assert gate_lines(report.gates[0])[0].startswith(
-        "Gate (quality >= 0.6): UNDECIDED (actual: 0.67, "
-    )
-
-
 @attrs.frozen(kw_only=True)
 class Part(Grader):
     """Gives what was recorded under a name; skips what has none."""
@@ -235,15 +219,3 @@ def test_the_original_programs_gates_know_no_intervals(gates):
     )
     assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
     assert any("confidence: has no effect" in text for text in report.summary["warnings"])
-
-
-@pytest.mark.parametrize(
-    ("value", "stderr", "share"), [(0.42, 0.05, True), (1.0, 0.0, True), (3.0, 0.5, False)]
-)
-def test_an_interval_is_found_again_at_another_confidence(value, stderr, share):
-    low, high, method = ends(value, stderr, 20, share=share)
-    held = {"low": low, "high": high, "confidence": 0.95, "n": 20, "clusters": 20, "method": method}
-    found = again(held, value, 0.8)
-    assert (found["low"], found["high"]) == pytest.approx(
-        ends(value, stderr, 20, confidence=0.8, share=share)[:2]
-    )

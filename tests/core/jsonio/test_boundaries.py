@@ -93,34 +93,6 @@ def test_a_list_is_cut_only_where_a_whole_reading_would_go_on(tmp_path, text, co
     assert len(same(path, 1)) == count
 
 
-def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
-    """A byte that would begin a longer character takes neither the quote nor the bracket behind it
-    along.
-    """
-    path = tmp_path / "x.json"
-    path.write_bytes(
-        b'[{"a":"\xc3"},{"b":"\xe2\x82"},{"c":"\xf0"},{"d":"\xed\xa0\x80"},{"\xff":1},{"e":"\xc3\xa9"}]'
-    )
-    assert len(same(path, 1)) == 6
-
-
-def test_the_place_msgspec_reports_is_understood():
-    """Its message on text behind a value says where that begins.
-
-    Otherwise brackets would be counted, slowly.
-    """
-    for text, place in (
-        (b'{"a": [1]}, 2', 10),
-        (b"[{}]  \n ,", 8),
-        (b'{"\xff": "\xc3\xa9"} ]', 12),
-    ):
-        with pytest.raises(records.msgspec.DecodeError) as caught:
-            records._skim(text)
-        assert str(caught.value) == f"{records._TRAILING}{place + 1})"
-    with pytest.raises(records.msgspec.DecodeError, match=f"^{records._TRUNCATED}$"):
-        records._skim(b'{"a": [1')
-
-
 def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     """Were they worded otherwise, the ranges would be the same."""
     path = tmp_path / "x.json"

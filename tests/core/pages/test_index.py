@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-import gradestack
 from gradestack import DataError, Report
 from gradestack_plugins.pages import index as index_module
 from gradestack_plugins.pages import tallies
@@ -99,21 +98,6 @@ def test_names_are_text_and_bounded():
     assert kind == ("g", long[:240], long[:240], "")
 
 
-def test_reasons_are_all_told_apart():
-    """A step's number is no subject."""
-    reasons = [{"code": "wrong", "subject": f"t{number}"} for number in range(2100)]
-    rows = [
-        row(grades={"g": {"reasons": found}})
-        for found in (reasons, reasons[:1], [{"code": "late", "subject": "3"}])
-    ]
-    given = index_of(report_of(*rows)).given
-    assert list(given.kinds) == [("g", "wrong", f"t{number}", "") for number in range(2100)] + [
-        ("g", "late", "", "")
-    ]
-    assert (given.samples[:2], given.given[1:]) == ([2, 1], [(0,), (2100,)])
-    assert list(index_of(report_of(*rows[2:])).given.kinds) == [("g", "late", "", "")]
-
-
 def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
     report = report_of(row(grades={"g": FAULT}), row(sample={"id": 7}, run=2, passed=True))
     short = index_of(report, short=True)
@@ -204,11 +188,6 @@ def test_rows_that_were_not_kept_have_no_index(tmp_path):
     assert index_of(report).entries == []
     with pytest.raises(DataError, match="the run kept no rows"):
         rows_at(report, [0])
-
-
-def test_a_run_read_back_has_the_same_index(run_lines, record):
-    run = run_lines([record("a", 1.0), record("b", 0.25)])
-    assert content(index_of(run)) == content(index_of(gradestack.load_report(run.path)))
 
 
 def test_bins_of_scores():

@@ -4,13 +4,11 @@ What differs, what changed, what cannot be compared, and what is said of it.
 """
 
 import json
-import re
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
-from gradestack.gates.verdicts import gate_lines
 from gradestack_plugins.pages.joined import joined
 from tests.core.outcomes import data
 
@@ -88,18 +86,6 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
     assert "better" in first
 
 
-def test_no_difference_is_never_called_equal(made):
-    mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
-    other = {
-        task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task]
-        for task in mixed
-    }
-    found = compare(made("a", mixed), made("b", other))
-    assert found.sentence.startswith("Exact match: b and a have the same mean (95% interval: ")
-    assert " points would be found in four of five such comparisons" in found.sentence
-    assert "identical" not in found.sentence
-
-
 def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     best = {task: [1, int(task != "0")] for task in BEFORE}
     run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
@@ -143,17 +129,6 @@ def test_several_models_on_both_sides_pair_by_name(made):
         ("n", "n"),
     ]
     assert [pair["metrics"]["g"]["difference"] for pair in pairs] == [0.0, 0.375]
-
-
-def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
-    """They name the two sides whose difference they give, not two models of one run."""
-    a = made("a", None, models={"m": BEFORE, "n": AFTER})
-    b = made("b", None, models={"m": AFTER, "n": AFTER})
-    found = compare(a, b)
-    assert found.sentence.startswith(
-        "Exact match: b::m is better than a::m by 37.5 points (95% interval: "
-    )
-    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
 
 
 def test_groups_are_neighbours_that_cannot_be_told_apart(made):
@@ -412,47 +387,6 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
     assert found["metrics"]["g"]["p_holm"] == adjusted[0]
 
 
-def test_the_sentence_counts_the_tasks_of_one_side(made):
-    said = compare(
-        made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})
-    ).sentence
-    assert "; 2 tasks only in a" in said
-
-
-def test_runs_in_memory_have_a_number():
-    runs = [
-        gradestack.grade([{"id": each, "expected": "x", "predicted": "x"}], "exact_match")
-        for each in "ab"
-    ]
-    with pytest.raises(DataError, match="samples 1 and samples 2 have no task in common"):
-        compare(*runs)
-
-
-def test_one_is_singular(made, command, tmp_path):
-    a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
-    said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
-    assert said.startswith(
-        "Exact match: b -100.0 points against a, without a test: one task (100.0% to 0.0% over "
-    )
-    assert "over 1 shared task, 1 trial each)" in said
-    pages = [
-        (tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8")
-        for kind in ("html", "md")
-    ]
-    found = compare(
-        made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]})
-    )
-    assert "; 1 task only in c; 1 task only in d" in found.sentence
-    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
-    (shown,) = gate_lines(
-        gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0]
-    )
-    assert "; 1 run fixed, 0 broken" in shown
-    assert not re.search(
-        r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown])
-    )
-
-
 def test_a_facet_that_no_task_has_is_refused(made):
     with pytest.raises(
         ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"
@@ -482,43 +416,6 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
         gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
     assert any("the records have no ids" in problem for problem in caught.value.problems)
     assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
-
-
-def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lines = [
-        {
-            "id": task,
-            "run": run,
-            "model": model,
-            "expected": "x",
-            "predicted": "x" if score else "y",
-        }
-        for model, tasks in {"old": BEFORE, "new": AFTER}.items()
-        for task, scores in tasks.items()
-        for run, score in enumerate(scores)
-    ]
-    (tmp_path / "runs.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-    )
-    (tmp_path / "suite.yaml").write_text(
-        "name: two\ntarget: {paths: [runs.jsonl]}\ngraders: {g: exact_match}\nreports: []\n",
-        encoding="utf-8",
-    )
-    assert command("run", "suite.yaml", "-o", "out").code == 0
-    found = gradestack.load_report("out").aggregates["g"]["mean"]
-    assert {model: each["mean"] for model, each in found["models"].items()} == {
-        "old": 0.5,
-        "new": 0.875,
-    }
-    assert (found["clusters"], found["mean_interval"]["n"]) == (20, 80)
-    said = command("compare", "out")
-    assert said.code == 0
-    assert said.out.startswith(
-        "Exact match: new is better than old by 37.5 points (95% interval: 27.1 to 47.9; 20 tasks,"
-    )
-    turned = command("compare", "out", "--baseline", "new").out
-    assert turned.startswith("Exact match: old is worse than new by 37.5 points")
 
 
 def graded(right, names=(0, 1)):

@@ -176,20 +176,6 @@ def test_what_is_undefined_on_one_side_says_so(tmp_path):
     assert (found["p"], found["interval"]["reason"]) == (None, "undefined without some task")
 
 
-def test_a_figure_that_some_tasks_do_not_have_is_undefined_among_them(tmp_path):
-    """One run a task has no pass^2, and the interval of a single task no ends."""
-    rows = [{"id": str(t), "run": 0, "expected": "a", "predicted": "ab"[t % 2]} for t in range(4)]
-    a = graded_to(tmp_path / "a", [*rows, *({**row, "run": 1} for row in rows)])
-    b = graded_to(tmp_path / "b", rows)
-    path, end = "g.pass_hat_k.2", "g.classification.accuracy_interval.low"
-    found = compare(a, b, figures=[path, end], force=True).data["figures"]
-    assert (found[path]["difference"], found[path]["interval"]["reason"]) == (
-        None,
-        "undefined on one side",
-    )
-    assert found[end]["difference"] is not None
-
-
 def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
     a, b = two
     with pytest.raises(
@@ -216,34 +202,6 @@ def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_p
     data = compare(a, other).data
     assert "figures" not in data
     assert list(data["not_compared"]) == ["g.classification.macro_f1"]
-
-
-def test_bounds_of_a_baseline_gate_are_those_of_its_scores(tmp_path):
-    """Shares differ by 1 at most."""
-
-    def verdict(kind, before, after):
-        report = None
-        for name, values in (("before", before), ("after", after)):
-            samples = [
-                {
-                    "id": str(t),
-                    "expected": "x",
-                    "messages": [{"role": "assistant", "content": "yx"[value > 0]}] * max(1, value),
-                }
-                for t, value in enumerate(values)
-            ]
-            gate = (
-                {"baseline": str(tmp_path / kind / "before"), "require": "improvement"}
-                if report
-                else None
-            )
-            report = gradestack.grade(
-                samples, graders={"g": kind}, gate=gate, output=tmp_path / kind / name
-            )
-        return report.gates[0]
-
-    shares = verdict("exact_match", [0, 0, 0], [1, 1, 0])
-    assert (shares["bounds"][1], shares["interval"]["high"]) == (1.0, 1.0)
 
 
 def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
@@ -539,45 +497,6 @@ def test_crashing_more_does_not_win_where_lower_is_better(tmp_path):
     b = graded(tmp_path / "b", {"1": [-1.0], "2": [0.5]}, Failing)
     metric = compare(a, b).data["metrics"]["g"]
     assert (metric["difference"], metric["worse"]) == (0.25, 1)
-
-
-REWARDS = [
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    -0.5,
-    0.5,
-    0.5,
-    0.5,
-    0.5,
-    0.5,
-    0.5,
-    1.0,
-]
-"""Differences of a reward between trials 0-1 and 2-3 of fifty tasks of one model, in ascending
-order; 33 more are 0.
-"""
-
-
-def test_the_same_model_against_itself_differs_by_chance():
-    """Half of its trials against the other half.
-
-    No evidence, and what such a comparison could have shown.
-    """
-    found = difference([*REWARDS, *[0.0] * 33])
-    assert (round(found.difference, 3), round(found.low, 3), round(found.high, 3)) == (
-        -0.02,
-        -0.111,
-        0.071,
-    )
-    assert (round(found.p, 3), round(found.p_exact, 3)) == (0.659, 0.825)
-    assert round(detectable(found.stderr * math.sqrt(50), 50), 3) == 0.129
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 import gradestack
-from gradestack import Component, ConfigError, PluginError, Registry
+from gradestack import ConfigError, PluginError
 from gradestack.cli import commands
 from gradestack.cli.commands import main
-from gradestack.registry import Plugin
 from gradestack_plugins.reporters.commands import component_lines, describe_lines
 from tests.core.outcomes import data
 
@@ -165,30 +164,6 @@ def test_every_component_has_a_line(registry):
     assert [line.split()[:2] for line in lines] == sorted(line.split()[:2] for line in lines)
 
 
-def test_panels_and_commands_are_listed_as_other_kinds():
-    offered = [
-        Component(kind=kind, name="curve", target="no_such_module:f", summary="How it falls")
-        for kind in ("panel", "command")
-    ]
-    found = Registry([Plugin(name="p", distribution="d", version="2", components=tuple(offered))])
-    assert list(component_lines(found)) == [
-        f"command     {'curve':<26} How it falls  [d 2]",
-        f"panel       {'curve':<26} How it falls  [d 2]",
-    ]
-    assert list(component_lines(found, "grader")) == []
-
-
-def test_trouble_is_listed_too(registry):
-    toys = next(each for each in registry.plugins if each.name == "toys")
-    twice = toys._replace(
-        distribution="d", version="2", components=toys.components[:1], error="boom"
-    )
-    last = list(component_lines(Registry([*registry.plugins, twice])))[-2:]
-    assert last[0] == f"broken      {'toys':<26} boom  [d 2]"
-    assert last[1].startswith("conflict    ")
-    assert " is offered by toys and toys (d 2); write local:" in last[1]
-
-
 def test_every_built_in_component_can_be_described(registry):
     for component, _ in registry.components():
         assert list(describe_lines(registry, component.name))
@@ -203,24 +178,6 @@ def test_an_unknown_name_and_a_broken_component(make_registry_, toys):
 
 
 SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called that"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["validate", "suite.yaml"],
-        ["run", "suite.yaml", "-q", "--allow-all-failed"],
-        ["plugins", "list"],
-    ],
-)
-def test_every_command_warns_of_an_unknown_name(spawn, here, command):
-    (here / "suite.yaml").write_text(
-        "target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n"
-    )
-    (here / "runs.jsonl").write_text('{"id": "a", "expected": "x", "predicted": "x"}\n')
-    said = spawn(*command, GRADESTACK_PLUGINS="no_such_plugin")
-    assert said.code == 0
-    assert f"warning: {SAID}" in said.err.splitlines()
 
 
 def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
@@ -297,22 +254,3 @@ def test_the_console_block(recorded, capsys):
     assert said[:7] == data(__file__, "commands.yaml")["the_console_block"]
     at = said.index("Gate (quality >= 0.75): PASSED")
     assert said[at + 1].startswith("  actual: 0.83, ")
-
-
-def test_the_console_block_of_several_models(recorded, capsys):
-    """The guide's lines: 0.85 and 80 % of five of one model, 0.92 and all of the other."""
-    scores = {"gpt-4o-mini": [1, 1, 0.8, 0.75, 0.7], "claude-3-5-sonnet": [1, 1, 0.9, 0.9, 0.8]}
-    lines = [
-        _line(at, score, 1.0, model)
-        for model, each in scores.items()
-        for at, score in enumerate(each)
-    ]
-    recorded({"recorded": lines})
-    assert _main("run", "suite.yaml", "--output", "results") == 0
-    said = capsys.readouterr().out.splitlines()
-    at = said.index("Results by model:")
-    assert said[at + 1 : at + 3] == [
-        "  gpt-4o-mini       - Avg: 0.85, Pass: 80.0%",
-        "  claude-3-5-sonnet - Avg: 0.92, Pass: 100.0%",
-    ]
-    assert "Gate (quality >= 0.75): PASSED" in said

@@ -3,15 +3,12 @@
 import json
 import re
 import socket
-import threading
 
 import pytest
 import yaml
 
 import gradestack
-from gradestack import Registry
 from gradestack.cli.commands import main
-from gradestack.registry import Plugin
 from tests.core.outcomes import clean, data
 
 DATA = data(__file__, "exit_codes.yaml")
@@ -33,26 +30,6 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     assert sorted(here.iterdir()) == before
 
 
-def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
-    using = toys.make_registry(toys.component("grader", "sick", "Missing"))
-    sick = Plugin(
-        name="gone", distribution="gone-dist", version="9", error="ImportError: no libgone"
-    )
-    command.use(Registry([*using.plugins, sick]))
-    clean(
-        command("run", "suite.yaml", "-o", "out", "--set", "graders.quality=sick"),
-        4,
-        "grader 'sick' of plugin toys",
-        "AttributeError",
-    )
-    clean(
-        command("run", "suite.yaml", "-o", "out", "--set", "graders.quality=whatever"),
-        4,
-        "gone (gone-dist 9): ImportError: no libgone",
-    )
-    assert command("run", "suite.yaml", "-o", "out", "-q").code == 0
-
-
 def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -62,22 +39,6 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
     assert (said.code, said.err.strip()) == (130, "interrupted")
     assert not (here / "out").exists()
     assert not [path for path in here.iterdir() if path.name.startswith(".")]
-
-
-def test_an_interruption_within_a_lock_is_one(command, here, monkeypatch):
-    """A Ctrl-C while a lock is taken leaves nothing to release, which the lock says in
-    its place.
-    """
-
-    def within(*_):
-        lock = threading.Lock()
-        with lock:
-            lock.release()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("gradestack.grading.loop.shards_of", within)
-    said = command("run", "suite.yaml", "-o", "out")
-    assert (said.code, said.err.strip()) == (130, "interrupted")
 
 
 def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
@@ -397,11 +358,6 @@ def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger
     said = command(*arguments, "--set", "engine.patience=0.2")
     assert said.code == 2
     assert f"error: engine: no dask scheduler answers at {NOBODY}" in said.err
-
-
-def test_another_engine_needs_no_address(command, suite, here):
-    assert command("run", suite, "--engine", "serial", "-o", "out").code == 0
-    assert (here / "out/summary.json").exists()
 
 
 def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here, stranger):

@@ -222,13 +222,3 @@ def test_the_html_page_has_the_tags_of_plain_texts(written):
     assert Tags(page).found <= plain.found | {"br"}
     assert "<script>1</script>" in Tags(page).text
     assert all(char.isprintable() or char in "\n\t\xa0" for char in page)
-
-
-def test_json_stays_data(written):
-    found = written(hostile=True)
-    summary, *_ = (json.loads(found[name]) for name in found if name.endswith(".json"))
-    rows = [json.loads(line) for line in found["results.jsonl"].splitlines()]
-    assert text_of(True, "model 0") in {row["model_name"] for row in rows}
-    assert text_of(True, "model 0") in {
-        each["model_name"] for each in summary["metrics"]["per_model"]
-    }

@@ -184,23 +184,6 @@ def test_an_index_is_not_written_through_a_link(graded, call, kind):
     assert unharmed(graded)
 
 
-def test_links_to_pages_of_ours_are_replaced(graded, call):
-    (graded / "b").mkdir()
-    names = ["report.html", "comparison.json", "comparison.html", "index.html"]
-    call("report", "runs", "-o", "mine")
-    call("compare", "runs", "more", "-o", "mine")
-    call("index", ".")
-    (graded / "index.html").replace(graded / "mine" / "index.html")
-    before = {name: (graded / "mine" / name).read_bytes() for name in names}
-    for name in names:
-        (graded / ("." if name == "index.html" else "b") / name).symlink_to(graded / "mine" / name)
-    call("report", "more", "-o", "b")
-    call("compare", "more", "runs", "-o", "b")
-    call("index", ".")
-    assert {name: (graded / "mine" / name).read_bytes() for name in names} == before
-    assert (graded / "b" / "report.html").read_bytes() != before["report.html"]
-
-
 def test_a_run_replaces_a_directory_full_of_links(graded, call):
     for name in [*EVERY, "results.jsonl", "summary.json", "native/x.json"]:
         put(graded / "runs" / name, "file")

@@ -2,7 +2,6 @@
 
 import typing
 
-import attrs
 import pytest
 
 import gradestack
@@ -10,9 +9,6 @@ from gradestack import (
     ConfigError,
     DataError,
     Expectation,
-    Grade,
-    Grader,
-    PluginError,
     Sample,
     ToolCall,
 )
@@ -96,30 +92,6 @@ def test_graders_may_be_objects(registry, toys):
         assert list(report.states) == ["Toy"]
 
 
-def test_options_of_a_grader_object_need_no_json_form(registry):
-    @attrs.frozen(kw_only=True)
-    class Calls(Grader):
-        rule: typing.Any
-        other: typing.Any = attrs.field(factory=object)
-
-        def grade(self, sample):
-            return Grade(score=self.rule(sample))
-
-    def half(sample):
-        return 0.5
-
-    with gradestack.grade([Sample(id="a")], {"q": Calls(rule=half)}, registry=registry) as report:
-        (grader,) = [each for each in report.header["components"] if each["kind"] == "grader"]
-        assert grader["options"]["rule"].endswith("half")
-        assert grader["options"]["other"] == "(object)"
-        assert report.summary["config"]["graders"]["q"]["kind"] == "Calls"
-
-
-def test_a_grader_without_attrs_can_be_used_as_an_object(registry, toys):
-    with gradestack.grade([Sample(id="a")], [toys.Plain()], registry=registry) as report:
-        assert report.metrics["avg_score_attempted"] == 1.0
-
-
 def test_two_graders_of_one_name_need_keys(registry, toys):
     with pytest.raises(ConfigError, match="two graders are called 'Toy'; give a mapping"):
         gradestack.grade(samples(), [toys.Toy(), toys.Toy(factor=2.0)], registry=registry)
@@ -156,41 +128,3 @@ def test_what_holds_no_samples_is_a_mistake_of_the_caller(given, said, registry)
     assert str(caught.value).startswith(
         f"samples: expected a list of samples or mappings, or a data frame, got {said}; "
     )
-
-
-def test_a_raising_grader_object(registry, toys):
-    bad = [Sample(id="a", recorded={"do": "raise"})]
-    with gradestack.grade(bad, [toys.Toy()], registry=registry) as report:
-        (row,) = report.rows()
-        assert row["grade"]["fault"]["component"] == "Toy 7"
-    with pytest.raises(PluginError, match="'Toy'"):
-        gradestack.grade(bad, [toys.Toy()], strict=True, registry=registry)
-
-
-def test_samples_that_are_not_json_are_failures(registry):
-    odd = Sample(id="a", calls=(ToolCall(name="f", arguments={"x": {1}}),), recorded={"score": 1.0})
-    with gradestack.grade(
-        [odd, Sample(id="b", recorded={"score": 1.0})], ["toy"], registry=registry
-    ) as report:
-        assert report.states["toy"] == {"graded": 1, "skipped": 0, "failed": 1, "missing": 0}
-
-
-def test_files_are_graded_with_their_formats_stack(write_lines, record, registry, tmp_path):
-    path = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
-    for number, paths in enumerate((path, str(path), [path])):
-        report = gradestack.grade_files(
-            paths, output=tmp_path / f"out{number}", overrides=["reports=[]"], registry=registry
-        )
-        assert (report.metrics["avg_score_attempted"], report.name) == (1.0, "runs")
-
-
-def test_a_suite_may_be_a_file_or_a_mapping(write_lines, record, registry, tmp_path):
-    write_lines([record("a", 0.5)])
-    suite = tmp_path / "suite.yaml"
-    suite.write_text("name: filed\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n")
-    report = gradestack.run(
-        suite, output=tmp_path / "out", overrides=["graders.q.factor=2"], registry=registry
-    )
-    assert (report.name, report.metrics["avg_score_attempted"]) == ("filed", 1.0)
-    with pytest.raises(ConfigError, match=r"gone\.yaml: no such file"):
-        gradestack.run(tmp_path / "gone.yaml", registry=registry)

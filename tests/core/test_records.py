@@ -3,9 +3,7 @@ read with care.
 """
 
 import json
-import math
 import pickle
-import tracemalloc
 
 import attrs
 import pytest
@@ -20,11 +18,10 @@ from gradestack import (
     Sample,
     read_document,
     read_records,
-    replace,
     testing,
 )
-from gradestack.jsonio import Range, first_records, iter_records, record_ranges
-from tests.core.outcomes import data, some_of
+from gradestack.jsonio import Range
+from tests.core.outcomes import data
 
 DATA = data(__file__, "records.yaml")
 
@@ -187,29 +184,10 @@ def test_a_list_that_is_cut_off_gives_what_was_whole(write):
     )
 
 
-@LAYOUTS
-def test_a_byte_order_mark_is_passed_over(write, as_list):
-    path = write([quiz(1)], as_list=as_list)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert told(read(path)) == [("1", 1, 0)]
-    assert sniff(path) == 0.9
-
-
 def test_an_empty_file_has_no_records(write):
     for text in ("", " \n\n", "[]", "[ ]\n"):
         assert read(write(text)) == []
         assert sniff(write(text)) == 0.0
-
-
-@LAYOUTS
-def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(write, as_list):
-    path = write(
-        ['{"question": NaN, "answer": [-Infinity, 123456789012345678901234567890, "\\ud800"]}'],
-        as_list=as_list,
-    )
-    (sample,) = read(path)
-    assert math.isnan(sample.native["question"])
-    assert sample.native["answer"] == [-math.inf, 123456789012345678901234567890, "\ud800"]
 
 
 @LAYOUTS
@@ -230,18 +208,6 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
     assert [each for part in parts for each in part] == whole
     for shard, part, later in zip(shards, parts, shards[1:], strict=False):
         assert shard.position + len(part) <= later.position
-
-
-@pytest.mark.parametrize("as_list", some_of([True, False], 2))
-def test_one_record_at_a_time_is_in_memory(write, as_list):
-    path = write([quiz(n, "x" * 1000) for n in range(12_000)], as_list=as_list)
-    (shard, *_) = shards_of(path)
-    tracemalloc.start()
-    for sample in Quiz().read(replace(shard, end=None), None):
-        assert isinstance(sample, Sample)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < path.stat().st_size / 2
 
 
 def test_a_layout_is_kept_to(write):
@@ -407,16 +373,3 @@ def test_a_format_that_says_nothing_of_its_records_is_refused(write):
         NotImplementedError, match=r"RecordReader does not say.*sample_of is not written"
     ):
         read(write([{}]), reader=RecordReader())
-
-
-@LAYOUTS
-def test_the_ranges_of_a_file_hold_its_records(write, monkeypatch, as_list):
-    path = write([quiz(n) for n in range(30)], as_list=as_list)
-    whole = list(iter_records(path))
-    assert [element.value for element, _ in first_records(path.read_bytes(), 5)] == [
-        each.value for each in whole[:5]
-    ]
-    monkeypatch.setattr(SIZE, 90)
-    ranges = list(record_ranges(path))
-    assert len(ranges) > 5
-    assert [element for part in ranges for element in iter_records(path, part)] == whole

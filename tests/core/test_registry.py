@@ -1,6 +1,5 @@
 """Discovery: what is installed, what is broken, and who is to blame."""
 
-import pickle
 import shutil
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from gradestack import (
     Component,
     ConfigError,
-    Grader,
     PluginError,
     Registry,
     __version__,
@@ -46,19 +44,6 @@ def test_every_built_in_plugin_is_sound():
     assert {"serial"} <= set(found.names("engine"))
     assert "jsonl" in found.names("reader")
     assert {plugin.distribution for plugin in found.plugins} == {"gradestack"}
-
-
-def test_two_discoveries_are_independent(toys):
-    first, second = discover(extra=[("toys", toys.offer(*toys.TOYS))], limit=""), discover(limit="")
-    assert "toy" in first.names("grader")
-    assert "toy" not in second.names("grader")
-
-
-def test_classes_load_on_first_use(registry, toys):
-    assert registry.load("grader", "toy") is toys.Toy
-    component, plugin, *_ = registry.find("grader", "toy")
-    assert (component.target, plugin.name) == ("gradestack_toys:Toy", "toys")
-    assert str(plugin) == "toys"
 
 
 def test_an_unknown_name_is_a_config_error_with_advice(registry):
@@ -121,14 +106,6 @@ def test_which_releases_meet_what_is_required(requires, version, answer):
     assert unmet(requires, version) == answer
 
 
-def test_the_same_name_of_two_kinds_is_no_conflict(toys):
-    pair = (
-        toys.component("reader", "same", "Numbers"),
-        toys.component("stack", "same", "numbers_stack"),
-    )
-    assert discover(extra=[("toys", toys.offer(*pair))], limit="").conflicts == []
-
-
 @pytest.mark.parametrize(("component", "message"), DATA["a_malformed_component_breaks_its_plugin"])
 def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     made = Component(
@@ -171,27 +148,9 @@ def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, ta
     assert "grader 'odd' of plugin toys" in str(caught.value)
 
 
-def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys):
-    found = make_registry_(toys.component("grader", "plain", "Plain")).load("grader", "plain")
-    assert found is toys.Plain
-    assert pickle.loads(pickle.dumps(found())) == found()  # noqa: S301
-
-
 @pytest.mark.parametrize(("word", "known", "answer"), DATA["suggestions"])
 def test_suggestions(word, known, answer):
     assert suggest(word, known) == answer
-
-
-def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):
-    site = distribution(
-        "acme-graders",
-        {"acme": "acme_graders"},
-        {"acme_graders": module(shiny="acme_graders:X")},
-        "3.2",
-    )
-    out = plugins_of(spawn, site)
-    assert "shiny" in out
-    assert "[acme-graders 3.2]" in out
 
 
 def hook(body, name="gradestack_components", arguments=""):
@@ -226,30 +185,6 @@ def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, w
     assert used.code == 4
     assert "sick (sick-dist 1.0): ValueError: cannot start" in used.err
     assert "Traceback" not in used.err
-
-
-def test_one_entry_point_name_in_two_distributions_is_an_error(
-    spawn, distribution, write_lines, record
-):
-    first = distribution("dist-one", {"same": "same_one"}, {"same_one": module(alpha="a:B")})
-    second = distribution("dist-two", {"same": "same_two"}, {"same_two": module(beta="a:B")})
-    runs = write_lines([record("a")])
-    for sites in ([first, second], [second, first]):
-        done = spawn(
-            "grade",
-            runs,
-            "-o",
-            "out",
-            "-q",
-            "--set",
-            "reports=[]",
-            "--allow-all-failed",
-            paths=sites,
-        )
-        assert (done.code, done.err) == (0, "")
-        listed = plugins_of(spawn, *sites)
-        assert "[dist-one 1.0]" in listed
-        assert "[dist-two 1.0]" in listed
 
 
 GRADER = """
@@ -356,12 +291,6 @@ def test_plugins_can_be_limited(spawn, distribution):
             spawn, first, second, **({} if limit is None else {"GRADESTACK_PLUGINS": limit})
         )
         assert {name for name in names if f" {name} " in out} == expected
-
-
-def test_the_limit_can_be_given_in_code(monkeypatch, toys):
-    monkeypatch.setenv("GRADESTACK_PLUGINS", "nothing_of_that_name")
-    assert discover().names("grader") == discover(limit="").names("grader")
-    assert issubclass(discover(limit="x").load("grader", "tau_partial"), Grader)
 
 
 def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):

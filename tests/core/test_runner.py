@@ -18,21 +18,6 @@ def test_a_run_directory(run_lines, record, toys):
     assert dict(report.header) == read(report, "header.json")
 
 
-def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines, record, registry):
-    path = write_lines([record("a", 1.0)])
-    monkeypatch.chdir(tmp_path)
-    suite = {
-        "name": "my suite",
-        "target": {"paths": [str(path)]},
-        "graders": {"q": "toy"},
-        "reports": [],
-    }
-    reports = [gradestack.run(suite, registry=registry) for _ in range(3)]
-    assert len({report.path for report in reports}) == 3
-    assert reports[0].path.parent.as_posix() == "gradestack-runs/my-suite"
-    assert (tmp_path / "gradestack-runs/my-suite/latest").resolve() == reports[-1].path.resolve()
-
-
 def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path):
     path = write_lines([record(str(number), 1.0) for number in range(100)])
     told = []

@@ -45,12 +45,6 @@ def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target,
     assert (report.path / "native/echo.json").exists()
 
 
-def test_a_strict_run_ends_at_a_raising_exporter(run_lines, record, toys):
-    using = toys.make_registry(toys.component("exporter", "sick", "BreaksAtRow"))
-    with pytest.raises(PluginError, match="sick raised RuntimeError: no row"):
-        run_lines([record("bad", 0.5)], using=using, strict=True)
-
-
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
     assert report.summary["broken"] == {

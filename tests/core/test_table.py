@@ -90,23 +90,6 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     assert len(found.grades("g")) == len(GRADES)
 
 
-def test_tasks_are_clusters_else_ids():
-    keys = [
-        Key(id="a", model="m"),
-        Key(id="a", model="n"),
-        Key(id="b", cluster="a", model="m"),
-        Key(id="b", model="m"),
-    ]
-    found = table(keys, [GRADES[0]] * 4)
-    numbers = ([{"n": 1}], [0] * 4)
-    every, models = Grades(found, "g", None, numbers).task_numbers()
-    assert every == {(("", 3), ("n", 3)): 1, (("", 1), ("n", 1)): 1}
-    assert models == {
-        "m": {(("", 2), ("n", 2)): 1, (("", 1), ("n", 1)): 1},
-        "n": {(("", 1), ("n", 1)): 1},
-    }
-
-
 def test_a_table_of_nothing_has_no_tasks():
     assert Grades(Table(["g"]), "g", None, ([], [])).task_numbers() == ({}, {})
 
@@ -159,28 +142,3 @@ def test_many_numbers_of_which_each_grade_has_few_take_little(monkeypatch):
     sparse = made()
     monkeypatch.setattr("gradestack.estimates.MOST_PACKED", 100)
     assert sparse == made()
-
-
-def test_rows_of_an_input_are_those_of_its_shards():
-    columns = Columns(Wanted(parts={"g": ()}))
-    columns.add([Key(id="a"), Key(id="b")], {"g": GRADES[:2]}, [True, False])
-    found = Table(["g"])
-    for name in ("one", "two", "one"):
-        found.extend(columns.to_bytes(), name)
-    assert list(found.of_input("one")) == [0, 1, 4, 5]
-    assert list(found.of_input("none")) == []
-    assert list(found.ran) == [1, 0] * 3
-
-
-def test_a_column_that_lacks_a_shard_is_left_as_it_was():
-    """The metric it is of is broken; the others are whole."""
-    full = Columns(
-        Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1}, frozenset())})
-    )
-    bare = Columns(Wanted(parts={"g": ()}))
-    found = Table(["g"])
-    for columns in (full, bare, full):
-        columns.add([Key(id="a")], {"g": GRADES[:1]}, [True])
-        found.extend(columns.to_bytes())
-    assert len(found.numbers["g/m"].codes) == 1
-    assert len(found.verdicts["g"].codes) == len(found)

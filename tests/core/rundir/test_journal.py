@@ -6,75 +6,19 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
 import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
-from gradestack.grading.merging import ShardResult
 from gradestack.outcome.pages import rewrite_pages
 from gradestack.registry import discover
 from gradestack.report import GENERATOR, HEADER
 from gradestack.rundir import place, recorder
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
-from gradestack.rundir.recorder import Parts, from_json, to_json
 from tests.core.outcomes import data
 
 DATA = data(__file__, "journal.yaml")
-
-
-def test_a_result_survives_its_record(tmp_path):
-    result = ShardResult(
-        ordinal=3,
-        input="in",
-        samples=2,
-        parts=Parts(tmp_path / "rows", {"e/a.json": tmp_path / "parts-x/3.native"}),
-        table=bytes(range(256)),
-        bad=1,
-        bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
-        remarks={"part:image": [2, "f:1"]},
-        ids={"number": "f:1"},
-        superseded=["f:1"],
-        seen={("m", "a", "1"), ("", "b", "")},
-        broken={"e": "said"},
-        timings={"g": 0.5},
-    )
-    back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
-    assert back == msgspec.structs.replace(result, parts=Parts(None, result.parts.native))
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {
-            "sum": [1e16, 0.1 + 0.2, -0.0, 5e-324, 1.0, 1],
-            "n": 2**64 - 1,
-            "text": "é\u2028\x7f",
-            "more": [True, None],
-        },
-        {"n": 2**70},
-        {"text": "\ud800"},
-        {"highest": float("inf"), "lowest": float("-inf")},
-        {"pair": (1, 2.5)},
-        {1: "a key that is no text"},
-        {"nested": [[{"a": (1,)}]]},
-    ],
-)
-def test_a_line_holds_what_the_standard_library_would_write(state):
-    """The quick encoder writes only what comes back as it was, to the bit.
-
-    Everything else is the library's.
-    """
-    content = {"ordinal": 1, "states": {"g/m": state}}
-    assert repr(recorder._parsed(recorder._line(content))) == repr(json.loads(json.dumps(content)))
-
-
-@pytest.mark.parametrize("state", [{1, 2}, b"bytes", object(), Shard])
-def test_what_is_not_json_is_refused(state):
-    """The quick encoder would have a form for some of them."""
-    with pytest.raises(TypeError):
-        recorder._line({"states": {"g/m": state}})
 
 
 def test_what_changed_is_named():

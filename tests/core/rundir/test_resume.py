@@ -12,8 +12,7 @@ import sys
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, LostEngineError, Progress
-from gradestack.cli import console
+from gradestack import ConfigError, DataError, LostEngineError
 from gradestack.rundir import recorder
 from gradestack_plugins.readers import jsonl
 from tests.conftest import ON_RECORD
@@ -144,25 +143,6 @@ def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
     report = run(resume=True)
     assert report.header["resumed"] == (8 if cut == 1 else report.header["resumed"])
     assert 1 < report.header["resumed"] < 9
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-
-
-def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
-    from gradestack_plugins.pages.html import HtmlReporter
-
-    run("whole", reports=PAGES)
-    write = HtmlReporter.write
-
-    def full(self, report, out):
-        raise OSError(errno.ENOSPC, "No space left on device", str(out / "report.html"))
-
-    monkeypatch.setattr(HtmlReporter, "write", full)
-    with pytest.raises(DataError, match="No space left"):
-        run(reports=PAGES)
-    monkeypatch.setattr(HtmlReporter, "write", write)
-    journal = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes()
-    report = run(resume=True, reports=PAGES)
-    assert report.header["resumed"] == journal.count(b"\n") - 1
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
@@ -414,20 +394,6 @@ def test_a_hidden_directory_that_was_removed(held, engine):
         err
         == f"error: {place}: was removed while the run was writing there; nothing is left of it\n"
     )
-
-
-def test_what_is_taken_over_is_said_once(capsys):
-    with console.progress("x", quiet=False) as note:
-        for samples, resumed in ((10, 10), (20, 20), (30, 20), (40, 20)):
-            note(Progress(samples=samples, resumed=resumed))
-    assert capsys.readouterr().err == "20 samples are taken over from the unfinished run\n"
-    with console.progress("x", quiet=False) as note:
-        note(Progress(samples=20, resumed=20))
-        note(Progress(phase="pages", samples=20, resumed=20))
-    assert capsys.readouterr().err == "20 samples are taken over from the unfinished run\n"
-    with console.progress("x", quiet=False) as note:
-        note(Progress(samples=20))
-    assert capsys.readouterr().err == ""
 
 
 GRADER = DATA["grader"]

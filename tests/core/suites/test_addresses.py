@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 
@@ -20,7 +19,7 @@ import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.copies import files as copying
 from gradestack.rundir.header import fingerprint
-from gradestack.suites.recognition import expand, name_inputs
+from gradestack.suites.recognition import expand
 from tests.core.outcomes import data, some_of
 from tests.placed import unpacked
 
@@ -254,17 +253,6 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
     assert "/etc/passwd" not in web.seen
 
 
-def test_a_redirect_to_the_web_is_followed(command, web, place):
-    assert (
-        command(
-            "grade", f"{web.address}/moved?to=/log.jsonl", "-o", "out", "--set", "reports=[]"
-        ).code
-        == 0
-    )
-    report = gradestack.load_report("out")
-    assert [each["path"] for each in report.header["inputs"]] == [f"{web.address}/moved"]
-
-
 def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
     """A query may hold an asterisk, a host brackets."""
     assert (
@@ -288,15 +276,6 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, m
         said.err
         == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
     )
-
-
-def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monkeypatch):
-    monkeypatch.setattr(copying, "CONNECT", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"https://127.0.0.1:{listening.getsockname()[1]}/log.jsonl"
-        said = command("grade", address)
-    assert said.code == 3
-    assert said.err == f"error: {address}: cannot be read: the server did not answer in time\n"
 
 
 def test_one_address_given_twice_is_fetched_and_read_once(command, web, place):
@@ -439,27 +418,6 @@ def test_no_file_of_a_directory_leads_out_of_its_copy(tmp_path, temporary, bucke
     with pytest.raises(DataError, match=r"s3://b: holds .*, which no local file can be called"):
         expand(["s3://b"])
     assert not list(tmp_path.rglob("x"))
-
-
-def test_names_on_the_web_lead_nowhere_either(web, temporary):
-    """And of a list of links only files of the same place are taken."""
-    links = [
-        "a.jsonl",
-        "..",
-        "../log.jsonl",
-        "/log.jsonl",
-        "file:///etc/passwd",
-        "a.jsonl?C=N",
-        "sub/",
-        "b.jsonl",
-    ]
-    web.pages["/logs/"] = "".join(f'<a href="{each}">x</a>' for each in links).encode()
-    web.pages |= {"/logs/a.jsonl": LINES, "/logs/b.jsonl": LINES}
-    copies = expand([f"{web.address}/logs/*.jsonl"])
-    assert [each.shown for each in name_inputs(copies)] == ["a.jsonl", "b.jsonl"]
-    (copy,) = expand([f"{web.address}/logs/%2e%2e"] if web.pages.setdefault("/", LINES) else [])
-    assert copy.resolve().is_relative_to(temporary.resolve())
-    assert set(web.seen) <= {"/logs/", "/logs/a.jsonl", "/logs/b.jsonl", "/"}
 
 
 STANDS_STILL = DATA["stands_still"]

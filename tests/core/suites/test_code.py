@@ -12,45 +12,10 @@ import pytest
 import gradestack
 from gradestack import ConfigError, Grade, Grader, Sample, ToolCall
 from gradestack_plugins.engines import processes as pool
-from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
+from tests.core.code_samples import SHAPES, average, graded, grader_text
 from tests.core.outcomes import data, files_but_headers, some_of
-from tests.core.toy_components import ROOT
 
 DATA = data(__file__, "code.yaml")
-
-
-AIRLINE = ROOT / "examples/airline/results.json"
-
-
-def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
-    """At most 15 lines grade tool calls.
-
-    The same bytes from one process and from several, and a page that shows it.
-    """
-    assert len(METRIC.splitlines()) <= 15
-    (tmp_path / "few.py").write_text(METRIC)
-    for file in ("one", "two", "three"):
-        (tmp_path / f"{file}.json").write_bytes(AIRLINE.read_bytes())
-    files = ["one.json", "two.json", "three.json", "--set", "graders.few_calls.most=2"]
-    for engine in ("serial", "processes"):
-        options = ["--allow-code", "--engine", engine, "-o", engine, "-q"]
-        done = spawn("grade", *files, "--grader", "./few.py:FewCalls", *options)
-        assert (done.code, done.err) == (0, "")
-    assert files_but_headers(tmp_path / "serial") == files_but_headers(tmp_path / "processes")
-    page = (tmp_path / "serial/report.html").read_text(encoding="utf-8")
-    assert "few_calls" in page
-    assert "over" in page
-    rows = [
-        json.loads(line) for line in (tmp_path / "serial/results.jsonl").read_text().splitlines()
-    ]
-    calls = {
-        (row["source"]["file"], row["source"]["ordinal"]): row["predicted"].get("calls")
-        for row in rows
-    }
-    for row in rows:
-        made = calls[row["source"]["file"], row["source"]["ordinal"]]
-        if row["state"] == "graded":
-            assert row["grade"]["score"] == 1 / (1 + max(0, len(made) - 2))
 
 
 @pytest.mark.parametrize("way", some_of(["forkserver", "fork", "spawn"], 3))

@@ -14,7 +14,7 @@ from gradestack import DataError
 from gradestack.copies import files as copying
 from gradestack.grading.reading import shards_of
 from gradestack.rundir.header import fingerprint, range_mark
-from gradestack.suites.recognition import expand, name_inputs
+from gradestack.suites.recognition import expand
 from tests.placed import carried
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
@@ -143,15 +143,6 @@ def test_a_dataset_may_be_packed(tmp_path):
     assert report.summary["config"]["dataset"] == "gold.jsonl.gz"
 
 
-def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
-    path = tmp_path / "runs.jsonl.gz"
-    path.write_bytes(gzip.compress(LINES))
-    report = graded([path, tmp_path / "x/../runs.jsonl.gz"][:1] * 2, output=tmp_path / "out")
-    assert report.metrics["total"] == 3
-    assert report.summary["warnings"][0] == "runs.jsonl.gz: given 2 times; it is read once"
-    assert len(files(temporary)) == 1
-
-
 def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
     path = tmp_path / "log.jsonl.gz"
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -193,27 +184,6 @@ def test_a_file_that_is_called_like_an_address_is_a_file(tmp_path, monkeypatch):
     assert expand(["s3://a.jsonl"]) == [Path("s3:/a.jsonl")]
     (tmp_path / "run:1.jsonl").write_bytes(LINES)
     assert expand(["run:1.jsonl", "run:*"]) == [Path("run:1.jsonl")] * 2
-
-
-def test_made_up_ids_and_names_leave_all_suffixes_out(tmp_path):
-    """The stem of log.jsonl.gz is log; files of one stem are told apart by their shown names."""
-    for name in ("log.jsonl", "log.jsonl.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(LINES))
-    inputs = name_inputs(expand([str(tmp_path / "log.jsonl"), str(tmp_path / "log.jsonl.gz")]))
-    assert [each.shown for each in inputs] == ["log.jsonl", "log.jsonl.gz"]
-    assert len({each.name for each in inputs}) == 2
-
-
-def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
-    (tmp_path / "runs.jsonl.gz").write_bytes(gzip.compress(LINES * 300))
-    for workers in (1, 2):
-        graded(
-            tmp_path / "runs.jsonl.gz",
-            engine="processes",
-            workers=workers,
-            output=tmp_path / f"out{workers}",
-        )
-    assert texts(tmp_path / "out1") == texts(tmp_path / "out2")
 
 
 def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, monkeypatch):

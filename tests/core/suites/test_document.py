@@ -12,7 +12,7 @@ import yaml
 from gradestack import ConfigError
 from gradestack.copies.files import Folder
 from gradestack.suites.document import Document, apply_override, read_yaml, show_place
-from gradestack.suites.schema import class_schema, suite_schema, type_schema
+from gradestack.suites.schema import suite_schema
 from gradestack.suites.strict import Problems, structure
 from tests.core.outcomes import data, some_of
 
@@ -171,43 +171,6 @@ def valid(registry):
     jsonschema.Draft202012Validator.check_schema(found)
     validator = jsonschema.Draft202012Validator(found)
     return lambda text: validator.is_valid(yaml.safe_load(text))
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (bool, {"type": "boolean"}),
-        (float, {"type": "number"}),
-        (Path, {"type": "string"}),
-        (Any, {}),
-        (Literal["a", 3], {"enum": ["a", 3]}),
-        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        (tuple[str, ...], {"type": "array", "items": {"type": "string"}}),
-        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
-        (Mapping[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
-        (object, {}),
-    ],
-)
-def test_types(kind, expected):
-    assert type_schema(kind) == expected
-
-
-def test_classes(toys):
-    @attrs.frozen(kw_only=True)
-    class Needy:
-        wanted: str
-        inner: toys.Dump = attrs.field(factory=toys.Dump)
-        places: tuple[Path, ...] = (Path("a"),)
-        names: frozenset[str] = frozenset({"b", "a"})
-        place: Path = Path("x/y")
-
-    found = class_schema(Needy)
-    assert found["required"] == ["wanted"]
-    assert found["additionalProperties"] is False
-    assert found["properties"]["inner"]["default"] == {"title": "dump", "breaks": False}
-    assert found["properties"]["names"]["default"] == ["a", "b"]
-    assert found["properties"]["place"]["default"] == "x/y"
-    assert found["properties"]["places"]["default"] == ["a"]
 
 
 @pytest.mark.parametrize("text", [SUITE, *data(__file__, "schema.yaml")["valid"]])

@@ -70,31 +70,3 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
         load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError
     )
     assert "plugin p (d 1): boom" in unknown
-
-
-def test_aliases_nine_levels_deep_are_refused_at_once(load):
-    """What they stand for is never written out, not for a suggestion either."""
-    nine = ["&a0 [l, l, l, l, l, l, l, l, l, l]"]
-    nine += [f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    for key in ("profile", "reader", "engine", "graders"):
-        text = f"target: {{paths: [runs.jsonl]}}\n{key}:\n  kind:\n" + "".join(
-            f"  - {each}\n" for each in nine
-        )
-        with pytest.raises(
-            ConfigError, match=r"suite\.yaml:\d+: not valid YAML: its aliases stand for more than"
-        ):
-            load(text)
-
-
-def test_very_many_mistakes_are_counted(load):
-    found = refused(load, BASE + "".join(f"k{number}: 1\n" for number in range(2000)))
-    assert found[0] == "suite.yaml:4: k0: unknown key; known: " + found[0].partition("known: ")[2]
-    assert (len(found), found[-1]) == (101, "and 1900 more")
-
-
-def test_a_long_text_makes_no_long_message(load):
-    (problem,) = refused(
-        load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n"
-    )
-    assert problem.startswith("suite.yaml:3: graders.q: unknown grader 'xxx")
-    assert len(problem) < 2100

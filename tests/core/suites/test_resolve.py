@@ -3,7 +3,7 @@
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, PluginError, load_suite
+from gradestack import ConfigError, DataError, load_suite
 from gradestack.python_api import files_suite
 from gradestack.suites.spec import RunOptions
 from tests.core.outcomes import data
@@ -42,14 +42,6 @@ def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
     suite = load(BASE + "profile: upstream\n", "graders.quality={kind: toy, place: side/file}")
     assert suite.inputs.data[0].path == tmp_path / "runs.jsonl"
     assert suite.graders[0].component.place == tmp_path / "side/file"
-
-
-def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
-    using = make_registry_(toys.component("stack", "raising", "raising_stack"))
-    with pytest.raises(
-        PluginError, match=r"stack 'raising' of plugin toys raised LookupError: no stack here"
-    ):
-        load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
 
 
 def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path):

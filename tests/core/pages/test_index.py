@@ -9,7 +9,7 @@ import pytest
 from gradestack import DataError, Report
 from gradestack_plugins.pages import index as index_module
 from gradestack_plugins.pages import tallies
-from gradestack_plugins.pages.index import RowIndex, ScoreBins, index_of
+from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.rows import rows_at
 from tests.core.outcomes import data
 
@@ -40,20 +40,6 @@ def content(index):
         for key, each in index.scores.items()
     }
     return index.entries, bins, index.given.kinds, index.given.given
-
-
-def test_a_row_in_the_index():
-    index = index_of(report_of(row()))
-    (entry,) = index.entries
-    assert (entry.position, entry.id, entry.model, entry.run) == (0, "a", "m", "3")
-    assert (entry.state, entry.passed, entry.score) == ("graded", False, 0.5)
-    kinds = [
-        ("first", "wrong", "book", ""),
-        ("first", "missing", "", ""),
-        ("second", "boom: x", "KeyError", ""),
-    ]
-    assert (list(index.given.kinds), index.given.samples) == (kinds, [1, 1, 1])
-    assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -161,14 +147,6 @@ def test_rows_are_read_at_their_place(run_lines, record):
         list(rows_at(run, [0]))
 
 
-def test_what_is_no_row_has_no_place():
-    report = report_of(b"\xef\xbb\xbf" + row(sample={"id": "a"}), b"", row(sample={"id": "b"}))
-    ids = ["a", "b"]
-    assert [row["sample"]["id"] for row in report.rows()] == ids
-    assert [entry.id for entry in index_of(report).entries] == ids
-    assert [row["sample"]["id"] for row in rows_at(report, [0, 1])] == ids
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -181,16 +159,3 @@ def test_what_is_no_row_has_no_place():
 def test_a_damaged_row_is_told_with_its_line(line):
     with pytest.raises(DataError, match=r"a row:2: (not JSON|not UTF-8|nested too deeply)"):
         _ = index_of(report_of(row(), line, row()))
-
-
-def test_rows_that_were_not_kept_have_no_index(tmp_path):
-    report = Report(path=tmp_path, header={"rows": False}, summary={})
-    assert index_of(report).entries == []
-    with pytest.raises(DataError, match="the run kept no rows"):
-        rows_at(report, [0])
-
-
-def test_bins_of_scores():
-    bins = ScoreBins()
-    bins.add([0.0, -0.0, 0.2, 1.0, 1.0, 1.1, -0.1])
-    assert (bins.counts, bins.below, bins.above, bins.fractional) == ([2, 1, 0, 0, 0, 2], 1, 1, 3)

@@ -9,6 +9,7 @@ import pytest
 
 import gradestack
 from gradestack_plugins.pages.runs import folder_of, write_index
+from tests.core.outcomes import read_json, write_records
 from tests.core.toy_components import files_of
 
 HOSTILE = "<img src=x onerror=alert(1)> \"q\" & \u202e ${x} `y` 'z'"
@@ -54,7 +55,7 @@ def made(tmp_path_factory, registry):
         {"id": str(number), "predicted": "x", "recorded": {"score": number % 2}}
         for number in range(6)
     ]
-    (place / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_records(place / "runs.jsonl", rows)
     suite = {"name": "nightly", "target": {"paths": [str(place / "runs.jsonl")]}, "reader": "jsonl"}
     suite |= {
         "graders": {"quality": "toy"},
@@ -74,9 +75,7 @@ def add(made, tmp_path):
     def put(name, day=1, *, page=False, value=None, **summary):
         place = tmp_path / "folder" / name
         shutil.copytree(made, place)
-        header, found = (
-            json.loads((place / each).read_text()) for each in ("header.json", "summary.json")
-        )
+        header, found = (read_json(place / each) for each in ("header.json", "summary.json"))
         header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
         if value is not None:
             figure = found["headline"]["figures"][0]
@@ -172,7 +171,7 @@ def test_models_have_lines_of_their_own(add, page):
     headline = {"letta": False, "figures": [each | {"value": 0.5, "models": models}]}
     per_model = [{"model_name": name, "total": 3} for name in models]
     run = add("run")
-    summary = json.loads((run / "summary.json").read_text())
+    summary = read_json(run / "summary.json")
     summary["metrics"]["per_model"], summary["headline"] = per_model, headline
     (run / "summary.json").write_text(json.dumps(summary))
     text = " ".join(page().text.split())

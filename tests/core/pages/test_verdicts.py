@@ -3,7 +3,6 @@
 import json
 
 from gradestack.jsonio import loads
-from gradestack_plugins.pages import tallies as module
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.tallies import compared
 from tests.core.outcomes import data
@@ -33,30 +32,6 @@ def test_the_mark_of_a_grade():
     codes = ["", "", "", "", "boom", "no_reference", ""]
     assert marks(index, "b") == list(zip(names, codes, strict=True))
     assert marks(index, "a") == [("passed", "")] * 7
-
-
-def test_which_samples_have_another_order_is_known_where_it_is_asked_for():
-    turned = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}}]
-    extra = [turned[0], {"metadata": {"call": 0}}]
-    rows = [
-        row(a={"state": "graded", "score": 0.5, "items": each}, b={})
-        for each in (extra, turned, turned[:1])
-    ]
-    lines = [(number, 0, json.dumps(each).encode()) for number, each in enumerate(rows)]
-    found = [
-        RowIndex.of(lines, None, "a", ("a", "b"), ordered=each).verdicts.turned
-        for each in (True, False)
-    ]
-    assert [list(each) for each in found] == [[1], []]
-
-
-def test_many_codes_are_not_told_apart(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_MARKS", 3)
-    failed = [
-        {"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)
-    ]
-    index = index_of(*[row(a=each) for each in failed], keys=("a",))
-    assert marks(index, "a") == [("failed", "c0"), ("failed", "c1"), ("failed", ""), ("failed", "")]
 
 
 def test_graders_with_a_preset_are_compared_and_else_all():

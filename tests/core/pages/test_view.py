@@ -16,7 +16,7 @@ import gradestack
 from gradestack import DataError
 from gradestack.report import load_report
 from gradestack_plugins.pages.view import ServedRun, Server
-from tests.core.outcomes import data
+from tests.core.outcomes import data, write_records
 from tests.core.toy_components import files_of
 from tests.placed import carried, unpacked
 
@@ -45,7 +45,7 @@ def runs(tmp_path_factory, registry):
             "predicted": made,
         }
         lines.append(row | ({"expected": None} if number == 7 else {}))
-    (place / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    write_records(place / "rows.jsonl", lines)
     for kept in ("full", "slim", "none"):
         suite = {
             "name": "s & t",
@@ -187,13 +187,6 @@ def test_pages_may_do_nothing_but_be_shown(full):
 def test_a_slim_run_reads_its_input_again(runs, registry):
     with served(runs / "slim", registry) as ask:
         assert sample_of(ask, 4)[0]["trajectory"][0][0]["content"] == "Bitte Nummer 3, schöne Grüße"
-
-
-def test_a_run_without_rows_has_its_report(runs, registry):
-    with served(runs / "none", registry) as ask:
-        assert b'id="overview"' in ask()[2]
-        assert ask("report.html")[0] == 200
-        assert ask("report_data/chunk-s1.js")[0] == ask("rows/1.json")[0] == 404
 
 
 def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):

@@ -42,6 +42,15 @@ def at(found, path):
     )
 
 
+def write_records(path, records):
+    """Write JSON Lines."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def read(report, name="summary.json"):
     return json.loads((report.path / name).read_text(encoding="utf-8"))
 

@@ -6,6 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import PluginError
+from tests.core.outcomes import write_records
 
 CHANGES = """\
 def invents(sample):
@@ -55,9 +56,7 @@ def late(sample):
 
 def test_beyond_the_first_samples_only_a_strict_run_looks(suite, tmp_path):
     (tmp_path / "changes.py").write_text(LATE)
-    (tmp_path / "runs.jsonl").write_text(
-        "".join(json.dumps({**RECORD, "id": str(n)}) + "\n" for n in range(1000))
-    )
+    write_records(tmp_path / "runs.jsonl", [{**RECORD, "id": str(n)} for n in range(1000)])
     suite = {**suite, "graders": {"g": "changes.py:late"}}
     assert gradestack.run(suite, output="out", allow_code=True).summary["warnings"] == []
     with pytest.raises(PluginError, match="changes samples") as caught:

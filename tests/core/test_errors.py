@@ -26,11 +26,7 @@ def test_a_message_has_a_limit():
     head, *problems = str(error).split("\n")
     assert (head[0], head[-1], len(head)) == ("a", "z", 2003)
     assert len(problems) == 101
-    assert (problems[0][:9], problems[0][-3:], problems[-1]) == (
-        "  - 0 yyy",
-        "end",
-        "  - and 4900 more",
-    )
+    assert (problems[0][-3:], problems[-1]) == ("end", "  - and 4900 more")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
     assert len(ConfigError("head", *map(str, range(101))).problems) == 101
 

@@ -1,11 +1,10 @@
 """What a line of many megabytes costs."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.core.outcomes import some_of
+from tests.core.outcomes import some_of, write_records
 
 SIZE = 20_000_000
 TEXT = "x" * SIZE
@@ -51,7 +50,7 @@ def peak(spawn, tmp_path):
         pytest.skip("this system does not say what a process takes")
 
     def measure(name, records, *more):
-        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+        write_records(tmp_path / name, records)
         arguments = ["grade", name, "-o", f"out-{name}", "--engine", "serial", "--quiet", *more]
         said = spawn(*arguments, program=["-c", MEASURED], **GIVEN_BACK)
         assert said.code == 0, said.err

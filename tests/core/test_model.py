@@ -1,12 +1,9 @@
 """The data model: what is told apart, and the contract of a grade's numbers."""
 
-import pickle
-
 import msgspec
 import pytest
 
 from gradestack import (
-    ABSENT,
     BadRecord,
     Expectation,
     ExpectedCall,
@@ -19,6 +16,7 @@ from gradestack import (
     Source,
     ToolCall,
     Usage,
+    argument_at,
     check_grade,
     failed,
     model,
@@ -48,13 +46,6 @@ def test_no_reference_and_an_empty_one_differ():
     assert Sample(id="a").expected.calls is None
     assert Expectation(calls=()) != Expectation()
     assert Sample(id="a").calls is None
-
-
-def test_absent_is_false_and_stays_itself():
-    """The mark for "no value here" survives pickling, so that None can mean null."""
-    assert not ABSENT
-    assert repr(ABSENT) == "UNSET"
-    assert pickle.loads(pickle.dumps(Reason(code="x"))).expected is ABSENT  # noqa: S301
 
 
 WHOLE = Sample(
@@ -153,3 +144,10 @@ def test_broken_grades_are_told_apart(grade, problem):
     outcome = grade.get("outcome", "graded")
     outcome = Outcome(outcome) if outcome in {*map(str, Outcome)} else outcome
     assert problem in check_grade(Grade(**{**grade, "outcome": outcome}))
+
+
+@pytest.mark.parametrize(
+    ("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")]
+)
+def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
+    assert argument_at(pointer) == name

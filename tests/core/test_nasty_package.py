@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.core.outcomes import write_records
+
 ROOT = Path(__file__).parents[2]
 WAYS = yaml.safe_load((ROOT / "tests/third_party/gradestack-nasty/ways.yaml").read_text())
 HEAD = "from gradestack import *\nfrom gradestack import hookimpl, Component\n"
@@ -65,7 +67,7 @@ CASES = [
 def test_what_breaks_is_named_and_costs_nobody_else(
     spawn, distribution, tmp_path, plain, way, engine
 ):
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    write_records(tmp_path / "runs.jsonl", RECORDS)
     arguments = way.get(
         "run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"]
     )
@@ -103,7 +105,7 @@ FOUND = [
 
 @pytest.mark.parametrize("way", FOUND)
 def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    write_records(tmp_path / "runs.jsonl", RECORDS)
     reader = ["--reader", "bad"] if way.get("offers") == ["reader bad Bad"] else []
     site = installed(way, distribution, documented=True)
     done = spawn(
@@ -118,7 +120,7 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
 
 
 def test_report_and_compare_name_a_panel_that_ends_its_process(spawn, distribution, tmp_path):
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    write_records(tmp_path / "runs.jsonl", RECORDS)
     for out in ("one", "two"):
         assert spawn("grade", "runs.jsonl", "-o", out, "--quiet").code == 0
     site = installed(

@@ -11,7 +11,7 @@ import pytest
 
 import gradestack
 from gradestack import DataError, load_report
-from tests.core.outcomes import data, some_of
+from tests.core.outcomes import data, read_json, some_of, write_records
 
 CASES = [(name, each) for name, many in data(__file__, "odd_runs.yaml").items() for each in many]
 
@@ -31,7 +31,7 @@ def sound(tmp_path_factory):
         for task in range(4)
         for run in range(2)
     ]
-    (place / "r.jsonl").write_text("".join(json.dumps(each) + "\n" for each in samples))
+    write_records(place / "r.jsonl", samples)
     for name in ("good", "bad"):
         gradestack.grade(samples, graders={"g": "tool_calls"}, output=place / name)
     return place
@@ -46,10 +46,10 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
     if name == "results":
         path = tmp_path / "bad" / "results.jsonl"
         first, *rest = map(json.loads, path.read_text().splitlines())
-        path.write_text("".join(json.dumps(row) + "\n" for row in (first | change, *rest)))
+        write_records(path, (first | change, *rest))
     else:
         path = tmp_path / "bad" / f"{name}.json"
-        found = json.loads(path.read_text())
+        found = read_json(path)
         changed = {
             key: found[key] | each if key == "metrics" else each for key, each in change.items()
         }
@@ -88,7 +88,7 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
 def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
     shutil.copytree(sound / "bad", tmp_path / "bad")
     path = tmp_path / "bad" / "header.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"components": None}))
+    path.write_text(json.dumps(read_json(path) | {"components": None}))
     with pytest.raises(DataError) as caught:
         load_report(tmp_path / "bad")
     said = (
@@ -96,43 +96,3 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
         "grade the files again"
     )
     assert str(caught.value) == f"{path}: {said}"
-
-
-def test_components_may_lack_options(sound, tmp_path):
-    shutil.copytree(sound / "bad", tmp_path / "bad")
-    path = tmp_path / "bad" / "header.json"
-    path.write_text(path.read_text().replace('"options"', '"other"'))
-    (row,) = (
-        gradestack.compare(sound / "good", path.parent, figures=["g.call_figures.f1"])
-        .data["figures"]
-        .values()
-    )
-    assert row["difference"] == 0
-
-
-@pytest.mark.parametrize("key", ["model_name", "run", "sample", "source"])
-@pytest.mark.parametrize("value", some_of(["gone", None, 3, {}], 2))
-def test_an_odd_row_of_a_slim_run_is_shown_or_refused(
-    sound, tmp_path, command, monkeypatch, key, value
-):
-    """Its conversation is looked for in the input, by what the row says of its place."""
-    shutil.copy(sound / "r.jsonl", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    assert (
-        command("grade", "r.jsonl", "--rows", "slim", "-o", "slim", "--set", "reports=[]").code == 0
-    )
-    path = tmp_path / "slim/results.jsonl"
-    first, *rest = map(json.loads, path.read_text().splitlines())
-    first = {name: each for name, each in first.items() if name != key} | (
-        {} if value == "gone" else {key: value}
-    )
-    path.write_text("".join(json.dumps(row) + "\n" for row in (first, *rest)))
-    if key == "source" and value == "gone":
-        header = json.loads((tmp_path / "slim/header.json").read_text())
-        (tmp_path / "slim/header.json").write_text(
-            json.dumps({key: header[key] for key in header if key != "inputs"})
-        )
-    for arguments in (("report", "slim", "-o", "pages"), ("show", "slim", "0")):
-        said = command(*arguments)
-        assert said.code in (0, 3), (arguments, said)
-        assert "bug" not in said.err

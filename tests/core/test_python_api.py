@@ -54,15 +54,6 @@ def test_the_api_is_typed_and_documented(name):
     assert len(function.__doc__) > 60
 
 
-def test_samples_are_graded_by_name(registry):
-    """0.4 for the tool and 0.6 for its arguments: 1, 0.4 + 0.6 x 0 and 0."""
-    with gradestack.grade(samples(), ["tau_partial"], registry=registry) as report:
-        assert [row["grade"]["score"] for row in report.rows()] == [1.0, 0.4, 0.0]
-        assert report.metrics["avg_score_attempted"] == pytest.approx(1.4 / 3, abs=1e-15)
-        assert report.summary["suite"] == "samples"
-        assert "partial_statistics" in report.aggregates["tau_partial"]
-
-
 def test_samples_may_come_one_by_one_and_as_mappings(registry):
     def stream():
         yield Sample(id="a", recorded={"score": 0.5})

@@ -173,17 +173,6 @@ def test_a_document_over_several_lines_is_no_file_of_records(write):
     assert sniff(path) == 0.0
 
 
-def test_a_list_that_is_cut_off_gives_what_was_whole(write):
-    path = write('[{"question": 1, "answer": 2}, {"question": 2, "ans')
-    assert [each.id for each in read(path)[:-1]] == ["1"]
-    assert "the list is cut off here" in read(path)[-1].reason
-    assert told(read(write('[{"question": 1, "answer": 2}')))[-1] == (
-        "the list is cut off here",
-        1,
-        1,
-    )
-
-
 def test_an_empty_file_has_no_records(write):
     for text in ("", " \n\n", "[]", "[ ]\n"):
         assert read(write(text)) == []
@@ -306,25 +295,6 @@ def test_a_record_may_give_any_number_of_samples(write):
     ids = [each.id for each in found if isinstance(each, Sample)]
     assert ids == ["0/0", "0/1", "0/2", *(f"2/{n}" for n in range(9)), "4/0"]
     assert [each.source.line for each in found if isinstance(each, BadRecord)] == [4]
-
-
-def test_another_file_may_be_read_for_an_input(write):
-    """Its records have its name; the shards belong to the input."""
-    given, other = inputs_of(write([quiz(1)], name="a"), write([quiz(2)], name="b")).data
-
-    @attrs.frozen
-    class Elsewhere(Quiz):
-        def files(self, inputs, index):
-            return [RecordFile(input=given, file=other)]
-
-        def read(self, shard, index):
-            return self.samples(
-                shard, lambda record, source: [self.sample_of(record, source)], other
-            )
-
-    (shard,) = Elsewhere().plan(inputs_of(given.path), None)
-    (sample,) = Elsewhere().read(shard, None)
-    assert (shard.input, sample.id, sample.source.file) == (given, "2", "b")
 
 
 def test_a_file_that_cannot_be_read_is_named(write, tmp_path):

@@ -172,21 +172,6 @@ def test_a_broken_plugin_does_not_take_the_others_with_it(spawn, distribution, t
     assert "tau_partial" in out
 
 
-def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, write_lines, record):
-    site = distribution(
-        "sick-dist", {"sick": "sick_one"}, {"sick_one": "raise ValueError('cannot start')"}
-    )
-    runs = write_lines([record("a")])
-    sound = spawn(
-        "grade", runs, "-o", "out", "--set", "reports=[]", "-q", "--allow-all-failed", paths=[site]
-    )
-    assert (sound.code, sound.err) == (0, "")
-    used = spawn("grade", runs, "-o", "out", "--set", "graders={q: sick_grader}", paths=[site])
-    assert used.code == 4
-    assert "sick (sick-dist 1.0): ValueError: cannot start" in used.err
-    assert "Traceback" not in used.err
-
-
 GRADER = """
 from gradestack import Grader
 class Half(Grader):
@@ -221,26 +206,6 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(
         "from Thief.One 1.0"
         in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
     )
-
-
-def test_a_name_of_two_others_is_refused_where_it_is_used(spawn, distribution, write_lines, record):
-    sites = [
-        distribution(
-            f"dist-{name}",
-            {name: f"{name}_one"},
-            {f"{name}_one": module(half=f"{name}_one:Half") + GRADER},
-        )
-        for name in ("beta", "acme")
-    ]
-    runs, common = (
-        write_lines([record("a")]),
-        ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q"),
-    )
-    assert spawn("grade", runs, *common, paths=sites).err == ""
-    used = spawn("grade", runs, "--grader", "half", *common, paths=sites)
-    assert used.code == 4
-    assert "write dist-acme:half or dist-beta:half" in used.err
-    assert spawn("grade", runs, "--grader", "dist-beta:half", *common, paths=sites).code == 0
 
 
 def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(

@@ -9,7 +9,7 @@ import gradestack
 from gradestack import DataError, PluginError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.index import index_of
-from tests.core.outcomes import data
+from tests.core.outcomes import data, read_json
 
 DATA = data(__file__, "report.yaml")
 
@@ -24,16 +24,6 @@ def finished(run_lines, record):
         gate={"op": "gte", "value": 0.9},
         reports=["dump", "html", "markdown"],
     )
-
-
-def test_figures_are_at_hand(finished):
-    assert finished.name == "toys"
-    assert finished.metrics["total"] == 3
-    assert finished.states["zeta"]["skipped"] == 1
-    assert finished.aggregates["alpha"]["toy_count"]["sum"] == 0.625
-    assert (finished.gates[0]["actual"], finished.passed, finished.exit_code) == (0.625, False, 1)
-    assert [page.name for page in finished.pages] == ["dump.json", "report.html", "report.md"]
-    assert all(page.is_file() for page in finished.pages)
 
 
 def test_rows_are_read_one_at_a_time(finished):
@@ -73,9 +63,9 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
     run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])
     loaded = load_report(run.path)
     (again,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
-    assert json.loads(again.read_text())[0] == "mine"
+    assert read_json(again)[0] == "mine"
     (named,) = rewrite_pages(loaded, registry, ("dump",), tmp_path / "named")
-    assert json.loads(named.read_text())[0] == "dump"
+    assert read_json(named)[0] == "dump"
 
 
 def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, tmp_path):
@@ -113,15 +103,6 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(DataError, match="the report is closed"):
         next(report.rows())
-
-
-def test_pages_of_samples_without_an_output_are_temporary(registry):
-    with gradestack.grade(
-        [{"id": "a", "predicted": "x"}], ["toy"], reports=["markdown"], registry=registry
-    ) as report:
-        (page,) = report.pages
-        assert page.is_file()
-    assert not report.path.exists()
 
 
 def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
@@ -170,23 +151,6 @@ def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
     with pytest.raises(DataError) as caught:
         load_report(place)
     assert message in str(caught.value)
-
-
-def test_tools_may_be_called_as_the_ends_of_intervals_are(finished, tmp_path):
-    place = shutil.copytree(finished.path, tmp_path / "copy")
-    summary = finished.summary | {"config": {"low": {}, "high": [], "confidence": {}}}
-    (place / "summary.json").write_text(json.dumps(summary))
-    assert load_report(place).summary == summary
-
-
-@pytest.mark.parametrize("name", ["header.json", "summary.json"])
-def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
-    place = shutil.copytree(finished.path, tmp_path / "copy")
-    (place / name).unlink()
-    (place / name).mkdir()
-    with pytest.raises(DataError) as caught:
-        load_report(place)
-    assert str(caught.value) == f"{place / name}: cannot be read: Is a directory"
 
 
 @pytest.mark.parametrize(

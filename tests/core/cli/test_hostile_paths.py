@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradestack.cli.commands import main
-from tests.core.outcomes import data, some_of
+from tests.core.outcomes import data, read_json, some_of, write_records
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are none")
 DATA = data(__file__, "hostile_paths.yaml")
@@ -149,7 +149,7 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     monkeypatch.setattr("gradestack.jsonio.paths.PATH_SECONDS", 0.2)
     slow, good = [{"m": "a" * 40 + "b"}], [{"m": "aa"}]
     rows = [{"id": f"t{n}", "log": good if n == 30 else slow} for n in range(40)]
-    (folder / "slow.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_records(folder / "slow.jsonl", rows)
     path = """$.log[?search(@.m, "^(a+)+$")].m"""
     mapped = {"kind": "records", "columns": {"id": "id", "text": path, "expected.text": "id"}}
     suite = {"target": {"paths": ["slow.jsonl"]}, "reader": mapped, "reports": []}
@@ -159,7 +159,7 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     code, output = command("run", folder / "suite.yaml", "-o", out, "--engine", "serial")
     assert code == 0, output
     assert "Exact match: 0 of 1 " in output
-    bad = json.loads((out / "summary.json").read_text())["bad_records"]
+    bad = read_json(out / "summary.json")["bad_records"]
     assert bad["count"] == len(rows) - 1
     assert all("took longer than" in each["reason"] for each in bad["listed"])
 

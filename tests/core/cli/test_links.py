@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from tests.core.outcomes import data, some_of
+from tests.core.outcomes import data, read_json, some_of, write_records
 
 DATA = data(__file__, "links.yaml")
 
@@ -57,7 +57,7 @@ def finished(tmp_path_factory):
                 {"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"}
                 for n in range(4)
             ]
-            Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            write_records(Path(f"{name}.jsonl"), lines)
             gradestack.grade_files(
                 f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial"
             )
@@ -129,7 +129,7 @@ def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
 
 
 def header(graded, options):
-    found = json.loads((graded / "runs" / "header.json").read_text())
+    found = read_json(graded / "runs" / "header.json")
     for each in found["components"]:
         each["options"] |= options if (each["kind"], each["name"]) == ("reporter", "html") else {}
     return found

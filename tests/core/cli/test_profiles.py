@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.outcomes import data
+from tests.core.outcomes import data, write_records
 
 CASES = data(__file__, "profiles.yaml")
 PAGE = (Path(__file__).parents[3] / "docs/profiles.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def test_either_profile(command, here, case, profile):
         for number, each in enumerate(case["records"])
     ]
     for name, each in {"records.jsonl": lines, "dataset.jsonl": case.get("dataset", [])}.items():
-        (here / name).write_text("".join(f"{json.dumps(line)}\n" for line in each))
+        write_records(here / name, each)
     suite = {
         "name": "s",
         "target": {"paths": ["records.jsonl"]},

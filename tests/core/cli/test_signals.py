@@ -81,28 +81,6 @@ def test_a_grader_that_takes_no_notice(held, hanging):
     )
 
 
-def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
-    (tmp_path / "forks.py").write_text(DATA["a_child_of_a_grader_that_is_ended_is_not_the_run"])
-    (tmp_path / "runs.jsonl").write_text(
-        '{"id": "a", "predicted": "x"}\n{"id": "b", "predicted": "x"}\n'
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "gradestack.cli",
-        "grade",
-        "runs.jsonl",
-        "-o",
-        "out",
-        "--allow-code",
-        "--quiet",
-    ]
-    command += ["--grader", "forks.py:grade", "--set", "reports=[]", "--engine", "serial"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert gradestack.load_report(tmp_path / "out").metrics["avg_score_total"] == 1.0
-
-
 IN_VAIN = DATA["in_vain"]
 IN_A_DESTRUCTOR = DATA["in_a_destructor"]
 AT_THE_END = DATA["at_the_end"]

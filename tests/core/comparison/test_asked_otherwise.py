@@ -2,12 +2,12 @@
 are called so.
 """
 
-import json
 from pathlib import Path
 
 import pytest
 
 from gradestack import DataError, compare
+from tests.core.outcomes import read_json, write_records
 
 
 def lines(inputs, expected="x", runs=1):
@@ -25,9 +25,7 @@ def graded(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def grade(name, records, *options):
-        (tmp_path / f"{name}.jsonl").write_text(
-            "".join(json.dumps(each) + "\n" for each in records)
-        )
+        write_records(tmp_path / f"{name}.jsonl", records)
         given = options or ("--grader", "exact_match")
         done = command(
             "grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *given
@@ -91,7 +89,7 @@ def test_other_wording_is_a_warning(graded, command, asked, expected):
     graded("b", lines(asked, expected))
     done = command("compare", "a", "b", "-o", "compared")
     assert done.code == 0
-    data = json.loads(Path("compared/comparison.json").read_text())
+    data = read_json(Path("compared/comparison.json"))
     (told,) = data["warnings"]
     assert told.endswith("tasks were asked something else in a than in b, the first: 0")
     assert f"warning: {told}" in done.out
@@ -172,25 +170,4 @@ def test_code_that_a_grader_imports_is_part_of_it(graded, command):
 
 
 def header(name):
-    return json.loads((Path(name) / "header.json").read_text())
-
-
-def test_another_extractor_is_another_grader(graded, command):
-    pattern = (
-        "graders={{g: {{kind: exact_match, extractor: pattern, extractor_config: {{pattern: "
-        "{}}}}}}}"
-    )
-    graded("a", lines(QUESTIONS), "--set", "graders={g: exact_match}")
-    graded("b", lines(QUESTIONS), "--set", pattern.format("."))
-    graded("c", lines(QUESTIONS), "--set", pattern.format(".."))
-    (entry,) = (each for each in header("b")["components"] if each["kind"] == "grader")
-    assert (entry["extractor"]["name"], entry["extractor"]["options"]) == (
-        "pattern",
-        {"pattern": "."},
-    )
-    for other in ("a", "c"):
-        done = command("compare", other, "b")
-        assert (done.code, f"grader g: extractor differs between {other} and b" in done.err) == (
-            3,
-            True,
-        )
+    return read_json(Path(name) / "header.json")

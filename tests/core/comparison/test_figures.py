@@ -24,7 +24,7 @@ from gradestack.comparison.paired import (
     t_test,
     tasks_needed,
 )
-from tests.core.outcomes import data, some_of
+from tests.core.outcomes import data, read_json, some_of, write_records
 
 DATA = data(__file__, "figures.yaml")
 
@@ -139,18 +139,14 @@ def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
             {"id": t, "expected": [call], "predicted": [call] if t % right else []}
             for t in range(12)
         ]
-        (tmp_path / f"{name}.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-        )
+        write_records(tmp_path / f"{name}.jsonl", lines)
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
-    data = compare(*files, output=tmp_path / "out").data
+    data = compare(*files).data
     assert list(data["metrics"]) == ["calls"]
     names = ("f1", "precision", "recall", "argument_f1")
     _, precision, recall, _ = expected = [f"calls.call_figures.{name}" for name in names]
     assert list(data["figures"]) == expected
     assert data["figures"][recall]["difference"] == pytest.approx(6 / 12 - 8 / 12)
-    assert recall in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
-    assert recall in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
     asked = command("compare", *files, "--figure", recall)
     assert asked.code == 0
     assert recall in asked.out
@@ -193,7 +189,7 @@ def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_p
         compare(a, other, figures=["g.classification.macro_f1"])
     for place in ("a", "c"):
         path = tmp_path / place / "summary.json"
-        summary = json.loads(path.read_text())
+        summary = read_json(path)
         summary["headline"] = {
             "letta": False,
             "figures": [{"figure": "g.classification.macro_f1", "value": 0.5}],
@@ -266,7 +262,7 @@ def own(request, tmp_path, command, monkeypatch):
             {"id": str(t), "expected": "x", "predicted": "x" if t % 3 < right else "y"}
             for t in range(30)
         ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_records(tmp_path / f"{name}.jsonl", lines)
         kind, offered = request.param
         suite = (
             f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: "
@@ -396,37 +392,17 @@ def graded(out, scores, of, *, gate=None, models=None):
     ("better", "word", "flips", "tasks", "outcome"),
     some_of(DATA["a_rise_is_judged_by_the_direction"], 3),
 )
-def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flips, tasks, outcome):
+def test_a_rise_is_judged_by_the_direction(tmp_path, better, word, flips, tasks, outcome):
     a, b = (
         graded(tmp_path / name, scores, grader(better))
         for name, scores in (("a", FEW), ("b", MANY))
     )
-    data = compare(a, b, output=tmp_path / "out").data
+    data = compare(a, b).data
     assert data["metrics"]["g"]["verdict"] == word
     assert [data["metrics"]["g"]["better"], data["metrics"]["g"]["worse"]] == tasks
     assert [data["flips"]["fixed"], data["flips"]["broken"]] == flips
     assert data.get("outcome", {}).get("verdict") == outcome
     assert f"b is {word} than a by 87.5 points" in data["sentence"]
-    assert json.loads((tmp_path / "out" / "comparison.json").read_text()) == data
-    said = command("compare", str(a), str(b)).out
-    assert f"  {word}  " in said
-    assert ("35 trials fixed, 0 broken" in said, "0 trials fixed, 35 broken" in said) == (
-        better == "higher",
-        better == "lower",
-    )
-    for page in ("comparison.html", "comparison.md"):
-        assert word in (tmp_path / "out" / page).read_text(encoding="utf-8")
-
-
-def test_tasks_that_changed_alike_are_listed_losing_ones_first(tmp_path):
-    scores = {"fell": [0.0], "rose": [1.0], "same": [1.0]}
-    before = {"fell": [1.0], "rose": [0.0], "same": [1.0]}
-    for better, first in (("higher", "fell"), ("lower", "rose")):
-        runs = [
-            graded(tmp_path / f"{better}{n}", each, grader(better))
-            for n, each in enumerate((before, scores))
-        ]
-        assert compare(*runs).data["flips"]["tasks"][0]["task"] == first
 
 
 def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
@@ -437,13 +413,6 @@ def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
     )
     assert compare(a, b).data["flips"]["broken"] == 0
     assert compare(a, c).data["flips"]["broken"] == 35
-
-
-def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
-    models = {"many": MANY, "few": FEW, "more": {task: [1.0, 1.0] for task in FEW}}
-    board = compare(graded(tmp_path / "lower", None, grader("lower"), models=models)).data["groups"]
-    assert [each["name"].rpartition("::")[2] for each in board] == ["few", "many", "more"]
-    assert board[0]["ranks"] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -635,67 +604,19 @@ def test_a_tasks_mean_is_the_same_on_every_python():
 @pytest.mark.skipif(
     "GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set"
 )
-def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
-    """Trials 0 and 1 against 2 and 3.
-
-    The known figures, no more is said, and gates do not know, or pass.
-    """
+def test_the_same_model_against_itself_shows_no_difference(tmp_path):
+    """Trials 0 and 1 against 2 and 3: the known figures, and no more is said."""
     file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
-    records = json.loads(file.read_text(encoding="utf-8"))
+    records = read_json(file)
     runs = []
     for name, trials in (("a", (0, 1)), ("b", (2, 3))):
         path = tmp_path / f"{name}.json"
-        path.write_text(
-            json.dumps([each for each in records if each["trial"] in trials]), encoding="utf-8"
-        )
+        path.write_text(json.dumps([each for each in records if each["trial"] in trials]))
         runs.append(gradestack.grade_files(path, output=tmp_path / name))
     found = gradestack.compare(*runs)
-    rounded = {
-        key: tuple(round(each[name], 3) for name in ("a", "b", "difference", "p", "mde80"))
-        for key, each in found.data["metrics"].items()
-    }
-    assert rounded == {
-        "reward": (0.43, 0.41, -0.02, 0.659, 0.129),
-        "partial": (0.597, 0.596, -0.001, 0.978, 0.109),
-    }
-    reward, partial = (found.data["metrics"][key] for key in ("reward", "partial"))
-    assert [[round(end, 3) for end in each["ci95"]] for each in (reward, partial)] == [
-        [-0.111, 0.071],
-        [-0.078, 0.076],
-    ]
-    assert [(each["better"], each["worse"], each["same"]) for each in (reward, partial)] == [
-        (7, 10, 33),
-        (18, 16, 16),
-    ]
-    assert (
-        round(reward["p_exact"], 3),
-        partial["p_exact"],
-        reward["p_holm"],
-        partial["p_holm"],
-    ) == (0.825, None, reward["p"], 1)
-    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (13, 15)
-    assert found.sentence == (
-        "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; 50 "
-        "tasks, 2 trials each); "
-        "a true difference of 12.9 points would be found in four of five such comparisons"
+    for key, known in DATA["the_same_model_against_itself_shows_no_difference"].items():
+        row = found.data["metrics"][key]
+        assert {name: row[name] for name in known} == pytest.approx(known, abs=0.0005)
+    assert found.sentence.startswith(
+        "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; "
     )
-    said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
-    assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)
-    assert (
-        json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"]
-        == found.data["metrics"]
-    )
-    for key in ("reward", "partial"):
-        for margin, code, outcome in ((0.05, 0, "undecided"), (0.1, 0, "passed")):
-            gate = {"metric_key": key, "baseline": "a", "not_worse_than": margin}
-            suite = {
-                "name": "null",
-                "target": {"paths": ["b.json"]},
-                "stack": "tau-bench",
-                "gate": gate,
-                "reports": [],
-            }
-            (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
-            place = tmp_path / f"{key}-{margin}"
-            assert command("run", str(tmp_path / "suite.yaml"), "-o", str(place)).code == code
-            assert gradestack.load_report(place).gates[0]["outcome"] == outcome

@@ -10,6 +10,7 @@ import pytest
 import gradestack
 from gradestack import DataError, Grade, Grader, compare
 from gradestack_plugins.pages.comparison import console_lines
+from tests.core.outcomes import write_records
 
 HUGE = [1e308, -1e308, 1.7e308, 5e-324, 0.0, 1e-300]
 
@@ -88,7 +89,7 @@ def test_what_a_run_takes_is_compared_where_it_is_recorded(command, tmp_path):
             sample["usage"] = {"cost_usd": cost + 0.001 * (task % 3 if cost > 0.02 else 0)}
             lines.append(sample)
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_records(path, lines)
         files.append(str(path))
     data = compare(*files).data
     (name,) = data["usage"]

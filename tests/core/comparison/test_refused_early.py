@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare, python_compare
-from tests.core.outcomes import data
+from tests.core.outcomes import data, read_json
 
 DATA = data(__file__, "refused_early.yaml")
 
@@ -48,7 +48,7 @@ def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
 @pytest.mark.parametrize("model", ["", "::m"])
 def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_path, model):
     run = made("run", SCORES)
-    header = json.loads((run / "header.json").read_text(encoding="utf-8"))
+    header = read_json(run / "header.json")
     rows = header | {"rows": False}
     (run / "header.json").write_text(json.dumps(header if model else rows), encoding="utf-8")
     with pytest.raises(
@@ -61,7 +61,7 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
 
 def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
     run = made("run", SCORES)
-    header = json.loads((run / "header.json").read_text(encoding="utf-8"))
+    header = read_json(run / "header.json")
     (run / "header.json").write_text(json.dumps(header | {"rows": False}), encoding="utf-8")
     seen = []
     gate = {"metric_key": "append", "baseline": str(run), "max_flips": 0}

@@ -81,17 +81,6 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
     )
 
 
-def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
-    sure, unsure = gates(
-        {"metric_key": "quality", "op": "gte", "value": 0.1},
-        {"metric_key": "quality", "op": "gte", "value": 0.8},
-    ).gates
-    assert (sure["passed"], sure["sure"]) == (True, True)
-    assert "sure" not in gate_lines(sure)[0]
-    assert (unsure["passed"], unsure["outcome"]) == (False, "failed")
-    assert gate_lines(unsure)[0].endswith(": fails, but the threshold lies within it)")
-
-
 @pytest.mark.parametrize(
     ("op", "value", "outcome"),
     [

@@ -4,26 +4,13 @@ import json
 
 import pytest
 
-import gradestack
 from gradestack import (
     ConfigError,
     DataError,
-    Expectation,
-    ExpectedCall,
-    Fault,
-    Grade,
-    Grader,
-    Item,
-    Outcome,
-    Reason,
-    Sample,
-    Source,
-    ToolCall,
-    Usage,
     load_report,
-    skipped,
 )
 from gradestack.rows.tables import COLUMNS
+from tests.core.outcomes import write_records
 
 
 def test_the_columns_are_a_contract():
@@ -45,59 +32,12 @@ def test_the_columns_are_a_contract():
     }
 
 
-class Detailed(Grader):
-    """Says all a grade can say; is skipped without calls."""
-
-    def grade(self, sample):
-        if sample.calls is None:
-            return skipped("no_calls", "there are none")
-        items = (
-            Item(
-                id="0", score=0.5, label="g", gold="f", parts={"names": 0.0}, metadata={"call": 1}
-            ),
-            Item(
-                id="1",
-                outcome=Outcome.SKIPPED,
-                metadata={"call": None},
-                reasons=(Reason(code="absent", subject="h"),),
-            ),
-        )
-        reasons = (Reason(code="low", pointer="/x", expected=1),)
-        parts = {"half": 0.5, "none": None}
-        return Grade(
-            score=0.25, passed=False, label="a", gold="b", parts=parts, items=items, reasons=reasons
-        )
-
-
-@pytest.fixture(scope="module")
-def report():
-    """A run of two samples.
-
-    One with everything, one that is skipped by the first grader and failed by the second.
-    """
-    full = Sample(
-        id="7",
-        model="m",
-        run=1,
-        cluster="c",
-        ended="completed",
-        calls=(ToolCall(name="e"), ToolCall(name="g", error="no", seconds=0.5)),
-        expected=Expectation(calls=(ExpectedCall(name="f"), ExpectedCall(names=("h", "i")))),
-        usage=Usage(input_tokens=10, cost_usd=1),
-        facets={"domain": "air"},
-        source=Source(file="f.json", line=3, ordinal=2),
-    )
-    failed = gradestack.failed(Fault(category="grading", code="broken"))
-    graders = {"one": Detailed(), "two": lambda sample: 1.0 if sample.calls else failed}
-    return gradestack.grade([full, Sample(id="b")], graders=graders)
-
-
-def test_an_unknown_table_is_refused(report):
+def test_an_unknown_table_is_refused(run_lines, record):
     with pytest.raises(
         ConfigError,
         match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: headline",
     ):
-        report.table("grade")
+        run_lines([record("a", 1.0)]).table("grade")
 
 
 def test_a_run_that_kept_no_rows_has_no_tables(run_lines, record):
@@ -133,7 +73,7 @@ def test_rows_of_any_kind_are_read(run_lines, record):
         "expected": 4,
         "state": "graded",
     }
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in (row, row | odd, {}, bare)))
+    write_records(path, (row, row | odd, {}, bare))
     loaded = load_report(report.path)
     samples, grades = loaded.table("samples"), loaded.table("grades")
     assert samples["id"] == ["a", "12", None, None]

@@ -146,22 +146,6 @@ def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
-def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
-    """Under a second nothing is synchronised.
-
-    When the disk is full it is, and the run can be continued anyway.
-    """
-    monkeypatch.setattr(recorder, "PAUSE", 1_000.0)
-    synchronised = []
-    monkeypatch.setattr(os, "fsync", synchronised.append)
-    run()
-    assert synchronised == []
-    assert full_disk(5, lambda: run("other")).problems == (KEPT,)
-    assert len(synchronised) > 2
-    assert run("other", resume=True).header["resumed"] == 5
-    assert files_of(tmp_path / "other") == files_of(tmp_path / "out")
-
-
 @pytest.mark.parametrize(
     ("change", "told"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2)
 )
@@ -189,17 +173,6 @@ def test_a_change_is_told_and_nothing_is_reused(
     ]
     assert "resumed" not in report.header
     assert not list(tmp_path.glob(".out*"))
-
-
-def test_an_input_that_has_become_small(run, full_disk, tmp_path):
-    """A single range needs no journal, but what is on record of the run before is still
-    compared.
-    """
-    full_disk(6, run)
-    path = tmp_path / "runs.jsonl"
-    path.write_text(path.read_text().splitlines()[0])
-    with pytest.raises(ConfigError, match=r"input runs\.jsonl: changed"):
-        run(resume=True)
 
 
 def test_a_range_changed_behind_its_time_stamp(run, full_disk, tmp_path):
@@ -295,15 +268,6 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
         else ["out: what was on record of the unfinished run is damaged, it is begun anew"]
     )
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-
-
-def test_a_refused_attempt_leaves_nothing_behind(run, full_disk, tmp_path):
-    full_disk(4, run)
-    before = sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir())
-    for _ in range(3):
-        with pytest.raises(ConfigError, match="cannot be continued"):
-            run(resume=True, profile="upstream")
-    assert sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir()) == before
 
 
 def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(

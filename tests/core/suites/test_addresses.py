@@ -179,17 +179,6 @@ def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name
     assert "fsspec" not in imported
 
 
-def test_a_suite_itself_is_a_local_file(command, web):
-    for arguments in (
-        ["run", f"{web.address}/s?k=s3cret"],
-        ["run", "x.yaml", "--cached", f"{web.address}/r?k=s3cret"],
-    ):
-        said = command(*arguments)
-        assert said.code == 2
-        assert "s3cret" not in said.err
-    assert not web.seen
-
-
 SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no file can have
 
 
@@ -251,20 +240,6 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
         )
         assert more or said.err.count("\n") == 1
     assert "/etc/passwd" not in web.seen
-
-
-def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
-    """A query may hold an asterisk, a host brackets."""
-    assert (
-        command(
-            "grade", f"{web.address}/log.jsonl?fields[]=*", "-o", "out", "--set", "reports=[]"
-        ).code
-        == 0
-    )
-    for host in ("[0:0:0:0:0:0:0:1]:1", "[0:0:0:0:0:0:0:1]:1/log.jsonl"):
-        said = command("grade", f"http://{host}")
-        assert said.code == 3
-        assert "Connect call failed" in said.err or "address" in said.err
 
 
 @pytest.mark.parametrize("path", ["/silent", "/half"])
@@ -459,11 +434,3 @@ def test_copies_are_removed_when_a_signal_ends_their_making(
     assert (out, err.strip()) == ("", "interrupted")
     assert run.returncode == 130
     assert not list(temporary.iterdir())
-
-
-def test_ctrl_c_is_obeyed_whatever_library_fetches(bucket, monkeypatch):
-    bucket["b/log.jsonl"] = LINES
-    monkeypatch.delitem(sys.modules, "fsspec.asyn", raising=False)
-    monkeypatch.setattr(copying, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        expand(["s3://b/log.jsonl"])

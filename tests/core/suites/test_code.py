@@ -68,21 +68,6 @@ def test_a_class_a_function_and_options(shapes, registry):
     ]
 
 
-def test_a_function_of_a_submission_grades_texts(shapes, registry):
-    assert average(graded("shapes.py:pair", registry=registry), "pair") == 1.0
-
-
-def test_results_do_not_say_where_the_code_lies(shapes, registry):
-    for place in (shapes, "."):
-        graded(
-            f"{place}/shapes.py:Share",
-            registry=registry,
-            output=f"out-{place == '.'}",
-            overrides=[],
-        )
-    assert files_but_headers(shapes / "out-True") == files_but_headers(shapes / "out-False")
-
-
 def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
     (shapes / "kinds.py").write_text(DATA["every_kind_of_component_may_stand_in_a_file"])
     (shapes / "words.txt").write_text("one two three")

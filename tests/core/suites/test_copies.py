@@ -15,7 +15,6 @@ from gradestack.copies import files as copying
 from gradestack.grading.reading import shards_of
 from gradestack.rundir.header import fingerprint, range_mark
 from gradestack.suites.recognition import expand
-from tests.placed import carried
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
@@ -70,11 +69,6 @@ def test_content_decides_and_not_the_name(tmp_path):
     (tmp_path / "b.jsonl.gz").write_bytes(LINES)
     for name in ("a.jsonl", "b.jsonl.gz"):
         assert graded(tmp_path / name, output=tmp_path / "out").metrics["total"] == 3
-
-
-def test_members_behind_one_another_are_one_file(tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress(LINES[:30]) + gzip.compress(LINES[30:]))
-    assert graded(tmp_path / "a.gz", output=tmp_path / "out").metrics["total"] == 3
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
@@ -143,14 +137,6 @@ def test_a_dataset_may_be_packed(tmp_path):
     assert report.summary["config"]["dataset"] == "gold.jsonl.gz"
 
 
-def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
-    path = tmp_path / "log.jsonl.gz"
-    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-    path.write_bytes(gzip.compress(json.dumps({"id": "a", "messages": talk}).encode()))
-    gradestack.grade_files(path, rows="slim", output=tmp_path / "out")
-    assert "hello" in carried((tmp_path / "out/report.html").read_text())
-
-
 def standard_input(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
@@ -205,15 +191,3 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
     second, *again = looked_at()
     assert first != second
     assert known == again
-
-
-def test_a_stream_of_a_packed_file_names_it(tmp_path):
-    path = tmp_path / "runs.jsonl.gz"
-    path.write_bytes(gzip.compress(LINES))
-    assert [
-        sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)
-    ] == ["0", "1", "2"]
-    path.write_bytes(gzip.compress(b"no JSON\n"))
-    with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
-        list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))
-    assert str(caught.value).startswith(str(path))

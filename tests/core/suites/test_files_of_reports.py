@@ -22,19 +22,6 @@ def test_what_a_file_offers_is_added(tmp_path):
     ]
 
 
-def test_two_files_may_offer_panels_of_one_name(tmp_path):
-    for name in ("a.py", "b.py"):
-        (tmp_path / name).write_text(PANEL.partition("class Line")[0])
-    found = with_files(
-        discover(limit=""), [str(tmp_path / name) for name in ("a.py", "b.py")], allow_code=True
-    )
-    placed = panels_of(found).placed[-2:]
-    assert [(each.plugin, type(each.panel).__module__.split("_")[3]) for each in placed] == [
-        ("a.py", "a"),
-        ("b.py", "b"),
-    ]
-
-
 def test_code_has_to_be_allowed_and_sound(tmp_path):
     with pytest.raises(ConfigError, match=r"gone\.py is Python code; pass --allow-code"):
         with_files(discover(limit=""), ["gone.py"], allow_code=False)

@@ -125,12 +125,3 @@ def test_a_path_holds_no_nul_character(here, registry, entry):
         match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character",
     ):
         gradestack.load_suite(suite, allow_code=True, registry=registry)
-
-
-def test_a_home_that_does_not_exist_is_a_part_of_a_file_name(here, registry):
-    with pytest.raises(ConfigError, match=r"~no_such_user_here/x\.py: no such Python file"):
-        gradestack.load_suite(
-            plugin_suite("~no_such_user_here/x.py", graders={"q": "toy"}),
-            allow_code=True,
-            registry=registry,
-        )

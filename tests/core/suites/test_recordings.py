@@ -1,12 +1,11 @@
 """Stacks made for the inputs, and graders and readers that look at the recording before grading."""
 
-import json
-
 import pytest
 
 import gradestack
 from gradestack import Component, ConfigError, PluginError
 from gradestack.suites.components import FIRST, stack_for
+from tests.core.outcomes import write_records
 from tests.core.toy_components import Adapting
 
 
@@ -30,7 +29,7 @@ def write(tmp_path):
     def written(name, *recorded):
         path = tmp_path / name
         records = ({"id": str(number), "recorded": each} for number, each in enumerate(recorded))
-        path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+        write_records(path, records)
         return str(path)
 
     return written

@@ -119,18 +119,11 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
         return gradestack.load_suite(suite | more, registry=registry, **beside).engine
 
     assert engine(None).name == "auto"
-    assert (
-        engine({"memory": "2GiB"}).name,
-        engine({"memory": "2GiB"}, workers=2).options["workers"],
-    ) == ("auto", 2)
-    assert (engine("serial", engine="processes", workers=3).name) == "processes"
-    assert engine({"kind": "processes", "workers": 5}, engine="processes").component.workers == 5
-    assert engine({"kind": "processes", "workers": 5}, workers=2).component.workers == 2
-    assert engine({"kind": "processes", "workers": 5}, engine="serial").name == "serial"
-    with pytest.raises(
-        ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"
-    ):
-        engine(None, engine="proceses")
+    assert engine({"memory": "2GiB"}, workers=2).options["workers"] == 2
+    written = {"kind": "processes", "workers": 5}
+    assert engine(written, engine="processes").component.workers == 5
+    assert engine(written, workers=2).component.workers == 2
+    assert engine(written, engine="serial").name == "serial"
     with pytest.raises(ConfigError, match=r"engine\.workers: unknown key; known: none"):
         engine("serial", workers=2)
     with pytest.raises(ConfigError, match="workers must be at least 1"):

@@ -1,15 +1,11 @@
 """Several formats in one run: each path of the suite is read by its own reader."""
 
-import json
-
 import pytest
 
 import gradestack
-from gradestack import ConfigError, discover, load_suite
-from gradestack.outcome.pages import with_trajectories
+from gradestack import ConfigError, load_suite
 from gradestack.rundir import recorder
-from gradestack_plugins.pages.rows import rows_at
-from tests.core.outcomes import files_but_headers
+from tests.core.outcomes import files_but_headers, write_records
 
 READERS = {"lines.jsonl": "jsonl", "chats.jsonl": "openai", "table.csv": "records"}
 
@@ -26,7 +22,7 @@ def run(tmp_path, monkeypatch):
         {"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many
     ]
     for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
-        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+        write_records(tmp_path / name, records)
     (tmp_path / "table.csv").write_text(
         "id,answer,expected\n" + "".join(f"c{each},no,ok\n" for each in many)
     )
@@ -72,14 +68,6 @@ def test_a_run_that_was_stopped_is_continued(run, full_disk, tmp_path):
     with pytest.raises(ConfigError) as caught:
         run("out", [{"path": name, "reader": "records"} for name in READERS], resume=True)
     assert {"reader 1: changed", "reader 2: changed"} < set(caught.value.problems)
-
-
-def test_conversations_of_slim_rows_are_read_again(run):
-    full, slim = run("full"), run("slim", rows="slim")
-    again = with_trajectories(slim, discover(), print)
-    kept = [row["trajectory"] for row in full.rows()]
-    assert any(kept)
-    assert [row["trajectory"] for row in rows_at(again, range(len(kept)))] == kept
 
 
 def test_a_path_without_a_reader_is_recognised(run):

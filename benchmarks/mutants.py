@@ -14,7 +14,8 @@ when a test fails or the time is up.
 
 OUT has one line for each mutant; the same command goes on where it was interrupted. ``compare``
 makes the mutants of an earlier record again, where their statement still stands, and tries those
-that were killed: first with the test that killed it, where that is still there.
+that were killed: first with the test that killed it, where that is still there, then with what is
+left of the tests that reached it, then with the golden runs. No coverage is recorded for that.
 """
 
 import argparse
@@ -44,6 +45,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 KERNEL = "core/gradestack"
 FOLDERS = ("tests/core", "tests/cases", "tests/conformance", "tests/golden")
+GOLDEN = "tests/golden/test_golden.py::test_a_run_prints"
 LEFT_OUT = "tests/core/test_house.py"
 MOST_TESTS, FEWEST_TESTS = 40, 15
 SECONDS_OF_TESTS = 15.0
@@ -84,6 +86,9 @@ KEY = re.compile(r"[a-z][a-z_0-9.]*")
 REMOVED = (ast.AugAssign, ast.Raise, ast.Delete, ast.Continue, ast.Break)
 
 
+KEY_FIELDS = ("file", "function", "kind", "old", "new", "repeat")
+
+
 @dataclasses.dataclass(frozen=True)
 class Mutant:
     """One fault: a piece of a function's source and what stands there instead.
@@ -113,9 +118,9 @@ class Mutant:
     end: int
 
     @property
-    def key(self) -> tuple[str, str, str, str, str, int]:
+    def key(self) -> tuple[Any, ...]:
         """The change without its line, by which another commit is searched for it."""
-        return self.file, self.function, self.kind, self.old, self.new, self.repeat
+        return tuple(getattr(self, name) for name in KEY_FIELDS)
 
 
 # Making mutants
@@ -308,6 +313,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out tests whose work is done in other processes, where coverage does not look."""
     items[:] = [item for item in items if not ELSEWHERE & set(getattr(item, "fixturenames", ()))]
+    if items and items[0].config.option.collectonly:
+        lines = [json.dumps({"test": item.nodeid}) + "\n" for item in items]
+        Path(os.environ[REPORTS]).write_text("".join(lines), encoding="utf-8")
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -326,24 +334,32 @@ def run_git(*arguments: str) -> str:
 
 
 class Laboratory:
-    """A copy of one commit's tree, and what its tests reach.
+    """A copy of one commit's tree, and what its tests reach, or those of an earlier commit.
 
     Attributes:
         tree: The copy.
+        recording: The folder with the recording of coverage.
+        golden: Tests that are tried on every mutant, when all others have passed.
     """
 
-    def __init__(self, commit: str, folders: Sequence[str], place: Path) -> None:
+    def __init__(
+        self, commit: str, folders: Sequence[str], place: Path, earlier: str | None = None
+    ) -> None:
         self.commit, self.folders = commit, folders
         self.base = place.absolute() / commit[:12]
         self.tree = self.base / "tree"
         self.plugin = self.base / "plugin"  # alone, since benchmarks has a module called coverage
         self.reports = self.base / "reports.jsonl"
-        self.database = self.base / "coverage"
+        self.recording = self.base if earlier is None else place.absolute() / earlier[:12]
+        self.database = self.recording / "coverage"
+        self.golden: list[str] = []
         if not self.tree.exists():
             self.unpack()
-        if not (self.base / "recorded").exists():
+        if not (self.recording / "recorded").exists():
             self.record()
         self.seconds = self.read_seconds()
+        if earlier is not None:
+            self.keep_what_is_left()
 
     def unpack(self) -> None:
         """Copy the commit."""
@@ -375,10 +391,20 @@ class Laboratory:
     def pytest(self, *arguments: str, limit: float | None = None, **variables: str) -> int | None:
         """Run tests in the copy, and give the exit code, or None where the time is up."""
         self.reports.unlink(missing_ok=True)
-        plugins = ["-p", "mutants", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
+        plugins = ["-p", "mutants", "-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout"]
         with (self.base / "pytest.log").open("w") as log:
             process = subprocess.Popen(  # noqa: S603 - our own
-                [sys.executable, "-m", "pytest", "-q", *plugins, "--hypothesis-seed=0", *arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    "pytest",
+                    "-q",
+                    *plugins,
+                    "-p",
+                    "no:cacheprovider",
+                    "--hypothesis-seed=0",
+                    *arguments,
+                ],
                 cwd=self.tree,
                 env=self.environment(**variables),
                 stdin=subprocess.DEVNULL,
@@ -410,11 +436,19 @@ class Laboratory:
         self.reports.rename(self.base / "tests.jsonl")
         (self.base / "recorded").touch()
 
+    def keep_what_is_left(self) -> None:
+        """Forget the tests of the recording that are no more, and note the golden runs."""
+        self.pytest("--collect-only", *self.folders)
+        lines = self.reports.read_text(encoding="utf-8").splitlines()
+        present = {json.loads(line)["test"] for line in lines}
+        self.golden = sorted(test for test in present if test.startswith(GOLDEN))
+        self.seconds = {test: taken for test, taken in self.seconds.items() if test in present}
+
     def read_seconds(self) -> dict[str, float]:
         """The tests that passed in the copy, with the seconds they took."""
         seconds: collections.Counter[str] = collections.Counter()
         failed = set()
-        for line in (self.base / "tests.jsonl").read_text(encoding="utf-8").splitlines():
+        for line in (self.recording / "tests.jsonl").read_text(encoding="utf-8").splitlines():
             report = json.loads(line)
             seconds[report["test"]] += report["seconds"]
             if report["outcome"] != "passed":
@@ -504,7 +538,7 @@ class Laboratory:
         path = self.tree / mutant.file
         source, times = path.read_bytes(), path.stat()
         path.write_bytes(apply(source, mutant))
-        limit = 40 + 4 * sum(self.seconds[test] for test in tests)
+        limit = 60 + 4 * sum(self.seconds.get(test, 5.0) for test in tests)
         try:
             # A module compiled with a fault would stay where size and second of both are the same.
             code = self.pytest("-x", *tests, limit=limit, PYTHONDONTWRITEBYTECODE="1")
@@ -567,25 +601,32 @@ def describe(mutant: Mutant) -> dict[str, Any]:
     return {name: fields[name] for name in fields if name not in {"statement", "start", "end"}}
 
 
-def judge(laboratory: Laboratory, mutant: Mutant, first: str | None) -> dict[str, Any]:
-    """Try a mutant, with one test before the others where one is named."""
+def judge(
+    laboratory: Laboratory, mutant: Mutant, known: Mutant, first: str | None
+) -> dict[str, Any]:
+    """Try a mutant, with one test before the others where one is named.
+
+    ``known`` is the mutant in the tree of the recording, whose lines may be others.
+    """
     began = time.monotonic()
-    line = describe(mutant)
+    line = describe(mutant) | {"tests": 0}
+    attempts = [[first] if first in laboratory.seconds else []]
+    attempts += [laboratory.choose(known), laboratory.golden]
     killer = None
-    if first in laboratory.seconds:
-        killer = laboratory.attempt(mutant, [first])
-    if killer is None:
-        tests = laboratory.choose(mutant)
-        line["tests"] = len(tests)
-        killer = laboratory.attempt(mutant, tests) if tests else None
+    for tests in attempts:
+        if tests and killer is None:
+            line["tests"] += len(tests)
+            killer = laboratory.attempt(mutant, tests)
     line["status"] = "killed" if killer else "survived" if line["tests"] else "not reached"
     line["by"] = killer
     line["seconds"] = round(time.monotonic() - began, 1)
     return line
 
 
-Trial = tuple[Mutant | None, dict[str, Any]]
-"""A mutant, None where its statement is gone, and its line of the earlier record."""
+Trial = tuple[Mutant | None, Mutant, dict[str, Any]]
+"""A mutant, None where its statement is gone; the mutant in the tree of the recording; and its line
+of the earlier record.
+"""
 
 
 def go_on(laboratory: Laboratory, trials: Sequence[Trial], header: Any, output: Path) -> None:
@@ -595,14 +636,23 @@ def go_on(laboratory: Laboratory, trials: Sequence[Trial], header: Any, output: 
         write_line(output, header)
     elif present != header:
         sys.exit(f"{output}: is a record of {present}, not of {header}; name another file")
-    for mutant, earlier in trials[len(lines) :]:
+    for mutant, known, earlier in trials[len(lines) :]:
         if mutant is None:
             line = earlier | {"status": "gone", "by": None}
         else:
-            line = judge(laboratory, mutant, earlier.get("by"))
+            line = judge(laboratory, mutant, known, earlier.get("by"))
         line["earlier"] = earlier.get("by")
         write_line(output, line)
         print(f"{line['status']:11} {line['file']}:{line['line']} {line['kind']}", flush=True)
+
+
+def find_again(laboratory: Laboratory, lines: Iterable[dict[str, Any]]) -> list[Trial]:
+    """Find the mutants that were killed in today's tree."""
+    today = {mutant.key: mutant for mutant in mutants_of(laboratory.tree)}
+    before = {mutant.key: mutant for mutant in mutants_of(laboratory.recording / "tree")}
+    killed = [line for line in lines if line["status"] == "killed"]
+    keys = [tuple(line[name] for name in KEY_FIELDS) for line in killed]
+    return [(today.get(key), before[key], line) for key, line in zip(keys, killed, strict=True)]
 
 
 def print_counts(output: Path) -> None:
@@ -635,21 +685,16 @@ def main() -> None:
     """Record mutants, or compare with an earlier record."""
     options = parse_arguments()
     commit = run_git("rev-parse", options.commit)
-    laboratory = Laboratory(commit, options.folders, options.place)
-    trials: list[Trial]
     if options.mode == "record":
         seed = options.seed
-        trials = [(mutant, {}) for mutant in draw(laboratory.tree, options.count, seed)]
+        laboratory = Laboratory(commit, options.folders, options.place)
+        drawn = draw(laboratory.tree, options.count, seed)
+        trials: list[Trial] = [(mutant, mutant, {}) for mutant in drawn]
     else:
         header, lines = read_record(options.earlier)
         seed = header["seed"]
-        mutants = {mutant.key: mutant for mutant in mutants_of(laboratory.tree)}
-        names = ("file", "function", "kind", "old", "new", "repeat")
-        trials = [
-            (mutants.get(tuple(line[name] for name in names)), line)
-            for line in lines
-            if line["status"] == "killed"
-        ]
+        laboratory = Laboratory(commit, options.folders, options.place, header["commit"])
+        trials = find_again(laboratory, lines)
     header = {"commit": laboratory.commit, "seed": seed, "count": len(trials)}
     go_on(laboratory, trials, header, options.output)
     print_counts(options.output)

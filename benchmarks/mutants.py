@@ -47,7 +47,7 @@ KERNEL = "core/gradestack"
 FOLDERS = ("tests/core", "tests/cases", "tests/conformance", "tests/golden")
 GOLDEN = "tests/golden/test_golden.py::test_a_run_prints"
 LEFT_OUT = "tests/core/test_house.py"
-MOST_TESTS, FEWEST_TESTS = 40, 15
+MOST_TESTS, FEWEST_TESTS, MOST_CASES = 40, 15, 40
 SECONDS_OF_TESTS = 15.0
 MEMORY = 12 << 30
 REPORTS = "GRADESTACK_MUTANTS_REPORTS"
@@ -311,8 +311,18 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out tests whose work is done in other processes, where coverage does not look."""
-    items[:] = [item for item in items if not ELSEWHERE & set(getattr(item, "fixturenames", ()))]
+    """Leave out tests whose work is done in other processes, where coverage does not look, and
+    cases of one function beyond a number.
+    """
+    counts: collections.Counter[str] = collections.Counter()
+    left = []
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        counts[function] += 1
+        is_elsewhere = ELSEWHERE & set(getattr(item, "fixturenames", ()))
+        if counts[function] <= MOST_CASES and not is_elsewhere:
+            left.append(item)
+    items[:] = left
     if items and items[0].config.option.collectonly:
         lines = [json.dumps({"test": item.nodeid}) + "\n" for item in items]
         Path(os.environ[REPORTS]).write_text("".join(lines), encoding="utf-8")

@@ -14,9 +14,6 @@ import gradestack
 from gradestack import ConfigError, PluginError
 from gradestack.cli import commands
 from gradestack_plugins.reporters.commands import component_lines, describe_lines
-from tests.core.outcomes import data
-
-DATA = data(__file__, "commands.yaml")
 
 HEAVY = {
     "yaml",
@@ -188,24 +185,3 @@ def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
     with pytest.warns(UserWarning, match=SAID):
         gradestack.grade(sample, ["exact_match"])
     gradestack.load_suite(suite, registry=gradestack.discover())
-
-
-SUITE = DATA["suite"]
-
-
-@pytest.fixture
-def recorded(tmp_path, monkeypatch):
-    """Return a function that writes recordings (folder -> lines) and a suite over them, in a new
-    directory.
-    """
-    monkeypatch.chdir(tmp_path)
-
-    def write(files, more=""):
-        for name, lines in files.items():
-            path = tmp_path / name / "results.jsonl"
-            path.parent.mkdir(parents=True)
-            path.write_text("\n".join(lines) + "\n")
-        (tmp_path / "suite.yaml").write_text(SUITE.format(paths="recorded", more=more))
-        return tmp_path
-
-    return write

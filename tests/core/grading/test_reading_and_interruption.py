@@ -94,7 +94,7 @@ def loop():
         pass
 
 
-@pytest.mark.parametrize("work", [loop, lambda: time.sleep(600)], ids=["works", "waits"])
+@pytest.mark.parametrize("work", [loop, lambda: time.sleep(30)], ids=["works", "waits"])
 def test_a_step_is_ended(work):
     with (
         interpreter.limited(Limits(seconds_per_step=0.5)) as found,

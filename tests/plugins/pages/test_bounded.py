@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from functools import cache
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,12 +11,10 @@ from gradestack import Figure
 from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.jsonview import equality_key, same
-from gradestack_plugins.pages.losses import took_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.sample import MOST_CALLS, MOST_REASONS, calls_of, grade_view
-from gradestack_plugins.pages.tallies import Usage
 
 MANY = 20_000
 VALUES = [
@@ -142,12 +139,3 @@ def test_work_on_figures_grows_as_the_models_do(graded, monkeypatch):
     for count in (61, 244):
         graded(count)
     assert calls[244] < 5 * calls[61]
-
-
-def test_the_frontier_holds_what_no_other_beats():
-    usage = {"m0": 1.0, "m1": 2.0, "m2": 2.0, "m3": 3.0, "m4": 1.0}
-    models = {"m0": (1, 9), "m1": (5, 5), "m2": (5, 5), "m3": (4, 6), "m4": (2, 8)}
-    entries = [SimpleNamespace(model=name, passed=True) for name in usage]
-    used = [Usage(cost_usd=cost) for cost in usage.values()]
-    lines = took_of(SimpleNamespace(entries=entries, usage=used), models)
-    assert [line.model for line in lines if line.frontier] == ["m1", "m2", "m4"]

@@ -13,7 +13,7 @@ import pytest
 from gradestack.rundir.place import filling
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import pieces_of
-from tests.placed import carried, panel_of, unpacked, with_panels
+from tests.placed import carried, unpacked
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
 
@@ -51,15 +51,6 @@ def test_a_small_run_is_one_file(fake, tmp_path):
     assert not (tmp_path / "a" / "report_data").exists()
     assert "strict-dynamic" not in page
     assert [json.loads(line) for line in carried(page).split("\n")] == list(report.rows())
-
-
-def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_path):
-    asked = []
-    panel = panel_of(asked.append, "sample")
-    report = with_panels(fake.make_report(fake.realistic_rows(tasks=30, trials=2)), panel)
-    _, listed, _ = written(report, tmp_path / "a", max_samples=5)
-    assert 5 < len(asked) <= 5 + 2 * 20 < len(listed["i"]) == 120
-    assert (listed["chunks"]["panels"], listed["chunks"]["without"]) == ([], [])
 
 
 def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):

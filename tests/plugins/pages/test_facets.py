@@ -1,7 +1,6 @@
 """Samples by the values of their facets, in the index and on the page."""
 
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.losses import facets_of
 
 
 def rows(fake, facets):
@@ -48,30 +47,3 @@ def test_facets_of_one_or_many_values_group_nothing(fake):
     assert set(counted(fake.make_report(rows(fake, facets)))) == {"two"}
     assert set(counted(fake.make_report(rows(fake, facets[:20])))) == {"id", "two"}
     assert counted(fake.make_report(rows(fake, [["a"], "b", 7, None]))) == {}
-
-
-def test_the_page_has_a_table_for_every_facet(fake, html):
-    facets = [{"<b>kind": "v10"}, {"<b>kind": "v9<script>"}, {"<b>kind": "v10"}]
-    report = fake.make_report(
-        [
-            *rows(fake, facets),
-            {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"<b>kind": "v10"}},
-        ]
-    )
-    (facet,) = facets_of(index_of(report))
-    assert [
-        (line.value, line.passed, line.of, line.others, line.width) for line in facet.lines
-    ] == [
-        ("v9<script>", 0, 1, 0, 0.0),
-        ("v10", 2, 2, 1, 100.0),
-    ]
-    page = html(report)
-    assert "By category" in page.text
-    assert "<b>kind Share solved solved of v9<script> 0 1 v10 2 2 +1 not graded" in page.text
-
-
-def test_a_run_without_outcome_or_facets_has_no_such_table(fake, html):
-    assert "By category" not in html(fake.make_report(rows(fake, [{}, {}]))).text
-    report = fake.make_report(rows(fake, [{"a": "x"}, {"a": "y"}]))
-    report.summary["outcome"] = None
-    assert "By category" not in html(report).text

@@ -8,9 +8,7 @@ import attrs
 import jinja2
 import pytest
 
-from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.html import HtmlReporter
-from tests.placed import carried, panel_of, with_panels
 
 HOSTILE = (
     '<script>alert("x")</script></script><img src=x onerror=alert(1)>" onclick="alert(1)" '
@@ -34,23 +32,6 @@ def hostile(value, depth=0):
     )
 
 
-def test_the_page_shows_a_whole_run(fake, html):
-    rows = fake.realistic_rows()
-    page = html(fake.make_report(rows, threshold=0.9))
-    for part in ("overview", "failures", "graders", "tasks", "samples", "problems", "run"):
-        assert page.values("id").count(part) == 1
-    assert (
-        len([each for each in page.values("id") if re.fullmatch(r"s\d+", each)]) == len(rows) == 112
-    )
-    assert [json.loads(line) for line in carried(page.html).splitlines()] == rows
-    assert "Failed" in page.text
-    assert "partial >= 0.9" in page.text
-    assert "n/a no call was expected" in page.text
-    assert "2 records could not be read" in page.text
-    assert "runs/rail.json, line 812" in page.text
-    assert "/some/where" not in page.html
-
-
 def test_hostile_texts_stay_texts(fake, html):
     report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
     summary, header = hostile(report.summary), hostile(fake.HEADER)
@@ -64,17 +45,6 @@ def test_hostile_texts_stay_texts(fake, html):
     assert not set(page.html) & set("\x00\x1b\u202e\u2066\u200b\u2028\ufffe\r")
     assert "⟨U+202E⟩desrever" in page.text
     assert "⟨U+D83D⟩" in page.text
-
-
-@pytest.mark.parametrize("points", [12, 13, 40, 100])
-def test_a_long_series_is_labelled_now_and_then(fake, html, points):
-    report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
-    series = blocks.Series({k: blocks.Figure(str(k), 1 / k) for k in range(1, points + 1)})
-    page = html(with_panels(report, panel_of(lambda _: [series])))
-    plot = next(each for each in page.html.split('<div class="series">') if ">0.500<" in each)
-    labels = [int(each) for each in re.findall(r'dy="18" text-anchor="middle">(\d+)<', plot)]
-    assert labels == list(range(1, points + 1, -(-points // 12)))
-    assert plot.split("</table>")[0].count('<th scope="row">') == points
 
 
 def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatch):
@@ -110,28 +80,6 @@ def test_nothing_points_outside_the_page(fake, html):
     page = html(fake.make_report(fake.realistic_rows(tasks=3, trials=1)))
     assert re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html) == []
     assert {link for link in page.values("href") if not link.startswith("#")} == {"data:,"}
-
-
-def test_an_empty_run_is_a_page(fake, html):
-    page = html(fake.make_report([]))
-    assert "This run has no samples." in page.text
-    assert "n/a" in page.text
-    assert "samples" not in page.values("id")
-
-
-def test_samples_are_listed_failures_first(fake, html):
-    rows = fake.realistic_rows(tasks=14, trials=4, models=("north-2",))
-    page = html(fake.make_report(rows), max_samples=5)
-    table = page.html[page.html.index("<noscript>\n<p") :]
-    lines = re.findall(
-        r'<tr class="v-(\w+)" id="s\d+">.*?<td class="n">([^<]*)</td><td class="what"><bdi>([^<]*)',
-        table,
-    )
-    assert len(lines) == 5
-    assert lines[0] == ("error", "–", "target recorded_error (TimeoutError): no answer in 60 s")
-    assert all(verdict == "lost" and reason for verdict, _, reason in lines[1:])
-    assert "5 of 56 samples, failures first" in page.text
-    assert "<noscript>\n<p" in html(fake.make_report(rows), max_samples=0).html
 
 
 @pytest.mark.parametrize("option", ["max_samples", "max_text", "max_bytes"])

@@ -7,10 +7,9 @@ import zlib
 import pytest
 
 from gradestack.jsonio import dumps, loads
-from gradestack_plugins.pages.chunks import VERDICTS, island, listing
+from gradestack_plugins.pages.chunks import island, listing
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import RowIndex
-from gradestack_plugins.pages.losses import losses_of
 
 
 def index_of(fake, rows):
@@ -21,24 +20,6 @@ def index_of(fake, rows):
 
 def read(text):
     return json.loads(zlib.decompress(base64.b64decode(text), wbits=-15))
-
-
-def test_the_list_has_every_sample(fake):
-    rows = fake.realistic_rows(tasks=5, trials=2)
-    index = index_of(fake, rows)
-    held = read(listing(index, words_of({}), losses_of(index).main, {"longest": 3}))
-    assert [held["ids"][number] for number in held["i"]] == [
-        str(row["sample"]["id"]) for row in rows
-    ]
-    assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
-    assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]
-    scores = [row["grade"]["score"] if row["state"] == "graded" else None for row in rows]
-    assert held["s"] == [None if score is None else round(score, 3) for score in scores]
-    assert [VERDICTS[int(place)] == "passed" for place in held["v"]] == [
-        row["passed"] is True for row in rows
-    ]
-    assert [tuple(held["sets"][number]) for number in held["k"]] == index.given.given
-    assert held["longest"] == 3
 
 
 def test_hidden_characters_are_visible_in_the_list(fake):

@@ -62,14 +62,6 @@ def test_every_level_sums_to_what_it_is_part_of(fake):
     assert losses_of(RowIndex()).causes == ()
 
 
-def test_pages_say_it_and_escape_it(fake, html, markdown):
-    report = fake.make_report(rows_of(fake, [("lost", [("missing_call", "<img src=x>")])] * 11))
-    page = html(report)
-    paths = [each["data-cause"] for tag, each in page.tags if tag == "a" and each.get("data-cause")]
-    assert paths == ["missing_call", "missing_call", "missing_call›<img src=x>"]
-    assert "| `missing_call` | `<img src=x>` | 11 | 100.0% |" in markdown(report)
-
-
 def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     rows = rows_of(fake, [("passed", []), ("lost", []), ("lost", [])])
     assert took_of(index_of(fake.make_report(rows)), {}) == []

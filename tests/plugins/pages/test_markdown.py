@@ -22,34 +22,6 @@ def rendered(text):
     return RENDER.render(text)
 
 
-def test_the_page_shows_a_whole_run(fake, markdown):
-    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
-    assert page.startswith("# rail: ✗ FAILED\n")
-    assert "| `partial >= 0.9` |" in page
-    assert "| Task | Model | Trials | Solved | Mean |" in page
-    assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
-    html = rendered(page)
-    folds = [
-        "Graders",
-        "Tasks",
-        "Samples that lost points",
-        "Warnings",
-        "Unread records",
-        "This run",
-    ]
-    assert re.findall("<summary>(.*)</summary>", html) == folds
-    assert "| ---" not in html  # every table was understood as one
-
-
-@pytest.mark.parametrize(
-    ("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")]
-)
-def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
-    report = fake.make_report([])
-    summary = {**report.summary, "gates_passed": passed}
-    assert markdown(attrs.evolve(report, summary=summary)).splitlines()[0] == f"# rail: {word}"
-
-
 def test_hostile_texts_stay_texts(fake, markdown):
     rows = fake.realistic_rows(tasks=2, trials=1)
     for row in rows:
@@ -118,47 +90,6 @@ def test_words_that_would_become_links_stand_as_code():
 )
 def test_words_that_link_nowhere_stay_text(text):
     assert "`" not in prose(text)
-
-
-def test_samples_are_limited_worst_first(fake, markdown):
-    rows = fake.realistic_rows(tasks=8, trials=2, models=("north-1",))
-    lost = sum(row["state"] in {"failed", "missing"} or row["passed"] is False for row in rows)
-    page = markdown(fake.make_report(rows), max_samples=2)
-    assert f"2 of {lost}, worst first; the others are in results.jsonl." in page
-    titles = re.findall(r"^### (`journey.*)$", page, re.MULTILINE)
-    assert len(titles) == 2
-    assert titles[0].endswith(": error")
-
-
-def test_ungraded_samples_are_not_zeros(fake, markdown):
-    rows = [
-        fake.ungraded_row(5, run, "m", state)
-        for run, state in enumerate(("failed", "skipped", "missing"))
-    ]
-    page = markdown(fake.make_report(rows))
-    assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
-    assert "| `journey-5` | 3 | 0 | – |" in page
-
-
-def test_an_empty_run_is_a_page(fake, markdown):
-    assert "This run has no samples." in markdown(fake.make_report([]))
-
-
-def test_the_first_lines_are_the_comment(fake, markdown):
-    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
-    first, _, rest = page.partition("<details>")
-    assert len(first.splitlines()) <= 30
-    for part in (
-        "✗ FAILED",
-        "| `partial >= 0.9` |",
-        "| Figure | Value | Interval |",
-        "| Cause | About | Failed samples | Share |",
-    ):
-        assert part in first
-    assert rest.count("<details>") + 1 == rest.count("</details>") == 6
-    assert not re.search(
-        "^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE
-    )
 
 
 @pytest.mark.parametrize("most", [60_000, 20_000, 9_000])

@@ -18,7 +18,8 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from tests.core.outcomes import data, some_of
-from tests.placed import carried, panel_of, with_panels
+from tests.golden.pages import check_golden_file
+from tests.placed import panel_of, with_panels
 
 DATA = data(__file__, "panels.yaml")
 
@@ -44,6 +45,7 @@ def every_kind(report):
         blocks.Distribution({MARKUP: [0, 0.5, 1, 2, float("nan")], "b": [-1]}, MARKUP),
         blocks.Counts({MARKUP: 3}, MARKUP),
         blocks.Series({1: figure, 2: blocks.Figure("2", None)}, MARKUP),
+        blocks.Series({k: blocks.Figure(str(k), 1 / k) for k in range(1, 41)}, "Long"),
         blocks.Table([MARKUP], {MARKUP: [MARKUP], "none": [None]}, MARKUP, MARKUP),
         blocks.Words(MARKUP, MARKUP),
         blocks.Link(MARKUP, search="a&b", model="m", reason=("g", "code", "tool", "")),
@@ -144,51 +146,48 @@ def report(fake):
     )
 
 
-def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown):
-    page = html(report(panel("every_kind")))
-    (section,) = [
-        attributes
-        for tag, attributes in page.tags
-        if attributes.get("id") == "panel-mine-every_kind"
-    ]
-    assert section["class"] == "card panel"
-    kinds = "figures estimates table graphs opposite histogram series words samples section"
-    assert all(page.count("div", f"block-{kind}") for kind in kinds.split())
-    assert page.count("b") == 0 or "onclick" not in {name for _, held in page.tags for name in held}
-    assert page.text.count(MARKUP) > 20
-    assert "#q=a%26b+model%3A%22m%22+reason%3A%22code%E2%80%BAtool%22" in page.values("href")
-    text = markdown(report(panel("every_kind")))
-    assert "<summary>About every\\_kind</summary>" in text
-    assert "<b" not in text.replace("<br", "")
-    assert "0.250" in text
+@pytest.mark.parametrize("kind", [HtmlReporter, MarkdownReporter])
+def test_golden_page_of_panels(report, panel, tmp_path, monkeypatch, kind):
+    """Every kind of block, in the overview, in samples and on a page of its own.
+
+    A panel that raises costs only itself, and the page says so.
+    """
+    box = "{% import 'gradestack/_marks.html' as m %}<i>{{ data.text }}</i>{{ m.bar(50) }}"
+    (tmp_path / "box.html").write_text(box)
+    (tmp_path / "gone.html").write_text("<p>\n{{ gone }}</p>")
+    module = sys.modules["gradestack_test_panels"]
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "module.py"))
+    made = report(
+        *[panel(name) for name in ("every_kind", "cells", "nothing", "broken")],
+        panel("no_mapping", template="box.html"),
+        panel("of_template", template="box.html"),
+        panel("of_template", template="gone.html", name="gone"),
+        *[panel(name, "sample") for name in ("of_sample", "odd")],
+        *[panel(name, "page", name=f"page_{name}") for name in ("every_kind", "broken")],
+    )
+    for path in kind().write(made, tmp_path):
+        text = path.read_text(encoding="utf-8")
+        assert "<b onclick" not in text
+        check_golden_file(f"panels_{path.name}", text)
 
 
-def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdown):
-    page = html(report(panel("cells")))
-    at = page.html.index('id="panel-mine-cells"')
-    section = page.html[at : page.html.index("</section>", at)]
-    assert 'cx="25.0%"' in section
-    assert 'x1="12.5%" x2="50.0%"' in section
-    assert "<small>0.125 – 0.500</small>" in section
-    assert section.count("<circle") == 1  # what is off the axis is not drawn
-    assert 'href="#s3"' in section
-    assert "<details" in section[: section.index("inside")]
-    text = markdown(report(panel("cells")))
-    assert r"| row | 0.250 \[0.125 – 0.500\] | 7.000 \[6.000 – 8.000\] |" in text
-    assert "\nbare\n" in text
-    assert "<details><summary>&lt;b onclick=x&gt;bold" in text
+def test_golden_page_of_a_comparison(report, panel, tmp_path):
+    """Differences on an axis around zero, names that are escaped, panels of comparisons."""
+    panels = [panel("of_comparison", "compare"), panel("broken", "compare")]
+    made = report(*panels, panel("every_kind", "page"))
+    comparison = copy.deepcopy(DATA["comparison"])
+    (path,) = HtmlReporter().write_comparison(comparison, made, tmp_path)
+    check_golden_file("comparison.html", path.read_text(encoding="utf-8"))
+    check_golden_file("comparison.md", markdown_page(comparison, made.shared["panels"]))
 
 
-def test_undefined_and_what_lies_outside_is_said(report, panel, html):
-    assert html(report(panel("every_kind"))).text.count("n/a") > 3
-    found = {
-        each.label: (each.left, each.right)
-        for each in next(iter(drawn(every_kind(None)[5]))).chart.bars
-    }
-    assert found["< 0"] == (0, 1)
-    assert found["> 1"] == (1, 0)
-    assert found["1"] == (1, 0)
-    assert sum(left for left, _ in found.values()) == 4
+def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
+    offered = (Component(kind="panel", name="x", target="no_such_module:Panel", summary=""),)
+    missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
+    html(missing)
+    said = "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
+    assert missing.told[0].startswith(said)
+    assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
 
 
 @pytest.mark.parametrize(
@@ -206,34 +205,6 @@ def test_undefined_and_what_lies_outside_is_said(report, panel, html):
 def test_parts_that_do_not_fit_are_refused(block):
     with pytest.raises(ValueError, match=r".+"):
         list(drawn(block))
-
-
-def test_a_panel_that_raises_costs_only_itself(report, panel, html):
-    made = report(
-        panel("broken"),
-        panel("every_kind"),
-        panel("nothing"),
-        panel("no_mapping", template="x.html"),
-    )
-    page = html(made)
-    assert made.told[0].startswith(
-        "panel 'broken' of plugin mine is left out: KeyError: 'no figure' (placed.py:"
-    )
-    assert made.told[1].startswith(
-        "panel 'no_mapping' of plugin mine is left out: TypeError: Shown must return a mapping"
-    )
-    assert "for its template, returned list (placed.py:" in made.told[1]
-    assert made.told[0] in page.text
-    assert "panel-mine-every_kind" in page.values("id")
-    assert "panel-mine-nothing" not in page.values("id")
-    offered = (Component(kind="panel", name="x", target="no_such_module:Panel", summary=""),)
-    missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
-    html(missing)
-    assert (
-        "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
-        in missing.told[0]
-    )
-    assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
 
 
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])
@@ -278,61 +249,6 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
         }
         made = attrs.evolve(made, summary=summary, told=[])
     assert pages[0] == pages[1]
-
-
-def test_a_panel_of_samples_stands_in_each(report, panel, html):
-    page = html(report(panel("of_sample", "sample")))
-    assert carried(page.html).count("About of_sample") == len(list(report().rows()))
-    made = report(panel("odd", "sample"))
-    page = html(made)
-    rows = list(made.rows())
-    first = sum(row["run"] == 0 for row in rows)
-    assert carried(page.html).count("another run") == len(rows) - first > 0
-    said = (
-        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not "
-        "the first run (placed.py:"
-    )
-    assert [each[: len(said)] for each in made.told] == [said]
-
-
-def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
-    made = report(panel("every_kind", "page"), panel("broken", "page"))
-    paths = list(HtmlReporter().write(made, tmp_path))
-    assert [path.name for path in paths] == ["report.html", "mine-every_kind.html"]
-    assert 'href="mine-every_kind.html"' in paths[0].read_text()
-    text = paths[1].read_text()
-    assert 'href="report.html#q=a%26b' in text
-    assert text.count("Content-Security-Policy") == 1
-    assert "<b onclick" not in text
-
-
-def test_a_panel_of_comparisons_stands_on_their_pages(report, panel, tmp_path):
-    data = copy.deepcopy(DATA["comparison"])
-    made = report(
-        panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page")
-    )
-    (path,) = HtmlReporter().write_comparison(data, made, tmp_path)
-    page = path.read_text(encoding="utf-8")
-    assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
-    assert "panel &#39;broken&#39; of plugin mine is left out" in page
-    assert "every_kind" not in page
-    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, made.shared["panels"])
-
-
-def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeypatch):
-    (tmp_path / "box.html").write_text(
-        '{% import "gradestack/_marks.html" as m %}<i>{{ data.text }}</i>{{ m.bar(50) }}'
-    )
-    chosen = panel("of_template", template="box.html")
-    monkeypatch.setattr(
-        sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py")
-    )
-    page = html(report(chosen))
-    assert "<i>&lt;b onclick=x&gt;bold&lt;/b&gt;</i>" in page.html
-    (tmp_path / "box.html").write_text("{{ data.gone }}")
-    made = report(chosen)
-    html(made)
-    assert "panel 'of_template' of plugin mine is left out: UndefinedError" in made.told[0]
 
 
 @pytest.mark.parametrize(("wrong", "said"), DATA["a_wrong_panel_is_refused_where_it_is_written"])
@@ -400,22 +316,6 @@ def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, fil
     with pytest.raises(ConfigError) as caught:
         list(kind(templates=folder).write(report(), tmp_path))
     assert str(caught.value).startswith(f"templates: house/{file}:{said}")
-
-
-def test_a_wrong_template_of_a_panel_is_told_with_its_line(
-    report, panel, html, tmp_path, monkeypatch
-):
-    (tmp_path / "box.html").write_text("<p>\n{{ gone }}</p>")
-    monkeypatch.setattr(
-        sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py")
-    )
-    made = report(panel("of_template", template="box.html"))
-    html(made)
-    said = (
-        "panel 'of_template' of plugin mine is left out: UndefinedError: 'gone' is undefined "
-        "(box.html:2)"
-    )
-    assert made.told == [said]
 
 
 def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):

@@ -1,24 +1,16 @@
 """The reporters `csv`, `json` and `parquet`: every table of a run as a file."""
 
 import csv
-import io
 import json
-from contextlib import ExitStack
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradestack import Report, Table, csv_line
-from gradestack.jsonio import dumps
+from gradestack import Report
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.table_files import (
     CsvReporter,
     JsonReporter,
     ParquetReporter,
-    _ParquetFile,
-    _TextFile,
-    csv_cell,
 )
 
 ROWS = ("samples", "grades", "items", "reasons", "calls")
@@ -174,63 +166,3 @@ def test_parquet_holds_whatever_stands_in_rows(fake, tmp_path):
     list(ParquetReporter().write(report, tmp_path))
     (found,) = report.table("samples").to_arrow().to_pylist()
     assert (found["id"], found["source_line"], found["facets"]) == ("?", None, [("?", '[1, "?"]')])
-
-
-def test_a_row_group_has_65536_rows(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    types = {"n": "int"}
-    with ExitStack() as opened:
-        file = _ParquetFile(tmp_path / "n.parquet", types, opened)
-        for start in range(0, 140_000, 1_000):
-            file.add(Table.of(types, [(each,) for each in range(start, start + 1_000)]))
-        file.end()
-    held = parquet.ParquetFile(tmp_path / "n.parquet")
-    sizes = [held.metadata.row_group(each).num_rows for each in range(held.metadata.num_row_groups)]
-    assert sizes == [65_536, 65_536, 140_000 - 2 * 65_536]
-    assert held.read()["n"].to_pylist() == list(range(140_000))
-
-
-CELLS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=3)
-    | st.lists(st.integers(), max_size=2)
-) | st.sampled_from(
-    [
-        "=1",
-        "-x",
-        "a-b",
-        "a,b",
-        'a"b',
-        "a\nb",
-        "a\rb",
-        "\td",
-        "",
-        "é",
-        "\ud800",
-        2**70,
-        -0.5,
-        1e-05,
-        True,
-    ]
-)
-
-
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=4))
-def test_files_are_csv_and_json(rows):
-    columns = ("b", "a", "c")
-    written = []
-    for ending in ("csv", "json"):
-        file = io.StringIO()
-        types = dict.fromkeys(columns, "text")
-        table = _TextFile(file, types, ending)
-        table.add(Table.of(types, rows))
-        table.end()
-        written.append(file.getvalue())
-    assert written[0] == "".join(
-        [csv_line(*columns), *(csv_line(*map(csv_cell, row)) for row in rows)]
-    )
-    objects = [dumps(dict(zip(columns, row, strict=True))) for row in rows]
-    assert written[1] == ("[\n" + ",\n".join(objects) + "\n]\n" if rows else "[]\n")

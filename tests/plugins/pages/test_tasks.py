@@ -5,13 +5,11 @@ import pytest
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.index import (
     RowIndex,
-    severity,
     shade,
     shown_entry,
     verdict,
 )
 from gradestack_plugins.pages.markdown import tasks_of
-from gradestack_plugins.pages.tasks import reliability_of
 from tests.core.outcomes import data
 
 DATA = data(__file__, "tasks.yaml")
@@ -38,97 +36,9 @@ def entries(*rows):
     return index(*rows).entries
 
 
-def test_verdicts_follow_state_and_pass():
-    found = entries(
-        row("a", 0, 0.7, passed=True),
-        row("a", 1, 1.0, passed=False),
-        row("a", 2, 1.0, passed=None),
-        row("a", 3, 0.99, passed=None),
-        row("a", 4, 0.0, state="failed"),
-        row("a", 5, 0.0, state="missing"),
-        row("a", 6, 0.0, state="skipped"),
-    )
-    verdicts = ["passed", "lost", "graded", "graded", "error", "missing", "skipped"]
-    assert [verdict(entry) for entry in found] == verdicts
-    shown = ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
-    assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
-    assert [shown_entry(entry).shown for entry in found] == shown
-
-
-def test_failures_come_first():
-    """Broken samples first, then lost points from the lowest score, missing, skipped, and passed
-    ones last.
-    """
-    found = entries(
-        row("p", 0, 1.0),
-        row("s", 0, 0.0, state="skipped"),
-        row("h", 0, 0.9),
-        row("m", 0, 0.0, state="missing"),
-        row("l", 0, 0.1),
-        row("e", 0, 0.0, state="failed"),
-        row("l2", 0, 0.1),
-    )
-    assert [entry.id for entry in sorted(found, key=severity)] == [
-        "e",
-        "l",
-        "l2",
-        "h",
-        "m",
-        "s",
-        "p",
-    ]
-
-
 @pytest.mark.parametrize(("score", "css"), DATA["shades_go_by_tenths"])
 def test_shades_go_by_tenths(score, css):
     assert shade(score) == css
-
-
-def test_tasks_of_the_comment():
-    """In natural order, by model; ids that read alike stand together.
-
-    What is beyond the limit is counted.
-    """
-    rows = [
-        row("t10", 10, 1.0),
-        row("t2", 2, 0.5),
-        row("t2", 10, 0.0, state="failed"),
-        row("t10", 2, 0.0),
-    ]
-    rows += [
-        row("a\nb", 1, 1.0),
-        row("a b", 0, 0.0),
-        row("t2", 0, 1.0, model="other"),
-        row("z", 0, 1.0),
-    ]
-    found, left_out = tasks_of(index(*rows), 3)
-    assert found == [
-        ("a\nb", "m", 1, 1, 0, 0, 1.0),
-        ("a b", "m", 1, 0, 1, 0, 0.0),
-        ("t2", "m", 2, 0, 1, 1, 0.5),
-        ("t2", "other", 1, 1, 0, 0, 1.0),
-        ("t10", "m", 2, 1, 1, 0, 0.5),
-    ]
-    assert left_out == 1
-
-
-@pytest.mark.parametrize(
-    ("passed", "counts"),
-    [
-        ([(0, 1), (1, 1)], {1: 1, 2: 1}),
-        ([(1,), (0,)], {0: 1, 1: 1}),
-        ([(1, 1), (0,)], {}),
-        ([], {}),
-    ],
-)
-def test_tasks_are_counted_by_their_successes(passed, counts):
-    rows = [
-        row(f"t{n}", run, float(each))
-        for n, own in enumerate(passed)
-        for run, each in enumerate(own)
-    ]
-    assert reliability_of(index(*rows), outcome=True).passes == counts
-    assert reliability_of(index(*rows), outcome=False).passes == {}
 
 
 def test_the_state_of_a_sample_is_that_of_its_outcome():

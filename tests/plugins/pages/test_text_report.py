@@ -47,26 +47,3 @@ def test_every_line_does_nothing(fake, width):
         assert COLOUR.search(loud)
         assert COLOUR.sub("", loud) == text
     assert "[bold]b[/bold]" in only_sample(fake, row, width=200)
-
-
-def test_what_became_of_a_sample_is_said_in_words(fake):
-    for state, words in (("failed", "broken"), ("skipped", "skipped"), ("missing", "missing")):
-        text = only_sample(fake, fake.ungraded_row(2, 1, "north-1", state))
-        assert text.splitlines()[0] == f"journey-2  trial 1  north-1  {words}"
-        assert f"  partial  {state}\n" in text
-    assert (
-        "Recorded run failed: target recorded_error (TimeoutError): no answer in 60 s"
-        in only_sample(fake, fake.ungraded_row(2, 1, "north-1", "failed"))
-    )
-
-
-def test_reasoning_and_how_calls_went_are_shown(fake):
-    row = fake.graded_row(3, 1, "m")
-    row["trajectory"] = [
-        [{"role": "assistant", "content": "Done.", "reasoning": "The rules allow it."}]
-    ]
-    for call in row["predicted"]["calls"]:
-        call |= {"status": "error", "error": "no such seat", "seconds": 2.5}
-    text = only_sample(fake, row)
-    assert "  assistant\n    reasoning: The rules allow it.\n    Done.\n" in text
-    assert text.count("no such seat") == len(row["predicted"]["calls"])

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import gradestack
-from gradestack import BadRecord, DataError, Input, Inputs, Rule, Status, testing
+from gradestack import DataError, Input, Inputs, testing
 from gradestack_plugins.bfcl.reader import Bfcl
 from tests.core.outcomes import data
 from tests.plugins.described_samples import read
@@ -29,64 +28,9 @@ def remarks(*paths):
     )
 
 
-def test_a_result_is_joined_with_everything_beside_it(bfcl):
-    bfcl.questions(bfcl.question())
-    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"], "price": [1.5, ""]}}]))
-    result = bfcl.results(bfcl.result([{"find.trains": '{"to": "X"}'}]))
-    score = bfcl.scores(bfcl.header(1, 1))
-    (sample,) = read(Bfcl(), result)
-    assert (sample.id, sample.run, sample.model, sample.recorded) == (
-        "parallel_0",
-        None,
-        "rail-1-FC",
-        {"valid": True},
-    )
-    assert (sample.input, sample.text, sample.facets) == ("Trains?", None, {"category": "parallel"})
-    assert [(call.name, call.arguments, call.step) for call in sample.calls] == [
-        ("find.trains", {"to": "X"}, 0)
-    ]
-    assert sample.usage == gradestack.Usage(input_tokens=7, output_tokens=3, seconds=0.5)
-    (wanted,) = sample.expected.calls
-    assert wanted.arguments == {"to": "X", "price": 1.5}
-    assert wanted.rules == {"price": Rule(any_of=(1.5,), optional=True)}
-    assert sample.source.line == 1
-    for path in (bfcl.root, score):
-        (same,) = read(Bfcl(), path)
-        assert gradestack.replace(same, source=None) == gradestack.replace(sample, source=None)
-
-
 def test_types_are_put_into_json_schema(bfcl):
     """BFCL's words are mapped at every depth; what is no type of JSON Schema says nothing."""
     assert one(bfcl, "Hello.").tools[0].parameters == DATA["types_are_put_into_json_schema"]
-
-
-def test_arguments_of_java_are_texts(bfcl):
-    """Java and JavaScript values are handed over as source, whatever their type."""
-    bfcl.questions(bfcl.question("simple_java_0"), category="simple_java")
-    (sample,) = read(
-        Bfcl(), bfcl.results(bfcl.result("x", "simple_java_0"), category="simple_java")
-    )
-    assert {each["type"] for each in sample.tools[0].parameters["properties"].values()} == {
-        "string"
-    }
-
-
-def test_a_failure_is_not_valid(bfcl):
-    """Score files list failures only; the others passed."""
-    found = [bfcl.result("x", f"parallel_{n}") for n in range(2)]
-    bfcl.scores(
-        bfcl.header(1, 2),
-        {
-            "id": "parallel_1",
-            "model_name": "m",
-            "valid": False,
-            "error": ["no"],
-            "error_type": "a:b",
-        },
-    )
-    first, second = read(Bfcl(), bfcl.results(*found))
-    assert (first.recorded, second.recorded) == ({"valid": True}, {"valid": False})
-    assert second.native.failure == {"error": ["no"], "error_type": "a:b"}
 
 
 def test_scores_of_other_entries_pass_nobody(bfcl):
@@ -101,37 +45,6 @@ def test_scores_of_other_entries_pass_nobody(bfcl):
         "1 failure(s) of its score file are of no result: parallel_9",
         "1 result(s), but its score file is of 9; only failures are taken from it",
     ]
-
-
-def test_values_are_rules_where_there_are_several(bfcl):
-    """Equal values are one; objects keep lists of values, too.
-
-    Where there is a choice, a schema describes them.
-    """
-    many = {f"k{n}": [1, 2] for n in range(7)}
-    truth = {
-        "f": {
-            "same": ["a", "a"],
-            "two": ["a", "b"],
-            "none": [""],
-            "flag": [True, 1],
-            "o": [{"k": [1], "m": [2, ""]}],
-        }
-    }
-    truth["f"] |= {"l": [[{"k": [1]}]], "many": [many]}
-    bfcl.questions(bfcl.question())
-    bfcl.answers(bfcl.answer([truth]))
-    (sample,) = read(Bfcl(), bfcl.results(bfcl.result("x")))
-    (wanted,) = sample.expected.calls
-    assert {wanted.rules.pop(name).compare for name in ("many", "o")} == {"schema"}
-    assert wanted.rules == {
-        "two": Rule(any_of=("a", "b")),
-        "none": Rule(any_of=("",), optional=True),
-        "flag": Rule(any_of=(True, 1)),
-    }
-    assert wanted.arguments["same"] == "a"
-    assert wanted.arguments["l"] == [{"k": 1}]
-    assert "none" not in wanted.arguments
 
 
 def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
@@ -151,95 +64,6 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
     assert sample.remarks == {"arguments_not_literal": 1}
     assert not mark.exists()
     assert sample.text is None
-
-
-@pytest.mark.parametrize(("answer", "names"), DATA["forms_of_answers"])
-def test_forms_of_answers(bfcl, answer, names):
-    """Fences, underscores for dots, positions for names, and texts that are no calls."""
-    if isinstance(answer, str):
-        answer = answer.replace("find_trains('X')", "find.trains('X')")
-    assert [[call.name, call.arguments] for call in one(bfcl, answer).calls] == names
-
-
-def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):
-    identifier = "multi_turn_base_0"
-    log = DATA["log_of_turns_keep_calls_results_and_ground_truth_apart"]
-    answer = [[[{"a": "{}"}, {"b": "{}"}], "Done."], ["Nothing to do."]]
-    counts = {
-        "input_token_count": [[1, 2], [3]],
-        "output_token_count": [[1, 1], [1]],
-        "latency": [[1.0, 1.0], [0.5]],
-    }
-    bfcl.questions(bfcl.question(identifier, "First.", "Second."), category="multi_turn_base")
-    bfcl.answers(bfcl.answer([["a(x='1')", "b()"], []], identifier), category="multi_turn_base")
-    path = bfcl.results(
-        bfcl.result(answer, identifier, inference_log=log, **counts), category="multi_turn_base"
-    )
-    (sample,) = read(Bfcl(), path)
-    assert sample.input == ("First.", "Second.")
-    assert [
-        (call.name, call.turn, call.step, call.result, call.status) for call in sample.calls
-    ] == [
-        ("a", 0, 0, "ok", "ok"),
-        ("b", 0, 0, '{"error": "no"}', "error"),
-    ]
-    assert [[message.role for message in turn] for turn in sample.turns] == [
-        ["user", "assistant", "tool", "tool", "assistant"],
-        ["user", "assistant"],
-    ]
-    assert sample.text == "Nothing to do."
-    assert [(call.name, call.arguments, call.turn) for call in sample.expected.calls] == [
-        ("a", {"x": "1"}, 0),
-        ("b", {}, 0),
-    ]
-    assert sample.usage == gradestack.Usage(input_tokens=6, output_tokens=3, seconds=2.5)
-
-
-def test_tools_of_classes_stand_beside_the_questions(bfcl):
-    """Their parameters give positions their names; excluded functions are left out."""
-    bfcl.write(
-        "multi_turn_func_doc/math_api.json",
-        {**FIND_LIKE, "name": "add"},
-        {**FIND_LIKE, "name": "gone"},
-    )
-    asked = bfcl.question(
-        "multi_turn_base_0", involved_classes=["MathAPI"], excluded_function=["gone"]
-    )
-    del asked["function"]
-    bfcl.questions(asked, category="multi_turn_base")
-    bfcl.answers(bfcl.answer([["add(1, b=2)"]], "multi_turn_base_0"), category="multi_turn_base")
-    (sample,) = read(
-        Bfcl(),
-        bfcl.results(bfcl.result([[["no"]]], "multi_turn_base_0"), category="multi_turn_base"),
-    )
-    assert [tool.name for tool in sample.tools] == ["add"]
-    assert [call.arguments for call in sample.expected.calls] == [{"a": 1, "b": 2}]
-
-
-FIND_LIKE = DATA["find_like"]
-
-
-def test_accepted_texts_and_nothing_to_call_are_references(bfcl):
-    """Agentic answers are texts, of any backend's run; irrelevant questions expect no call."""
-    bfcl.questions(bfcl.question("memory_0-customer-0"), category="memory")
-    bfcl.answers(bfcl.answer(["35", "thirty five"], "memory_0-customer-0"), category="memory")
-    memory = bfcl.results(
-        bfcl.result([[["It is 35."]]], "memory_kv_0-customer-0"), category="memory_kv"
-    )
-    nothing = bfcl.results(bfcl.result("No.", "irrelevance_0"), category="irrelevance")
-    (sample,) = read(Bfcl(), memory)
-    assert sample.expected.text == ("35", "thirty five")
-    assert (sample.input, sample.text) == ("Trains?", "It is 35.")
-    (sample,) = read(Bfcl(), nothing)
-    assert sample.expected.calls == ()
-    assert sample.calls == ()
-
-
-def test_an_inference_error_is_a_failed_run(bfcl):
-    """The model was not asked: nothing is known of its calls."""
-    sample = one(bfcl, "Error during inference: timed out", traceback="…")
-    assert (sample.status, sample.calls) == (Status.FAILED, None)
-    assert "timed out" in sample.error.message
 
 
 @pytest.mark.parametrize(
@@ -294,16 +118,6 @@ def test_what_has_no_counterpart_is_said(bfcl):
     said = remarks(path)
     assert said[0].endswith("1 result(s) without a question: parallel_77")
     assert said[1] == "4 question(s) without a result: parallel_1, parallel_2, parallel_3, …"
-
-
-def test_bad_records_are_placed(bfcl):
-    """What is no object, has no id or no result is reported with its line, and reading goes on."""
-    path = bfcl.results(bfcl.result("x"), [1], {"result": "x"}, {"id": "parallel_3"})
-    path.write_text(path.read_text() + "{\n")
-    good, *bad = read(Bfcl(), path)
-    assert good.id == "parallel_0"
-    assert [each.source.line for each in bad] == [2, 3, 4, 5]
-    assert all(isinstance(each, BadRecord) for each in bad)
 
 
 def test_questions_alone_are_references_and_no_run(bfcl):

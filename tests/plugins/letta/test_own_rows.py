@@ -15,7 +15,6 @@ from gradestack import (
     replace,
 )
 from gradestack.suites.recognition import recognise
-from gradestack_plugins.letta.reader import Letta
 from tests.core.outcomes import data
 
 CALL = ToolCall(name="f", arguments={"x": 1}, id="1", raw_arguments='{"x":  1}')
@@ -75,20 +74,6 @@ def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
     (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
     (bad,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
     assert bad.reason.startswith("the row is not as gradestack wrote it: ")
-
-
-def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
-    """A first row longer than the usual head is read whole.
-
-    One longer than that is recognised by how rows begin.
-    """
-    plan = {"text": "x" * 200_000}
-    out = written([Sample(id="a", text="x", expected=Expectation(plan=plan))], tmp_path / "out")
-    head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
-    assert b'"trajectory"' not in head
-    assert Letta.sniff(out / "results.jsonl", head) == 0.95
-    monkeypatch.setattr("gradestack.jsonio.records._FAR", 100_000)
-    assert Letta.sniff(out / "results.jsonl", head) == 0.7
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])

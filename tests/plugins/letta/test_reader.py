@@ -55,32 +55,6 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given
     assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
 
 
-def test_lines_of_other_types_are_passed_over(letta, tmp_path):
-    """A header or summary among the lines is no record and no error.
-
-    A result that is none is a bad record.
-    """
-    lines = [
-        {"type": "header", "suite": "s"},
-        letta.wrapped(letta.result(1)),
-        {"type": "summary", "metrics": {}},
-    ]
-    file = letta.write(tmp_path / "results.jsonl", [*lines, letta.wrapped(None)])
-    assert Letta.sniff(file, file.read_bytes()) > 0.9
-    sample, bad = letta.read(file)
-    assert sample.id == "1"
-    assert isinstance(bad, BadRecord)
-    assert bad.source.line == 4
-
-
-@pytest.mark.parametrize(("line", "reason"), data(__file__, "cases.yaml")["bad_lines"])
-def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
-    sample, bad = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(1), line]))
-    assert sample.id == "1"
-    assert isinstance(bad, BadRecord)
-    assert (bad.source.line, reason in bad.reason) == (2, True)
-
-
 @pytest.mark.parametrize("content", DATA["other_formats_are_left_alone"])
 def test_other_formats_are_left_alone(tmp_path, content):
     file = tmp_path / "results.jsonl"
@@ -128,127 +102,6 @@ def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
     assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
 
 
-def test_runs_come_from_folders_in_numeric_order(letta, tmp_path):
-    for number in (10, 2, 1):
-        letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0, str(number))])
-    letta.write(tmp_path / "run_x" / "results.jsonl", [letta.result(0, "no")])
-    letta.write(tmp_path / "results.jsonl", [letta.result(0, "no")])
-    (tmp_path / "aggregate_stats.json").write_text("{}", encoding="utf-8")
-    assert Letta.sniff(tmp_path, b"") > 0.9
-    assert [(sample.run, sample.text) for sample in letta.read(tmp_path)] == [
-        (1, "1"),
-        (2, "2"),
-        (10, "10"),
-    ]
-
-
-def test_runs_given_one_by_one(letta, tmp_path):
-    for number in (1, 3):
-        letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
-    assert [sample.run for sample in letta.read(tmp_path / "run_3", tmp_path / "run_1")] == [3, 1]
-    assert letta.read(tmp_path / "run_3" / "results.jsonl")[0].run == 3
-
-
-def test_several_recordings_of_the_same_run_are_told_apart(letta, tmp_path):
-    """Inputs that repeat each other's results get the input's name as run.
-
-    Nothing is dropped as a duplicate.
-    """
-    for name in ("monday", "tuesday"):
-        letta.write(
-            tmp_path / name / "results.jsonl",
-            [letta.result(0), "{", {"sample": {}}, letta.result(1)],
-        )
-    found = [
-        each
-        for each in letta.read(tmp_path / "monday", tmp_path / "tuesday")
-        if isinstance(each, Sample)
-    ]
-    assert [sample.run for sample in found] == ["monday", "monday", "tuesday", "tuesday"]
-    for name in ("a", "b"):
-        letta.write(tmp_path / name / "run_2" / "results.jsonl", [letta.result(0)])
-    assert [sample.run for sample in letta.read(tmp_path / "a", tmp_path / "b")] == ["a/2", "b/2"]
-
-
-def test_recordings_of_different_models_share_their_run(letta, tmp_path):
-    """Two inputs with different models (or samples) do not repeat each other and keep plain run
-    numbers.
-    """
-    letta.write(tmp_path / "a" / "results.jsonl", [letta.result(0, model_name="a")])
-    letta.write(
-        tmp_path / "b" / "results.jsonl",
-        [letta.result(0, model_name="b"), letta.result(1, model_name="a")],
-    )
-    found = letta.read(tmp_path / "a", tmp_path / "b")
-    assert [(sample.model, sample.run) for sample in found] == [("a", 1), ("b", 1), ("a", 1)]
-
-
-def test_a_sample_without_an_id_of_its_own(letta, tmp_path):
-    """`sample_id` beside a sample that has no id is its id; one that has an id keeps it."""
-    bare, both = letta.result(0) | {"sample_id": 7}, letta.result(1) | {"sample_id": 8}
-    del bare["sample"]["id"]
-    file = letta.write(tmp_path / "results.jsonl", [bare, both])
-    assert Letta.sniff(file, file.read_bytes()) > 0.9
-    first, second = letta.read(file)
-    assert (first.id, first.input, second.id) == ("7", "Capital?", "1")
-
-
-def test_later_layout_single_run(letta, tmp_path):
-    """suite.json and one file per model: samples are looked up by id, null fields may be absent."""
-    samples = [{"id": 0, "input": "Capital?", "ground_truth": "Oslo"}, {"id": 1, "input": "Sum?"}]
-    (tmp_path / "suite.json").write_text(
-        json.dumps({"suite": "s", "samples": samples}), encoding="utf-8"
-    )
-    lines = [
-        {
-            "sample_id": 0,
-            "submissions": {"q": "Oslo"},
-            "trajectory": [[letta.spoken("Oslo")]],
-            "grades": {"q": letta.grade(1.0)},
-            "reward": {"score": 0.75, "metadata": {}},
-        },
-        {
-            "sample_id": 1,
-            "error": {"category": "target", "exception_type": "E", "message": "no"},
-            "grades": {},
-        },
-    ]
-    letta.write(tmp_path / "openai-mini.jsonl", lines)
-    letta.write(tmp_path / "default.jsonl", lines[:1])
-    (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
-    assert recognise([tmp_path], REGISTRY, None).reader == "letta"
-    unnamed, first, second = letta.read(tmp_path)
-    assert (unnamed.model, unnamed.run) == (None, 1)
-    assert (first.model, first.input, first.expected.text, first.status) == (
-        "openai-mini",
-        "Capital?",
-        "Oslo",
-        "ok",
-    )
-    assert (first.recorded["reward"], first.text) == (0.75, "Oslo")
-    assert (second.id, second.input, second.status, second.error.message) == (
-        "1",
-        "Sum?",
-        "failed",
-        "no",
-    )
-    assert letta.read(tmp_path / "openai-mini.jsonl")[0].model == "openai-mini"
-
-
-def test_later_layout_several_runs(letta, tmp_path):
-    (tmp_path / "suite.json").write_text(
-        '{"samples": {"0": {"input": "Capital?"}}}', encoding="utf-8"
-    )
-    line = {"sample_id": 0, "trajectory": [[letta.spoken("Oslo")]], "grades": {}}
-    for model, number in (("b", 10), ("b", 9), ("a", 1)):
-        letta.write(tmp_path / model / f"run_{number}.jsonl", [line])
-    (tmp_path / "a" / "summary.json").write_text("{}", encoding="utf-8")
-    found = [(sample.model, sample.run, sample.input) for sample in letta.read(tmp_path)]
-    assert found == [("a", 1, "Capital?"), ("b", 9, "Capital?"), ("b", 10, "Capital?")]
-    (alone,) = letta.read(tmp_path / "b" / "run_9.jsonl")
-    assert (alone.model, alone.run, alone.input) == ("b", 9, "Capital?")
-
-
 def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     """Without the samples the lines point at, a directory of the later layout cannot be read."""
     (tmp_path / "suite.json").write_text("{", encoding="utf-8")
@@ -272,22 +125,6 @@ def test_a_result(letta, tmp_path, case):
     for each in ("documented", "upstream") if profile == "both" else (profile,):
         (sample,) = letta.read(file, reader=Letta(profile=each))
         assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_a_null_agent_is_a_failed_run(letta, tmp_path, profile):
-    """An agent that is null fails the run although there is a conversation.
-
-    So does, in upstream, one left out; not in the later layout, which drops null fields and records
-    errors.
-    """
-    without, later = letta.result(1), letta.result(2) | {"sample_id": 2}
-    del without["agent_id"], later["agent_id"], later["sample"]
-    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, agent_id=None), without, later])
-    first, second, third = letta.read(file, reader=Letta(profile=profile))
-    assert (first.status, first.error.message) == ("failed", "the recording names no agent")
-    assert second.status == ("ok" if profile == "documented" else "failed")
-    assert third.status == "ok"
 
 
 ERROR = {"category": "target", "exception_type": "TimeoutError", "message": "boom"}

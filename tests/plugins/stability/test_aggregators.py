@@ -14,9 +14,6 @@ from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.stability.aggregators import (
     RATES,
     Stability,
-    entropy,
-    entropy_in_order,
-    flips,
     measures,
     mode,
 )
@@ -49,15 +46,6 @@ def test_without_any_task_there_is_nothing(evaluate):
     assert {found[name] for name in RATES} == {None}
     assert found["coverage"] is None
     assert set(RATES) <= set(found["undefined"])
-
-
-def test_figures_of_upstream_are_all_floats(evaluate):
-    """Counts too."""
-    found = evaluate([record("a", [T] * 5)], profile="upstream")
-    assert all(
-        isinstance(found[name], float)
-        for name in ("n_items_total", "n_items_processed", "coverage", *RATES)
-    )
 
 
 def run(identifier, label, gold=T, ordinal=0, **more):
@@ -145,28 +133,6 @@ def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
     assert json.dumps(one) == json.dumps(two)
 
 
-@given(sweeps)
-def test_both_profiles_agree_where_nothing_is_special(given_sweeps):
-    """Complete tasks of two or more valid runs have the same means in both profiles."""
-    plain = [
-        ([label for label in labels if label != I] or [T], gold, 0)
-        for labels, gold, _ in given_sweeps
-        if len(labels) > 1
-    ]
-    plain = [(labels * 2, gold, 0) for labels, gold, _ in plain]
-    one, two = (stability(graded_of(plain), labels=LABELS, profile=each) for each in PROFILES)
-    for name in RATES if plain else ():
-        assert one[name] == pytest.approx(two[name], abs=1e-12)
-
-
-PARTS = ["a", "b", "a", "a", "c"]
-runs_of = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)
-
-
-def test_the_mode_is_the_most_frequent_label():
-    assert mode(PARTS) == ("a", 3)
-
-
 @pytest.mark.parametrize(
     ("runs", "label"), [("abab", "a"), ("baab", "b"), ("cab", "c"), ("cabbc", "c")]
 )
@@ -175,55 +141,11 @@ def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, label):
     assert mode(list(runs))[0] == label
 
 
-def test_entropy_in_bits_by_hand():
-    """Three fifths, one fifth and one fifth: .6 log2(1/.6) + .4 log2 5."""
-    expected = 0.6 * math.log2(1 / 0.6) + 0.4 * math.log2(5)
-    assert entropy(PARTS) == pytest.approx(expected)
-    assert entropy_in_order(PARTS) == pytest.approx(expected)
-    assert entropy(["a"] * 7) == 0.0
-    assert entropy(list("abcd")) == 2.0
-
-
 @pytest.mark.parametrize("case", DATA["measures"], ids=lambda case: case["name"])
 def test_measures_by_hand(case):
     found = measures(list(case["runs"]), "a", case["k"], case.get("labels", 4), case.get("trusted"))
     for name, value in case["is"].items():
         assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
-
-
-@given(runs_of, st.randoms(use_true_random=False))
-def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
-    other = list(runs)
-    shuffler.shuffle(other)
-    one, two = measures(runs, "a", len(runs), 4), measures(other, "a", len(runs), 4)
-    for name in (
-        "consistency",
-        "is_stable",
-        "mean_accuracy_across_runs",
-        "entropy",
-        "normalized_entropy",
-    ):
-        assert one[name] == two[name]
-
-
-@given(runs_of, st.sampled_from("abcd"), st.integers(0, 3))
-def test_every_measure_lies_between_zero_and_one(runs, gold, lost):
-    """With any runs and some lost ones; entropy is at most log2 of the number of labels."""
-    found = measures(runs, gold, len(runs) + lost, 4)
-    for name in ("consistency", "mean_accuracy_across_runs", "normalized_entropy"):
-        assert 0 <= found[name] <= 1
-    assert found["flip_rate"] is None or 0 <= found["flip_rate"] <= 1
-    assert 0 <= found["entropy"] <= 2
-    assert found["is_stable"] == (len(set(runs)) == 1 and not lost)
-    assert found["is_stable"] == (found["is_stable_and_correct"] or found["is_stable_but_wrong"])
-
-
-@given(runs_of)
-def test_entropy_and_flips_vanish_together_with_instability(runs):
-    """Alike runs have neither; differing runs have both."""
-    alike = len(set(runs)) == 1
-    assert (entropy(runs) == 0) == alike == (flips(runs) == 0)
-    assert entropy(runs) == pytest.approx(entropy_in_order(runs))
 
 
 def test_random_runs_agree_with_a_direct_calculation():

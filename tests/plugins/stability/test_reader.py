@@ -15,9 +15,6 @@ from tests.core.outcomes import data
 DATA = data(__file__, "reader.yaml")
 
 
-PROFILES = ("documented", "upstream")
-
-
 def record(uuid, runs, gold="tool_call", **more):
     return {
         "uuid": uuid,
@@ -35,20 +32,6 @@ def item(uuid, gold="tool_call"):
 
 def bad(found):
     return [each.reason for each in found if isinstance(each, BadRecord)]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_record_gives_one_sample_per_run_in_order(read, profile):
-    runs = ["direct", "tool_call", "invalid"]
-    more = {"ckpt_name": "mcq_stability_k=3_T=0.7", "run_aux": ["0", "1", None], "n_runs": 3}
-    found = read([record("a", runs, **more)], profile=profile)
-    assert [(each.id, each.model, each.run, each.label) for each in found] == [
-        ("a", "m", n, label) for n, label in enumerate(runs)
-    ]
-    assert {each.expected.label for each in found} == {"tool_call"}
-    assert [each.text for each in found] == ["0", "1", None]
-    assert found[0].facets == {"experiment": "mcq_stability_k=3_T=0.7"}
-    assert [each.native.first for each in found] == [True, False, False]
 
 
 def test_a_null_run_is_missing_in_documented_and_a_value_upstream(read):
@@ -96,24 +79,6 @@ def test_n_runs_must_be_a_number_in_documented(read):
     given = [4, 4.0, "4", None, True, 10**20]
     found = read([record(str(n), ["direct"], n_runs=value) for n, value in enumerate(given)])
     assert [each.native.n_runs for each in found] == [4, 4, 0, 0, 0, 0]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_dataset_rows_without_a_record_are_missing(read, profile):
-    """They follow the records, with the file's only model and sweep, so that coverage is counted in
-    its group.
-    """
-    found = read(
-        [record("a", ["direct"], ckpt_name="s")], [item("a"), item("b", "direct")], profile=profile
-    )
-    assert [(each.id, each.status) for each in found] == [("a", Status.OK), ("b", Status.MISSING)]
-    assert (found[1].model, found[1].facets, found[1].expected.label) == (
-        "m",
-        {"experiment": "s"},
-        "direct",
-    )
-    assert [each.native.dataset_rows for each in found] == [1, 1]
-    assert found[0].input == "q a"
 
 
 def test_dataset_rows_are_counted_and_records_outside_are_marked(read):

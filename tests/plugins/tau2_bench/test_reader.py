@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import BadRecord, DataError, Outcome, Sample, Status, testing
+from gradestack import DataError, Outcome, Sample, Status, testing
 from gradestack_plugins.tau2_bench.grader import Tau2Reward
 from gradestack_plugins.tau2_bench.reader import Tau2
 from tests.core.outcomes import at, data
@@ -14,32 +14,6 @@ from tests.plugins.described_samples import read
 DATA = data(
     __file__, "reader.yaml"
 )  # its conversation has two turns: the agent calls twice at once, the user once
-
-
-def test_a_simulation_is_a_sample(tau2):
-    path = tau2.write(
-        tau2.simulation("t", 2, DATA["conversation"], agent_cost=0.5, user_cost=0.25, duration=3)
-    )
-    (sample,) = read(Tau2(), path)
-    assert (sample.id, sample.run, sample.model, sample.recorded) == (
-        "t",
-        2,
-        "rail-1",
-        {"reward": 1.0},
-    )
-    assert (sample.input, sample.text, sample.ended) == (
-        "Two trains, please.",
-        "Done.",
-        "completed",
-    )
-    assert sample.usage == gradestack.Usage(
-        requests=2, input_tokens=30, output_tokens=5, cost_usd=0.5, seconds=3.0
-    )
-    assert sample.agent_usage == {"agent_cost": 0.5, "user_cost": 0.25}
-    assert sample.facets == {"domain": "rail", "termination_reason": "user_stop"}
-    lines = path.read_text().split("\n")
-    assert '"t-2"' in lines[sample.source.line]
-    assert sample.source.ordinal == 0
 
 
 def test_calls_have_their_results_and_requestors(tau2):
@@ -56,51 +30,6 @@ def test_calls_have_their_results_and_requestors(tau2):
     assert [(call.turn, call.step) for call in sample.calls] == [(0, 1), (0, 1), (0, None)]
     assert sample.calls[1].error == "no"
     assert not sample.remarks
-
-
-def test_odd_messages_are_counted_by_kind(tau2):
-    messages = [
-        "no message",
-        {"role": "narrator", "content": "x"},
-        tau2.say(
-            "assistant",
-            None,
-            tool_calls=["no call", {"id": "a", "name": "f", "arguments": "{"}, {"id": "b"}],
-        ),
-        tau2.result("a", "one"),
-        tau2.result("a", "two"),
-        tau2.result("z", "whose?"),
-    ]
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation("unknown", messages=messages)))
-    assert sample.remarks == DATA["odd_messages_are_counted_by_kind"]
-    assert sample.calls is None
-    made = sample.turns[0][1].tool_calls[0]
-    assert (made.arguments, made.raw_arguments, made.result) == (None, "{", "one")
-
-
-def test_a_result_without_an_id_answers_the_oldest_open_call_of_its_requestor(tau2):
-    """Ids are empty in the benchmark's own default."""
-    made = [tau2.call("", "f"), tau2.call("", "g")]
-    messages = [
-        tau2.say("assistant", None, tool_calls=made),
-        tau2.result("", "1"),
-        tau2.result(None, "2"),
-    ]
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=messages)))
-    assert [call.result for call in sample.calls] == ["1", "2"]
-    assert [call.id for call in sample.calls] == [None, None]
-
-
-def test_tools_are_read_where_they_are_defined(tau2):
-    whole = tau2.results(tau2.simulation())
-    definition = {"name": "find", "doc": "Find.", "params": {"type": "object"}, "returns": None}
-    whole["info"]["environment_info"]["tool_defs"] = {"find": definition}
-    path = tau2.write()
-    path.write_text(json.dumps(whole))
-    (sample,) = read(Tau2(), path)
-    assert sample.tools == (
-        gradestack.ToolSpec(name="find", description="Find.", parameters={"type": "object"}),
-    )
 
 
 def test_any_split_reads_the_same(tau2, monkeypatch):
@@ -165,50 +94,9 @@ def test_what_cannot_be_used_is_refused_by_name(tau2, tmp_path):
         read(Tau2(), tmp_path)
 
 
-def test_a_file_cut_off_gives_what_it_holds(tau2):
-    path = tau2.write(tau2.simulation("t", 0), tau2.simulation("t", 1))
-    text = path.read_text()
-    path.write_text(text[: text.rindex('"trial"')])
-    first, bad = read(Tau2(), path)
-    assert first.run == 0
-    assert isinstance(bad, BadRecord)
-
-
 def test_the_reader_keeps_the_contract(tau2, tmp_path):
     path = tau2.write(*(tau2.simulation("t", trial, DATA["conversation"]) for trial in range(3)))
     testing.check_reader(Tau2(), path, scratch=tmp_path)
-
-
-def test_ticks_are_read_where_there_are_no_messages(tau2):
-    """Chunks said in a row are one message, silent ones none.
-
-    Calls and results of both sides are found.
-    """
-
-    def chunk(role, content, utterance):
-        return {"role": role, "content": content, "utterance_ids": [utterance]}
-
-    ticks = [
-        {"tick_id": 0, "user_chunk": chunk("user", "Good ", "u1")},
-        {
-            "tick_id": 1,
-            "user_chunk": chunk("user", "day.", "u1"),
-            "agent_chunk": chunk("assistant", "", "a0"),
-        },
-        {
-            "tick_id": 2,
-            "agent_tool_calls": [tau2.call("a", "f")],
-            "agent_tool_results": [tau2.result("a", "1")],
-        },
-        {"tick_id": 3, "agent_chunk": chunk("assistant", "One.", "a1")},
-        {"tick_id": 4, "agent_chunk": chunk("assistant", "Two.", "a2")},
-    ]
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(ticks=ticks) | {"messages": None}))
-    assert (sample.input, sample.text) == ("Good day.", "One. Two.")
-    assert [(call.name, call.result) for call in sample.calls] == [("f", "1")]
-    (empty,) = read(Tau2(), tau2.write(tau2.simulation() | {"messages": None}))
-    assert empty.calls is None
-    assert empty.remarks == {"conversation_missing": 1}
 
 
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):

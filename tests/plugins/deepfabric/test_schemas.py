@@ -1,16 +1,11 @@
 """Schemas, parsers and replies."""
 
-import itertools
 import json
-import re
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradestack import Status, ToolSpec
-from gradestack_plugins.deepfabric import schemas
+from gradestack import ToolSpec
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
 from gradestack_plugins.deepfabric.replies import (
@@ -50,7 +45,7 @@ def accepts(checked, arguments):
     return not schema_reasons(checked, arguments, "f", Strictness())
 
 
-@pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
+@pytest.mark.parametrize("profile", ["documented", "4.13"])
 @pytest.mark.parametrize("word", ACCEPTED)
 def test_types(profile, word):
     """Each type accepts exactly its values.
@@ -75,23 +70,9 @@ def test_missing_and_unknown_types(declared):
             for name, value in VALUES.items()
             if accepts(signature(schema, profile), {"a": value})
         }
-        for profile in ("documented", "4.3", "4.13")
+        for profile in ("documented", "4.13")
     }
-    assert accepted == {"documented": set(VALUES), "4.3": {"text"}, "4.13": {"text"}}
-
-
-@pytest.mark.parametrize(
-    ("word", "json_word"), [("int", "integer"), ("float", "number"), ("dict", "object")]
-)
-def test_own_words_in_a_json_schema(word, json_word):
-    """Documented understands DeepFabric's own words there, upstream reads them as text."""
-    schema = {"properties": {"a": {"type": word}}}
-    documented, upstream = signature(schema, "documented"), signature(schema, "4.13")
-    assert {
-        name for name, value in VALUES.items() if accepts(documented, {"a": value})
-    } == ACCEPTED[json_word]
-    assert accepts(upstream, {"a": "x"})
-    assert not accepts(upstream, {"a": 1})
+    assert accepted == {"documented": set(VALUES), "4.13": {"text"}}
 
 
 def test_lists_of_types():
@@ -191,109 +172,7 @@ def _tool(name, word, pad=""):
     }
 
 
-@pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
-def test_a_tool_is_made_once(profile, monkeypatch):
-    """Records whose lists of tools all differ share the tools they are made of, each converted
-    once.
-    """
-    read, made = [], schemas._spec
-    monkeypatch.setattr(
-        schemas, "_spec", lambda entry, profile: read.append(1) or made(entry, profile)
-    )
-    schemas._held.cache_clear()
-    few = [_tool(f"once_{n}", "string", "x" * 400) for n in range(4)]
-    found = {}
-    for several in itertools.permutations(few):
-        for spec in convert(json.loads(json.dumps(several)), profile):
-            found.setdefault(spec.name, set()).add(id(spec))
-    assert (len(read), len(found)) == (4, 4)
-    assert all(len(objects) == 1 for objects in found.values())
-
-
-def test_shared_tools_are_bounded():
-    """However many tools come along, and however long, a bounded number of bounded
-    length is held.
-    """
-    long = _tool("f", "string", "x" * 10_000)
-    assert convert([long], "documented") == convert([long], "documented")
-    assert convert([long], "documented")[0] is not convert([long], "documented")[0]
-    for n in range(5000):
-        assert convert([_tool(f"g{n}", "string")], "documented")[0].name == f"g{n}"
-    assert schemas._held.cache_info().currsize <= 4096
-
-
-def test_similar_tools_are_told_apart():
-    """true, 1 and 1.0, 0.0 and -0.0, NaN and null, and keys in another order make
-    different tools.
-    """
-    values = [1, 1.0, True, "1", 0.0, -0.0, NAN, None, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
-    given = [{"name": "f", "parameters": {"x": value}} for value in values]
-    assert list(map(repr, convert(given * 2, "documented"))) == [
-        repr(ToolSpec(name="f", description="", parameters=entry["parameters"]))
-        for entry in given * 2
-    ]
-
-
-def _nested(depth):
-    deep = []
-    for _ in range(depth):
-        deep = [deep]
-    return deep
-
-
-@pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
-@pytest.mark.parametrize(
-    "value",
-    ["\ud800", 10**30, -(10**30), _nested(3000), _nested(400)],
-    ids=["surrogate", "big", "small", "deep", "flat"],
-)
-def test_tools_of_hostile_content_are_converted_too(profile, value):
-    """What cannot be compared with other tools (lone surrogates, huge integers, deep nesting) is
-    kept as it stands.
-    """
-    parameters = {"properties": {}, "x": value}
-    for _ in range(2):
-        (spec,) = convert([{"function": {"name": "f", "parameters": parameters}}], profile)
-        found = spec.parameters["x"]
-        assert found is value or found == value
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
-odd_tools = st.dictionaries(
-    st.sampled_from(["function", "name", "description", "parameters", "é"]),
-    json_values
-    | st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values),
-)
-
-
-@given(st.lists(odd_tools, max_size=3), st.sampled_from(["documented", "4.3", "4.13"]))
-def test_shared_tools_are_those_made_anew(given_tools, profile):
-    """Whatever tools hold, they or their problem are what converting each by itself gives, twice in
-    a row.
-    """
-    try:
-        made = repr(
-            tuple(
-                spec for tool in given_tools if (spec := schemas._spec(tool, profile)) is not None
-            )
-        )
-    except RecordProblem as error:
-        for _ in range(2):
-            with pytest.raises(RecordProblem, match=f"^{re.escape(str(error))}$"):
-                convert(given_tools, profile)
-    else:
-        assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]
-
-
 REPLIES = data(__file__, "replies.yaml")
-F = '{"name": "f", "arguments": {"a": 1}}'
-G = '{"name": "g", "arguments": {}}'
 P = '{"name": "p", "parameters": {"a": 1}}'
 
 
@@ -304,8 +183,6 @@ def test_calls_found(row):
     """
     for parser in ("generic", "qwen", "hermes", "llama", "mistral"):
         assert "".join(call.name for call in text_calls(row["text"], parser)) == row.get(parser, "")
-    call = heard(row["text"], Reading("4.3"), with_tools=True)[0].call
-    assert (call.name if call is not None else "") == row.get("old", "")
 
 
 def test_the_grader_chooses_the_parser(df):
@@ -316,7 +193,6 @@ def test_the_grader_chooses_the_parser(df):
     for parser, right in (("generic", 1), ("llama", 1), ("qwen", 0), ("mistral", 0)):
         grade = df.grade(record, {"text": P}, "upstream", tool_call_parser=parser)
         assert df.verdict(grade) == (right,) * 3
-    assert df.verdict(df.grade(record, {"text": P}, "4.3")) == (0, 0, 0)
     without = df.record(("p", {"a": 1}))
     assert df.verdict(df.grade(without, {"text": P}, "upstream")) == (0, 0, 0)
 
@@ -353,30 +229,15 @@ def test_repeated_beginnings_take_time_in_proportion(piece, ending):
     assert time.process_time() - started < 5
 
 
-def test_calls_of_documented_text(df):
-    """The document's reading keeps further blocks for graders that look at all calls.
-
-    The first still decides.
-    """
-    text = f"<tool_call>{F}</tool_call><tool_call>bad</tool_call><tool_call>{G}</tool_call>"
-    sample = df.sample(
-        df.record(("f", {"a": 1}), [df.tool("f", a="integer"), df.tool("g")]), {"text": text}
-    )
-    assert [call.name for call in sample.calls] == ["f", "g"]
-    assert DeepFabric().grade(sample).score == 1.0
-    assert json.loads(F)["name"] == DeepFabric().grade(sample).label
-
-
-RULES = ["documented", "4.3", "4.13"]
+RULES = ["documented", "4.13"]
 PROFILES = pytest.mark.parametrize("profile", RULES)
 CALL = {"name": "f", "arguments": {"a": 1}}
-TEXT = json.dumps(CALL)
 
 
-def call_of(raw, profile="4.3", *, with_tools=True):
+def call_of(raw, profile):
     """Return (name, arguments) of the first call, None for none, or the error's text."""
     try:
-        (response,) = heard(raw, Reading(profile), with_tools=with_tools)
+        (response,) = heard(raw, Reading(profile), with_tools=True)
     except ReplyProblem as error:
         return f"error: {error}"
     return None if response.call is None else (response.call.name, response.call.arguments)
@@ -400,30 +261,12 @@ def test_parts_of_text_are_its_content_in_the_document():
     assert heard(parts, DOCUMENTED, with_tools=True)[0].content == "hi"
 
 
-@PROFILES
-def test_a_failed_inference_is_a_processing_error(df, profile):
-    """The message of an exception becomes the error's text; an empty one is still an error."""
-    for message in ("boom", ""):
-        read = "documented" if profile == "documented" else "upstream"
-        sample = df.sample(df.record(("f", {})), {"kind": "exception", "message": message}, read)
-        assert (sample.status, sample.error.message, sample.error.category) == (
-            Status.FAILED,
-            message,
-            "target",
-        )
-        assert sample.input == "the query"
-
-
 @pytest.mark.parametrize("row", REPLIES["texts"], ids=lambda row: row["text"][:40])
 def test_calls_in_text(row):
-    """4.3 reads text it cannot parse as no call.
-
-    Documented reports a call that is not valid JSON as an error.
-    """
+    """A call that is not valid JSON is reported as an error."""
     call = tuple(row["call"]) if "call" in row else None
-    assert call_of(row["text"], "4.3") == call
-    documented = call_of(row["text"], "documented")
-    assert str(documented).startswith("error: ") if "broken" in row else documented == call
+    found = call_of(row["text"], "documented")
+    assert str(found).startswith("error: ") if "broken" in row else found == call
 
 
 @PROFILES
@@ -433,12 +276,6 @@ def test_text_too_deeply_nested_is_an_error(profile):
         call_of("<tool_call>" + "[" * 100_000 + "</tool_call>", profile)
         == "error: nested too deeply"
     )
-
-
-def test_text_is_parsed_only_with_tools_upstream():
-    """Upstream reads no call out of the text of a sample without tools."""
-    assert [call_of(TEXT, version, with_tools=False) for version in RULES[1:]] == [None, None]
-    assert call_of(TEXT, "documented", with_tools=False) == ("f", {"a": 1})
 
 
 def test_first_object_is_string_aware():

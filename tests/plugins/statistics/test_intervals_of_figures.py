@@ -9,31 +9,24 @@ import statistics
 
 import pytest
 
-from gradestack import Grade, Grader, Item, figures, grade, skipped, t_quantile
+from gradestack import Grade, Grader, Item, figures, grade, t_quantile
 
 CONFIDENCE = 0.95
+LABELS = {"labels": ["a", "b", "c", "rare"]}
 
 
-def expected(figure, tasks, share=True):
-    count, whole = len(tasks), figure(tasks)
-    if count < 2:
-        return None
-    pseudo = [
-        count * whole
-        - (count - 1) * figure({name: each for name, each in tasks.items() if name != left})
-        for left in tasks
-    ]
-    stderr, q = (
-        statistics.stdev(pseudo) / math.sqrt(count),
-        t_quantile((1 + CONFIDENCE) / 2, count - 1),
-    )
+def ends_of(whole, without, *, share):
+    """Return both ends of the interval of a figure, of its values without each task in turn."""
+    count = len(without)
+    pseudo = [count * whole - (count - 1) * value for value in without]
+    stderr = statistics.stdev(pseudo) / math.sqrt(count)
+    q = t_quantile((1 + CONFIDENCE) / 2, count - 1)
     if not share:
         return whole - q * stderr, whole + q * stderr
-    middle, half = (
-        whole + q * q / (2 * count),
-        q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2)),
-    )
-    wilson = [min(1.0, max(0.0, (middle + side * half) / (1 + q * q / count))) for side in (-1, 1)]
+    middle = whole + q * q / (2 * count)
+    half = q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2))
+    sides = [(middle + side * half) / (1 + q * q / count) for side in (-1, 1)]
+    wilson = [min(1.0, max(0.0, side)) for side in sides]
     if not 0 < whole < 1 or stderr <= 1e-12:
         return wilson
     centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
@@ -43,6 +36,60 @@ def expected(figure, tasks, share=True):
     once = 1 - CONFIDENCE ** (1 / count)
     low, high = min(logit[0], wilson[0]), max(logit[1], wilson[1])
     return (min(low, once), high) if whole < 0.5 else (low, max(high, 1 - once))
+
+
+def intervals_in(metrics, place=()):
+    """Yield the place of every figure with an interval, its value and the interval."""
+    for name, part in metrics.items():
+        if not isinstance(part, dict):
+            continue
+        if not name.endswith("_interval"):
+            yield from intervals_in(part, (*place, name))
+        elif "low" in part:
+            value = metrics[name.removesuffix("_interval")]
+            yield (*place, name.removesuffix("_interval")), value, part
+
+
+def figure_at(metrics, place):
+    """Return value and number of grades of the figure at a place, None where it is not."""
+    *steps, name = place
+    for step in steps:
+        metrics = metrics.get(step, {})
+    return metrics.get(name), metrics.get(f"{name}_interval", {}).get("n")
+
+
+def check_intervals(metrics, rows, *, least):
+    """Check every interval, but for those of rates of a mean that are bounded on one side only."""
+    whole, checked = figures(metrics, rows), 0
+    tasks = dict.fromkeys(row[0] for row in rows)
+    without = [figures(metrics, [row for row in rows if row[0] != task]) for task in tasks]
+    for place, value, interval in intervals_in(whole):
+        left = [figure_at(metrics, place) for metrics in without]
+        values = [value for value, n in left if n != interval["n"]]
+        if interval["method"] == "skewed_t" or None in values:
+            continue
+        share = interval["method"] != "t"
+        found = interval["low"], interval["high"]
+        assert found == pytest.approx(ends_of(value, values, share=share), abs=1e-9), place
+        assert (interval["clusters"], interval["confidence"]) == (len(values), CONFIDENCE)
+        checked += 1
+    assert checked >= least
+    return whole
+
+
+def by_task(rows, wanted=lambda grade: True):
+    found = {}
+    for task, _, _, each in rows:
+        found.setdefault(task, []).append(each)
+    return {task: grades for task, grades in found.items() if any(map(wanted, grades))}
+
+
+def every(tasks):
+    return [each for grades in tasks.values() for each in grades]
+
+
+def labelled(gold, label, **more):
+    return Grade(score=float(gold == label), gold=gold, label=label, **more)
 
 
 def hall(values):
@@ -66,30 +113,6 @@ def hall(values):
     ]
 
 
-def same(found, figure, tasks, share=True):
-    ends = expected(figure, tasks, share)
-    if ends is None:
-        assert found == {"reason": "one task"}
-    else:
-        assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-9)
-        assert (found["clusters"], found["confidence"]) == (len(tasks), CONFIDENCE)
-
-
-def by_task(rows, wanted=lambda grade: True):
-    found = {}
-    for task, _, _, each in rows:
-        found.setdefault(task, []).append(each)
-    return {task: grades for task, grades in found.items() if any(map(wanted, grades))}
-
-
-def every(tasks):
-    return [each for grades in tasks.values() for each in grades]
-
-
-def labelled(gold, label, **more):
-    return Grade(score=float(gold == label), gold=gold, label=label, **more)
-
-
 def labelled_rows(seed, tasks=14, models=(None,)):
     rng = random.Random(seed)  # noqa: S311 - test data
     rows = []
@@ -102,50 +125,74 @@ def labelled_rows(seed, tasks=14, models=(None,)):
     return rows
 
 
-def f1(tasks, label):
-    grades = every(tasks)
-    hits = sum(each.gold == each.label == label for each in grades)
-    occurs = sum((each.gold == label) + (each.label == label) for each in grades)
-    return 2 * hits / occurs if occurs else 0.0
+def hallucination_rows():
+    rng = random.Random(3)  # noqa: S311 - test data
+    golds = ("request_for_info", "cannot_answer", "direct")
+    for number in range(30):
+        gold = golds[number % 3]
+        label = rng.choice(["tool_call", "direct", gold])
+        yield f"t{number}", None, None, labelled(gold, label, counts={"no_tools": 1})
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_accuracy_and_f1_of_a_confusion_matrix(seed):
-    """Accuracy and macro-F1 are of every task.
+def deepfabric_rows():
+    rng = random.Random(5)  # noqa: S311 - test data
+    for number in range(40):
+        right = rng.random() < 0.7
+        counts = {"tool_selection": int(right)}
+        grade = Grade(score=0.4 * right, counts=counts, parts={"response_quality": 0.25})
+        yield f"t{number % 25}", number // 25, None, grade
 
-    Figures of a class of those in which it occurs, as the figure asks.
+
+def stability_rows():
+    rng = random.Random(8)  # noqa: S311 - test data
+    for task in range(12):
+        for run in "123":
+            yield f"t{task}", run, None, labelled("a", "a" if rng.random() < 0.7 else "b")
+
+
+def call_rows():
+    for number in range(8):
+        counts = {"ok": number % 3, "error": 1}
+        item = Item(id="look", counts=counts)
+        parts = {"steps": float(number)}
+        yield f"t{number}", 0, None, Grade(score=1.0, counts=counts, items=(item,), parts=parts)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "rows", "least"),
+    [
+        *[({"classification": LABELS}, labelled_rows(seed), 8) for seed in range(3)],
+        ({"classification": {**LABELS, "exclude": ["a"]}}, labelled_rows(7, models=("m", "n")), 24),
+        ({"hallucination": {}}, [*hallucination_rows()], 3),
+        ({"deepfabric": {}}, [*deepfabric_rows()], 6),
+        ({"stability": {"labels": ["a", "b"]}}, [*stability_rows()], 8),
+        ({"tool_outcomes": {}}, [*call_rows()], 2),
+    ],
+)
+def test_intervals_are_those_of_the_figures_without_each_task_in_turn(metrics, rows, least):
+    """Of every figure: the figure itself is computed again without one task after the other.
+
+    Tasks are those whose grades the figure counts; several models are one cluster a task.
     """
-    rows = labelled_rows(seed)
-    found, tasks, labels = (
-        figures({"classification": {}}, rows)["classification"],
-        by_task(rows),
-        "abc",
-    )
-    names = [*labels, "rare"]
-    same(
-        found["accuracy_interval"],
-        lambda held: statistics.fmean(g.gold == g.label for g in every(held)),
-        tasks,
-    )
-    same(
-        found["macro_f1_interval"],
-        lambda held: statistics.fmean(f1(held, name) for name in names),
-        tasks,
-    )
-    assert found["macro_f1_interval"]["n"] == len(rows)
-    for label in names:
-        fields = found["per_class"][label]
-        either = by_task(rows, lambda each, label=label: label in (each.gold, each.label))
-        same(fields["f1_interval"], lambda held, label=label: f1(held, label), either)
-        if fields["predicted"]:
-            hits = lambda held, label=label: statistics.fmean(  # noqa: E731
-                each.gold == label for each in every(held) if each.label == label
-            )
-            same(
-                fields["precision_interval"],
-                hits,
-                by_task(rows, lambda each, label=label: each.label == label),
-            )
+    check_intervals(metrics, rows, least=least)
+
+
+def test_entropy_ends_at_zero_and_has_no_interval_without_a_task():
+    """It is no share, and has plain t, cut at 0."""
+    rows = [row for row in stability_rows() if row[0] in {"t0", "t3"}]
+    found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
+    assert found["mean_entropy_interval"]["low"] == 0.0 < found["mean_entropy"]
+    assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
+
+
+def test_what_runs_took_has_a_skewed_interval():
+    rows = [*call_rows()]
+    steps = figures({"usage_totals": {}}, rows)["usage_totals"]["steps"]
+    assert steps["max_interval"] == {"reason": "quantile"}
+    found = steps["mean_interval"]
+    ends = hall([grade.parts["steps"] for *_, grade in rows])
+    assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-9)
+    assert found["method"] == "skewed_t"
 
 
 def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
@@ -174,22 +221,6 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
     assert absent["macro_f1_no_d_interval"] == found["macro_f1_interval"]
 
 
-def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
-    """Pooled: what a task brings under two models is left out together.
-
-    Within a model it is that model's alone.
-    """
-    rows = labelled_rows(7, models=("m", "n"))
-    found = figures({"classification": {"exclude": ["a"]}}, rows)["classification"]
-    accuracy = lambda held: statistics.fmean(g.gold == g.label for g in every(held))  # noqa: E731
-    same(found["accuracy_interval"], accuracy, by_task(rows))
-    for model in "mn":
-        own = [row for row in rows if row[2] == model]
-        same(found["models"][model]["accuracy_interval"], accuracy, by_task(own))
-        assert found["models"][model]["accuracy"] == accuracy(by_task(own))
-        assert "macro_f1_no_a_interval" in found["models"][model]
-
-
 def test_what_is_undefined_says_why_in_place_of_an_interval():
     found = figures(
         {"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))]
@@ -206,94 +237,12 @@ def test_what_is_undefined_says_why_in_place_of_an_interval():
     }
 
 
-def test_hallucination_rates_are_of_the_tasks_in_their_divisor():
-    rng = random.Random(3)  # noqa: S311 - test data
-    rows = []
-    for number in range(30):
-        gold = ("request_for_info", "cannot_answer", "direct")[number % 3]
-        label = rng.choice(["tool_call", "direct", gold])
-        rows.append((f"t{number}", None, None, labelled(gold, label, counts={"no_tools": 1})))
-    found = figures({"hallucination": {}}, rows)["hallucination"]
-    asked = by_task(rows, lambda each: each.gold == "request_for_info")
-    rate = lambda held: statistics.fmean(each.label == "tool_call" for each in every(held))  # noqa: E731
-    same(found["parameter_hallucination_rate_interval"], rate, asked)
-    answered = lambda held: statistics.fmean(g.label == "direct" != g.gold for g in every(held))  # noqa: E731
-    same(found["answer_hallucination_rate_interval"], answered, by_task(rows))
-
-
-def deepfabric_rows():
-    rng = random.Random(5)  # noqa: S311 - test data
-    rows = []
-    for number in range(40):
-        right = rng.random() < 0.7
-        made = Grade(
-            score=0.4 * right,
-            counts={"tool_selection": int(right)},
-            parts={"response_quality": 0.25},
-        )
-        rows.append((f"t{number % 25}", number // 25, None, made))
-    return rows
-
-
-def test_deepfabrics_figures_have_intervals():
-    rows = deepfabric_rows()
-    found, tasks = figures({"deepfabric": {}}, rows)["deepfabric"], by_task(rows)
-    selected = lambda held: statistics.fmean(each.counts["tool_selection"] for each in every(held))  # noqa: E731
-    same(found["tool_selection_accuracy_interval"], selected, tasks)
-    same(found["tool_selection_accuracy_attempted_interval"], selected, tasks)
-    same(
-        found["overall_score_interval"],
-        lambda held: statistics.fmean(g.score for g in every(held)),
-        tasks,
-    )
-    same(found["response_quality_interval"], lambda _: 0.25, tasks)
-
-
-def test_stability_leaves_out_one_item_and_entropy_is_in_bits():
-    """Means over items; the entropy, which is no share, has plain t."""
-    rng = random.Random(8)  # noqa: S311 - test data
-    rows = [
-        (f"t{task}", run, None, labelled("a", "a" if rng.random() < 0.7 else "b"))
-        for task in range(12)
-        for run in "123"
-    ]
-    found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
-    tasks = by_task(rows)
-    stable = lambda held: statistics.fmean(  # noqa: E731
-        len({g.label for g in each}) == 1 for each in held.values()
-    )
-    same(found["stability_at_k_interval"], stable, tasks)
-    assert found["stability_at_k_interval"]["n"] == 36
-
-    def entropy(held):
-        shares = [
-            [sum(g.label == name for g in each) / 3 for name in "ab"] for each in held.values()
-        ]
-        return statistics.fmean(-sum(p * math.log2(p) for p in each if p) for each in shares)
-
-    same(found["mean_entropy_interval"], entropy, tasks, share=False)
-    assert found["mean_entropy_interval"]["method"] == "t"
-    few = figures(
-        {"stability": {"labels": ["a", "b"]}}, [row for row in rows if row[0] in {"t0", "t3"}]
-    )["stability"]
-    assert few["mean_entropy_interval"]["low"] == 0.0 < few["mean_entropy"]
-    assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
-
-
-def test_stability_over_all_items_of_a_dataset_counts_those_without_runs():
-    """With the divisor ``items`` an item without a label is a task whose share is 0."""
-    rows = [
-        (f"t{task}", run, None, labelled("a", "a" if task % 3 else "ab"[run]))
-        for task in range(6)
-        for run in (0, 1)
-    ]
-    rows += [(f"u{task}", 0, None, skipped("no_label", "nothing")) for task in range(3)]
-    found = figures({"stability": {"labels": ["a", "b"], "divisor": "items"}}, rows)["stability"]
-    assert found["stability_at_k"] == pytest.approx(4 / 9)
-    values = {f"t{task}": float(task % 3 > 0) for task in range(6)} | {
-        f"u{task}": 0.0 for task in range(3)
-    }
-    same(found["stability_at_k_interval"], lambda held: statistics.fmean(held.values()), values)
+def same(interval, figure, tasks):
+    """Check an interval by a function of grades by task."""
+    parts = [{name: each for name, each in tasks.items() if name != left} for left in tasks]
+    ends = ends_of(figure(tasks), [figure(part) for part in parts], share=True)
+    assert (interval["low"], interval["high"]) == pytest.approx(ends, abs=1e-9)
+    assert interval["clusters"] == len(tasks)
 
 
 def orchestration_rows(tasks=9):
@@ -359,37 +308,6 @@ def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
         "reason": "several models, each has its own under `models`"
     }
     assert found["models"]["m"]["average_interval"]["clusters"] == 4
-
-
-def test_tool_calls_and_what_runs_took():
-    rows = []
-    for number in range(8):
-        item = Item(id="look", counts={"ok": number % 3, "error": 1})
-        made = Grade(
-            score=1.0,
-            counts={"ok": number % 3, "error": 1},
-            items=(item,),
-            parts={"steps": float(number)},
-        )
-        rows.append((f"t{number}", 0, None, made))
-    found, tasks = figures({"tool_outcomes": {}, "usage_totals": {}}, rows), by_task(rows)
-
-    def rate(held):
-        ok = sum(each.counts["ok"] for each in every(held))
-        return ok / (ok + len(every(held)))
-
-    same(found["tool_outcomes"]["success_rate_interval"], rate, tasks)
-    assert (
-        found["tool_outcomes"]["tools"]["look"]["success_rate_interval"]
-        == (found["tool_outcomes"]["success_rate_interval"])
-    )
-    assert found["usage_totals"]["steps"]["max_interval"] == {"reason": "quantile"}
-    mean = lambda held: statistics.fmean(each.parts["steps"] for each in every(held))  # noqa: E731
-    sure = found["usage_totals"]["steps"]["mean_interval"]
-    assert (sure["low"], sure["high"]) == pytest.approx(
-        hall([mean({task: tasks[task]}) for task in tasks]), abs=1e-9
-    )
-    assert sure["method"] == "skewed_t"
 
 
 class Seconds(Grader):

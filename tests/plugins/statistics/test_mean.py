@@ -6,7 +6,6 @@ Figures by hand, the clustered formula by independent code, Student's t by table
 import math
 import random
 import statistics
-from collections import defaultdict
 from fractions import Fraction
 
 import pytest
@@ -83,39 +82,6 @@ def test_runs_of_a_task_depend_on_each_other():
         [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
     )
     assert (found["mean_interval"]["n"], found["mean_interval"]["clusters"]) == (4, 2)
-
-
-def test_unequal_clusters_by_independent_code():
-    """The sandwich formula, written out in floats.
-
-    A task is one cluster over all models, and one in each.
-    """
-    rng = random.Random(4)  # noqa: S311 - test data
-    pairs = [
-        ((f"t{rng.randrange(6)}", rng.choice([None, "m"])), Grade(score=rng.random()))
-        for _ in range(50)
-    ]
-    found = finished(*pairs)
-    for model, each in [(None, found), *found["models"].items()]:
-        groups = defaultdict(list)
-        for (task, name), grade in pairs:
-            if model is None or (name or "") == model:
-                groups[task].append(grade.score)
-        scored = [score for group in groups.values() for score in group]
-        mean = sum(scored) / len(scored)
-        squares = sum(sum(score - mean for score in group) ** 2 for group in groups.values())
-        count = len(groups)
-        assert (each["clusters"], each["n"]) == (count, len(scored))
-        assert each["mean"] == pytest.approx(mean, rel=1e-14)
-        assert each["stderr"] == pytest.approx(
-            math.sqrt(count / (count - 1) * squares) / len(scored), rel=1e-12
-        )
-
-
-def test_the_confidence_can_be_chosen():
-    found = finished(*scores(0.0, 1.0), confidence=0.5)
-    assert found["mean_interval"]["confidence"] == 0.5
-    assert ends(finished(*scores(0.0, 1.0)))[1] > ends(found)[1]
 
 
 def test_upstream_has_the_interval_of_before():

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Grade, Outcome, Sample, ToolCall, replace
+from gradestack import Expectation, Outcome, Sample, ToolCall, replace
 from gradestack.testing import explained
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples
 from tests.plugins.tau_bench.conftest import ref_similarity
@@ -127,22 +126,6 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
         agrees(grader, Sample(id="t", expected=expectation, calls=calls))
 
 
-@settings(max_examples=examples(40), deadline=None)
-@given(
-    expected=st.lists(CALLS, min_size=1, max_size=3).map(tuple),
-    made=st.lists(CALLS, max_size=3).map(tuple),
-    weight=st.sampled_from([0.0, 1.0, 0.3, 0.1]),
-)
-def test_other_weights_agree_with_the_definition(expected, made, weight):
-    """With nothing, everything or little for the name."""
-    weights = {"name_weight": weight, "argument_weight": 1.0 - weight}
-    agrees(
-        TauPartial(**weights),
-        Sample(id="t", expected=Expectation(calls=expected), calls=made),
-        **weights,
-    )
-
-
 @pytest.mark.parametrize("deep", ["expected", "made", "both"])
 def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
     """Nested beyond what is compared.
@@ -170,28 +153,3 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
 
 
 # the statistics
-
-
-def test_odd_parts_of_items(tau):
-    """Numbers of any type are counted, and what is no number not at all."""
-    grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
-    sound = explained(grader, Sample(id="t", expected=Expectation(calls=calls), calls=calls))
-    odd = [
-        Grade(
-            score=score,
-            items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items),
-        )
-        for score, part in [
-            (1.0, 1),
-            (1, True),
-            (0, 0),
-            (0.0, False),
-            (0.5, float("nan")),
-            (0.5, None),
-            (0.5, 0.25),
-        ]
-    ]
-    assert (
-        tau.fold(PartialStatistics(), [sound, *odd])["argument_precision"]
-        == (1 + 1 + 1 + 0 + 0 + 0.25) / 6
-    )

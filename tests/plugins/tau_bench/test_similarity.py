@@ -36,21 +36,6 @@ def found(expected, actual):
     ]
 
 
-def test_an_item_may_be_the_partner_of_several():
-    """Both expected items take the same best actual item."""
-    assert sim([{"a": 1, "b": 1}, {"a": 1, "b": 2}], [{"a": 1, "b": 1}]) == (1.0 + 0.5) / 2
-
-
-@given(values, values)
-@settings(max_examples=examples(400))
-def test_equals_the_independent_scorer(tau, expected, actual):
-    """The result is the independent scorer's, to the last bit, for values as the JSON parser gives
-    them.
-    """
-    expected, actual = json.loads(json.dumps([expected, actual]))
-    assert sim(expected, actual) == tau.ref_similarity(expected, actual)
-
-
 @given(values, values)
 @settings(max_examples=examples(400))
 def test_reasons_exist_exactly_where_points_were_lost(expected, actual):

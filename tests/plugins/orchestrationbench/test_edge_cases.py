@@ -149,31 +149,6 @@ def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
     assert statistics["key_metrics"]["Average"] == 1.0
 
 
-def test_a_gold_call_that_was_not_read_and_not_answered(bench, sound):
-    """It is set aside likewise.
-
-    No missing step, which would lower the score of what can be judged.
-    """
-    for run in sound["history"].values():
-        del run["label"]["4-1"]["tool_calls"]
-        run["sub_agent_history"] = [
-            entry for entry in run["sub_agent_history"] if entry["step_id"] != "4"
-        ]
-    bench.write("one", sound)
-    found = row(bench, "documented")
-    assert (found["function_call_cases"], found["steps_missing"], found["steps_faulty"]) == (
-        0,
-        0,
-        2,
-    )
-    ((_, grade), *_) = bench.grades("decision")
-    assert [(item.id, item.outcome) for item in grade.items] == [
-        ("5", Outcome.GRADED),
-        ("4", Outcome.FAILED),
-    ]
-    assert grade.score == 1.0
-
-
 def test_a_gap_in_run_names(bench, sound):
     """Both profiles grade the calls of all runs.
 
@@ -186,21 +161,6 @@ def test_a_gap_in_run_names(bench, sound):
     assert (upstream["fc_fc"], upstream["total_comparison_steps_evaluated"]) == (2, 1)
     samples = bench.read()
     assert [sample.run for sample in samples] == [1, 3]
-
-
-def test_arguments_of_other_types(bench, sound):
-    """Gold arguments that are no text and no object fail the step in documented and the file in
-    upstream.
-    """
-    first(sound)["label"]["4-1"]["tool_calls"][0]["function"]["arguments"] = 5
-    bench.write("one", sound)
-    assert row(bench, "upstream")["arguments_error"].startswith("TypeError")
-    documented = row(bench, "documented")
-    assert (documented["steps_faulty"], documented["fc_fc"], documented["function_call_cases"]) == (
-        1,
-        1,
-        1,
-    )
 
 
 @pytest.mark.parametrize("calls", [{}, "text", [None], [{"function": None}], [{"name": "f"}], 5])
@@ -217,18 +177,6 @@ def test_odd_call_lists(bench, sound, calls):
     assert bool(upstream["arguments_error"]) is (calls != {})
     if calls == {}:
         assert upstream["fc_fc"] == 2
-
-
-def test_gold_turns_of_other_types(bench, sound):
-    """A gold turn, or gold calls, that are of no use fail the step in documented and the file in
-    upstream.
-    """
-    first(sound)["label"]["4-1"] = None
-    first(sound)["label"]["5"] = 7
-    bench.write("one", sound)
-    assert row(bench, "upstream")["arguments_error"].startswith("TypeError")
-    items = bench.grades("decision")[0][1].items
-    assert [item.fault.code for item in items] == ["gold_unreadable", "gold_unreadable"]
 
 
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack_plugins.orchestrationbench.graphs import (
-    Builder,
     Graph,
     Weights,
     available,
@@ -115,18 +114,6 @@ def test_distances_known_by_hand(left, right, distance):
     assert found.upper == distance
 
 
-def test_node_substitution_prices():
-    """Status differs: status weight; agent differs: agent weight; both differ: 1."""
-    base = numbered(1, [], (("a", "x"),))
-    for label, price in (
-        (("a", "x"), 0.0),
-        (("a", "y"), 0.5),
-        (("b", "x"), 0.8),
-        (("b", "y"), 1.0),
-    ):
-        assert edit_distance(base, numbered(1, [], (label,)), WEIGHTS).upper == price
-
-
 def _random(n, edges, rng, *, acyclic=False):
     places = [(a, b) for a in range(n) for b in range(n) if (a < b if acyclic else a != b)]
     return numbered(n, rng.sample(places, min(edges, len(places))))
@@ -140,16 +127,6 @@ def test_eight_nodes_a_side_are_always_exact(edges):
         assert edit_distance(
             _random(8, edges, rng), _random(8, edges - 3, rng), WEIGHTS, budget=1
         ).exact
-
-
-def test_plan_like_pairs_of_twelve_nodes_are_exact():
-    """Twelve nodes a side with no more edges than nodes are solved within the default budget."""
-    rng = random.Random(12)
-    for number in range(24):
-        left, right = (
-            _random(12, rng.choice([7, 10, 12]), rng, acyclic=number % 2 == 0) for _ in range(2)
-        )
-        assert edit_distance(left, right, WEIGHTS).exact
 
 
 def test_symmetric_pairs_of_twelve_nodes_are_exact():
@@ -235,38 +212,9 @@ def test_networkx_agrees_without_loops():
         assert found.upper == edit_distance(left, right, WEIGHTS).upper
 
 
-@NETWORKX
-def test_networkx_misses_self_loops():
-    """With a self-loop networkx may come out below the true distance, never above."""
-    rng = random.Random(9)
-    lower = 0
-    for _ in range(120):
-        left, right = (
-            numbered(3, rng.sample(list(itertools.product(range(3), repeat=2)), 5))
-            for _ in range(2)
-        )
-        found, true = (
-            networkx_distance(left, right, WEIGHTS),
-            edit_distance(left, right, WEIGHTS).upper,
-        )
-        assert found.upper <= true
-        lower += found.upper < true
-    assert lower > 5
-
-
 def test_pairs_networkx_would_hang_on_are_not_handed_to_it():
     """Seven nodes a side are the limit; a small graph against a larger one still is feasible."""
     assert feasible(numbered(7, []), numbered(7, []))
     assert not feasible(numbered(8, []), numbered(8, []))
     assert feasible(numbered(3, []), numbered(12, []))
     assert not feasible(numbered(1, []), numbered(40, []))
-
-
-def test_builder_keeps_order_and_drops_repeats():
-    """Nodes and edges appear once, in the order they were first added."""
-    builder = Builder()
-    builder.edge("b", "a")
-    builder.node("c")
-    builder.edge("b", "a")
-    assert builder.graph(labelled=False) == Graph(3, None, ((0, 1),))
-    assert list(builder.index) == ["b", "a", "c"]

@@ -1,17 +1,15 @@
 """Whole runs: made-up suites, the judge, reference data."""
 
-import copy
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 import gradestack
 from gradestack import Input, Inputs
 from gradestack_plugins.orchestrationbench.graphs import available
-from gradestack_plugins.orchestrationbench.reader import ScenarioReader, label_of, read_cards
+from gradestack_plugins.orchestrationbench.reader import ScenarioReader
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "orchestration"
@@ -92,35 +90,6 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
         )
     ]
     assert key_metrics[0] == key_metrics[1]
-
-
-def test_recorded_verdicts_raise_the_value_score(tmp_path):
-    """The example's verdict turns an undecided argument into a match."""
-    scores = []
-    for number, more in enumerate(([], [f"reader.verdicts={EXAMPLE / 'verdicts.json'}"])):
-        report = gradestack.run(
-            EXAMPLE / "suite.yaml", output=tmp_path / str(number), overrides=more
-        )
-        scores.append(figures(report, "call", "orchestration_calls")["fc"])
-    assert scores[1] > scores[0]
-
-
-def test_steps_for_other_families(tmp_path, generator):
-    """With ``unit: step`` the graders of other families apply to single steps."""
-    directory, cards = generator.write_suite(tmp_path / "suite", 12, seed=4)
-    report = gradestack.grade_files(
-        [directory],
-        output=tmp_path / "run",
-        overrides=[
-            "reader.unit=step",
-            f"reader.agent_cards={cards}",
-            "stack=null",
-            "graders={partial: {kind: tau_partial}}",
-        ],
-    )
-    states = report.summary["metrics"]["states"]["partial"]
-    assert states["graded"] > 20
-    assert states["missing"] >= 1
 
 
 def test_scenarios_as_a_dataset(tmp_path):
@@ -292,54 +261,6 @@ A plan in 85, YAML lists in place of calls in the others.
 """
 
 
-@pytest.fixture(scope="module")
-def labels(reference):
-    found = {}
-    for path in sorted((reference / "scenario_data").glob("*.yaml")):
-        found[path.stem] = label_of(yaml.safe_load(path.read_text(encoding="utf-8"))["steps"])
-    return found
-
-
-def repeated(label):
-    """Turn the gold turns into predictions; a gold call that could not be read has none."""
-    main, sub = [], []
-    for key, turn in label.items():
-        if "-" in key:
-            continue
-        if "agent_id" in turn:
-            gold = label.get(f"{key}-1", turn)
-            if gold is not turn and "tool_calls" not in gold:
-                continue
-            calls = copy.deepcopy(gold.get("tool_calls", []))
-            text = None if calls else turn["content"]
-            if not calls and not any(
-                mark in text for mark in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")
-            ):
-                text = f"{text} TOOL_CONSTRAINT_VIOLATION"
-            sub.append(
-                {
-                    "step_id": key,
-                    "role": "assistant",
-                    "agent_id": turn["agent_id"],
-                    "content": text,
-                    "tool_calls": calls,
-                }
-            )
-        elif turn["content"].startswith("workflow_"):
-            main.append({"step_id": int(key), "role": "assistant", "content": turn["content"]})
-    return {"label": label, "main_agent_history": main, "sub_agent_history": sub}
-
-
-@pytest.fixture(scope="module")
-def suite(labels, tmp_path_factory):
-    """Every scenario, its own gold as prediction, as output files."""
-    directory = tmp_path_factory.mktemp("en")
-    for number, label in labels.items():
-        content = {"scenario_id": number, "history": {"run #1": repeated(label)}}
-        (directory / f"{number}_out.json").write_text(json.dumps(content), encoding="utf-8")
-    return directory
-
-
 @pytest.mark.proof
 def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     """219 scenarios, 317 gold plans of which one does not parse, and seven gold calls that do not,
@@ -363,56 +284,3 @@ def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
         for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")
     ]
     assert rejections == [191, 13, 4]
-
-
-@pytest.mark.proof
-def test_agent_cards(reference):
-    """17 cards hold 96 tools with distinct names."""
-    tools = read_cards(reference / "multiagent_cards")
-    assert len(tools) == 96
-    assert all(tool.parameters is not None for tool in tools)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("profile", PROFILES)
-def test_gold_against_itself_is_perfect(bench, reference, suite, profile):
-    """Every plan that parses and every call with arguments scores 1, and no decision is wrong."""
-    bench.directory = suite
-    cards = {"agent_cards": reference / "multiagent_cards"}
-    plans = [
-        item for _, grade in bench.grades("plan", profile, solver="exact") for item in grade.items
-    ]
-    graded = [item for item in plans if item.score is not None]
-    assert len(graded) == 316
-    assert all(item.score == 1.0 for item in graded)
-    failed = [item.id for item in plans if item.score is None]
-    assert failed == (["8"] if profile == "documented" else [])
-    calls = [
-        item for _, grade in bench.grades("call", profile, reader=cards) for item in grade.items
-    ]
-    assert len(calls) == 705
-    with_arguments = [
-        item for item in calls if item.counts["tp"] or item.counts["fp"] or item.counts["fn"]
-    ]
-    assert len(with_arguments) > 690
-    assert all(
-        item.parts == {"name": 1.0, "key": 1.0, "value": 1.0, "value_upper_bound": 1.0}
-        for item in with_arguments
-    )
-    figures = bench.figures(profile=profile, reader=cards, solver="exact")
-    matrix = figures["decision_matrix"]
-    assert [row["file"] for row in figures["scenarios"] if row["arguments_error"]] == []
-    assert matrix == {
-        "FC": {"FC": 705, "Reject": 0, "FAILED": 0},
-        "Reject": {"FC": 0, "Reject": 208, "FAILED": 0},
-    }
-    if profile == "documented":
-        key_metrics = [
-            figures[name] for name in ("average", "call_rejection_accuracy", "fc", "plan")
-        ]
-        assert key_metrics == [1.0, 1.0, 1.0, 1.0]
-    else:
-        # The original counts 0.0 for files without calls, and the unread gold calls as cases.
-        statistics = figures["overall_statistics"]["score_details"]["function_call_scores"]
-        assert statistics["total_function_call_cases"] == 712
-        assert statistics["total_fc_successful_calls"] == 705

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, Input, Inputs, testing
+from gradestack import ConfigError, DataError, testing
 from gradestack_plugins.orchestrationbench.reader import (
     OrchestrationBenchReader,
     read_cards,
@@ -111,18 +111,6 @@ def test_steps_as_samples(bench, content):
     assert [sample.source.ordinal for sample in samples] == [0, 1, 2, 3]
     assert {sample.facets["step"] for sample in samples} == {"3", "4", "5", "7"}
     assert all(sample.run == 1 for sample in samples)
-
-
-def test_broken_steps_as_samples(bench, content):
-    """A step that cannot be read is a failed sample; the others are fine."""
-    run = content["history"]["run #1"]
-    run["sub_agent_history"].append(7)
-    del run["label"]["4-1"]["tool_calls"]
-    bench.write("one", content)
-    states = {sample.id: str(sample.status) for sample in bench.read(unit="step")}
-    assert states["s/4"] == "failed"
-    assert states["s/entry 2"] == "failed"
-    assert states["s/5"] == "ok"
 
 
 def test_cards_are_flattened_to_tools(tmp_path):
@@ -241,31 +229,3 @@ def test_sniffing_gives_up_on_a_huge_directory(tmp_path, monkeypatch):
 def test_the_reader_keeps_the_contract(bench, content, tmp_path, unit):
     path = bench.write("two", content)
     testing.check_reader(OrchestrationBenchReader(unit=unit), path, scratch=tmp_path)
-
-
-def test_ids_may_stand_elsewhere(bench, content):
-    """A file is one record: trials have the id found in it, steps their own behind it.
-
-    The input may make one, too.
-    """
-    path = bench.write("1", {**content, "ticket": 7})
-
-    def read(**options):
-        reader = OrchestrationBenchReader(**options)
-        inputs = Inputs(data=(Input(path=path, name="one", shown="one"),))
-        return [
-            sample
-            for shard in reader.plan(inputs, None)
-            for sample in reader.read(shard, reader.index(inputs))
-        ]
-
-    assert {sample.id for sample in read(ids="ticket")} == {"7"}
-    own, steps = read(unit="step"), read(ids="$.ticket", unit="step")
-    assert len(steps) > 1
-    assert [(sample.id, sample.cluster) for sample in steps] == [
-        (f"7/{sample.facets['step']}", "7") for sample in own
-    ]
-    assert {sample.cluster for sample in own} == {own[0].id.partition("/")[0]}
-    assert all(sample.id.startswith("input-") for sample in read(ids="input"))
-    (lost,) = read(ids="nowhere")
-    assert lost.remarks == {"id_not_found": 1}

@@ -71,35 +71,6 @@ def test_text_that_does_not_parse_into_calls():
         assert "-".join([key[:-2], "2"]) not in label
 
 
-def test_a_scenario_as_a_sample(directory):
-    ten, nine, bad = read(directory)
-    assert (ten.id, nine.id) == ("10", "9")
-    assert ten.input == "Find me a ferry"
-    assert [call.name for call in ten.expected.calls] == ["find", "book", "a", "b", "idle"]
-    assert list(ten.expected.plan) == ["3", "12"]
-    assert ten.recorded == {"unreadable_steps": ["9", "10", "12"]}
-    assert ten.calls is None
-    assert ten.facets == {"file": "data/10.yaml"}
-    assert isinstance(bad, BadRecord)
-    assert "step 1: expected an object with a step_id" in bad.reason
-
-
-def test_steps_as_samples(directory):
-    """With ``unit: step`` ids meet those of the output reader.
-
-    Unreadable steps carry no expectation.
-    """
-    samples = [
-        sample for sample in read(directory, unit="step") if not isinstance(sample, BadRecord)
-    ]
-    ten = {sample.id: sample.expected for sample in samples[: len(samples) // 2]}
-    assert list(ten) == ["10/3", "10/4", "10/5", "10/6", "10/7", "10/11"]
-    assert ten["10/7"].label == "AWAITING_USER_INPUT"
-    assert ten["10/7"].calls == ()
-    assert [call.name for call in ten["10/6"].calls] == ["a", "b"]
-    assert ten["10/3"].plan.startswith("workflow_1")
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,19 +3,15 @@
 The suite's keys in the suite's order, and the summary of the audit file.
 """
 
-import json
-
 import pytest
 
 from gradestack_plugins.when2call.aggregators import summarise
-from gradestack_plugins.when2call.reader import read_events
 from tests.core.outcomes import data
+from tests.golden.pages import check_golden_file
 
 DATA = data(__file__, "exporter.yaml")
 
 
-LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-METRICS = DATA["metrics"]
 FORCED = DATA["forced"]
 
 
@@ -23,8 +19,14 @@ def judge(uuid, label="tool_call", **more):
     return {"uuid": uuid, "predicted_label": label, "judge_raw": "{}", **more}
 
 
-def test_a_judge_run_has_the_suites_keys_in_its_order(evaluate, row):
-    records = [
+def scores(uuid, mode, **more):
+    names = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
+    labels = {f"predicted_label_{name}": "tool_call" for name in names}
+    return {"uuid": uuid, "mode": mode, **labels, **more}
+
+
+SETS = {
+    "judge": [
         judge("a", judge_parse_failed_first=True, judge_used_retry=True),
         judge(
             "b",
@@ -34,97 +36,27 @@ def test_a_judge_run_has_the_suites_keys_in_its_order(evaluate, row):
         ),
         judge("x", judge_used_retry=True),
         {"uuid": "c", "predicted_label": "direct", "judge_raw": None, "judge_used_retry": True},
-    ]
-    found = evaluate(records, [row("a"), row("b"), row("c"), row("d")], profile="upstream")
-    assert list(found.native) == ["header", "metrics"]
-    assert found.native["header"] == {"method": "llm_judge"}
-    counters = [
-        f"n_judge_{name}" for name in ("parse_failed_first", "parse_failed_second", "used_retry")
-    ]
-    counters += ["n_judge_fallback_to_cannot_answer", "judge_fallback_to_cannot_answer_rate"]
-    assert list(found.native["metrics"]) == [*METRICS, *counters, "audit_fallbacks_summary"]
-    assert [found.native["metrics"][name] for name in counters] == [2, 1, 2, 1, 0.25]
-    assert list(found.native["metrics"]["confusion_matrix"]) == list(LABELS)
-    assert list(found.native["metrics"]["confusion_matrix"]["direct"]) == list(LABELS)
-    assert found.text == json.dumps(found.native, indent=2)
-
-
-def test_a_multiple_choice_run_has_its_own_counters(evaluate, row):
-    """Index -1 and invalid labels as recorded.
-
-    The rate is over N, so it differs between the profiles.
-    """
-    records = [
+    ],
+    "mcq": [
         {"uuid": "a", "predicted_label": "invalid", "predicted_index": -1, "raw_mcq_output": "?"},
         {"uuid": "b", "predicted_label": "tool_call", "predicted_index": 1, "raw_mcq_output": "1"},
-    ]
-    dataset = [row("a"), row("b"), row("c"), row("d")]
-    names = [
-        "n_mcq_predicted_index_minus1",
-        "n_mcq_predicted_label_invalid_raw",
-        "mcq_predicted_index_minus1_rate",
-    ]
-    for profile, rate in (("documented", 0.5), ("upstream", 0.25)):
-        native = evaluate(records, dataset, profile=profile).native
-        assert native["header"] == {"method": "mcq"}
-        assert list(native["metrics"]) == [*METRICS, *names, "audit_fallbacks_summary"]
-        assert [native["metrics"][name] for name in names] == [1, 1, rate]
-
-
-def test_a_scoring_run_is_keyed_by_variant(evaluate, row):
-    """Four metric blocks, the mode counts over the whole file, and the fall-backs."""
-    names = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
-
-    def record(uuid, mode, **more):
-        return {
-            "uuid": uuid,
-            "mode": mode,
-            **{f"predicted_label_{name}": "tool_call" for name in names},
-            **more,
-        }
-
-    records = [
-        record("a", "llama_scoring"),
-        record("b", "string_fallback", string_fallback_pred_idx=-1),
-        record("x", "string_fallback", string_fallback_pred_idx=1),
-        record("y", None),
-    ]
-    native = evaluate(records, [row("a"), row("b")], profile="upstream").native
-    assert list(native) == ["header", "metrics", "mode_counts", "fallbacks"]
-    assert native["header"] == {"method": "mcq_logprob"}
-    assert list(native["metrics"]) == list(names)
-    assert all(list(metrics) == METRICS for metrics in native["metrics"].values())
-    assert list(native["mode_counts"].items()) == [
-        ("llama_scoring", 1),
-        ("string_fallback", 2),
-        ("UNKNOWN", 1),
-    ]
-    assert list(native["fallbacks"]) == DATA["a_scoring_run_is_keyed_by_variant"]
-    assert native["fallbacks"]["n_string_fallback"] == 2
-    assert native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == 1
-
-
-def test_documented_adds_the_invalid_column_and_its_own_counts(evaluate, row):
-    """The predicted-only column is there even when empty.
-
-    The added counts stand under one key at the end.
-    """
-    native = evaluate([judge("a"), judge("x")], [row("a")]).native
-    assert list(native) == ["header", "metrics", "gradestack"]
-    assert list(native["metrics"]["confusion_matrix"]["tool_call"]) == [*LABELS, "invalid"]
-    assert native["gradestack"] == {
-        "n_relabelled": 0,
-        "n_relabel_differs": 0,
-        "n_predictions_not_in_dataset": 1,
-    }
+    ],
+    "scoring": [
+        scores("a", "llama_scoring"),
+        scores("b", "string_fallback", string_fallback_pred_idx=-1),
+        scores("x", "string_fallback", string_fallback_pred_idx=1),
+        scores("y", None),
+    ],
+}
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_a_duplicated_dataset_row_does_not_count_a_record_twice(evaluate, row, profile):
-    metrics = evaluate(
-        [judge("a", judge_used_retry=True)], [row("a"), row("a")], profile=profile
-    ).native["metrics"]
-    assert (metrics["n_total"], metrics["n_judge_used_retry"]) == (2, 1)
+@pytest.mark.parametrize("method", SETS)
+def test_golden_file_of_predictions(evaluate, row, method, profile):
+    """The suite's keys in its order, counters of each method, a row that stands twice once."""
+    dataset = [row(uuid) for uuid in "abcdd"]
+    found = evaluate(SETS[method], dataset, profile=profile)
+    check_golden_file(f"when2call_{method}_{profile}.json", found.text)
 
 
 def events():
@@ -163,28 +95,3 @@ def test_the_audit_summary_counts_events_and_uuids():
     ]
     assert (found["n_forced_fallback_events"], found["n_forced_fallback_uuids"]) == (3, 1)
     assert found["forced_fallback_types"] == FORCED
-
-
-def test_no_audit_file_means_no_events():
-    """The summary keeps its form."""
-    found = summarise(read_events(None), None)
-    assert (found["audit_path"], found["n_events_total"], found["events_by_stage"]) == (None, 0, {})
-
-
-def test_a_broken_audit_line_ends_the_reading_upstream_only(write):
-    """The suite reads nothing behind it; documented leaves just that line out.
-
-    A line without object never counts.
-    """
-    path = write("audit.jsonl", [{"uuid": "a"}, "[1]", "{", {"uuid": "b"}])
-    assert [event["uuid"] for event in read_events(path)] == ["a", "b"]
-    assert [event["uuid"] for event in read_events(path, stop_at_broken_line=True)] == ["a"]
-
-
-def test_the_audit_file_is_shown_by_name_alone(evaluate, row, write):
-    """The artefact does not depend on where the file lies."""
-    path = write("audit_fallbacks.jsonl", events())
-    summary = evaluate([judge("a")], [row("a")], audit=path).native["metrics"][
-        "audit_fallbacks_summary"
-    ]
-    assert (summary["audit_path"], summary["n_events_total"]) == ("audit_fallbacks.jsonl", 8)

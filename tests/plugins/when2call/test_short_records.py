@@ -147,14 +147,3 @@ def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
     assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (1, 1)
     assert found.native["metrics"]["n_total"] == 1
     assert bad(read(records, dataset, profile=profile)) == [("dataset.jsonl", 2)]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_row_that_can_be_used_counts_beside_one_that_cannot(evaluate, row, profile):
-    """The counters of the prediction count once, at the row that is used."""
-    records = [judge("b", "direct", judge_used_retry=True)]
-    found = evaluate(
-        records, [{**row("b"), "correct_answer": "weird"}, row("b"), row("b")], profile=profile
-    )
-    assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (0, 1)
-    assert found.native["metrics"]["n_total"] == 2

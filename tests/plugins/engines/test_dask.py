@@ -7,7 +7,6 @@ import contextlib
 import gc
 import logging
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,7 @@ from distributed import Client
 from gradestack import ConfigError, DataError, PluginError, __version__, replace
 from gradestack_plugins.engines import dask_cluster, dask_task
 from gradestack_plugins.engines.dask import Dask
-from gradestack_plugins.engines.dask_cluster import Cluster, _scheduler
+from gradestack_plugins.engines.dask_cluster import _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import work_on, written
 from tests.core.outcomes import some_of
@@ -166,24 +165,6 @@ def test_a_worker_of_another_version(sent):
         work_on(*sent, "9.9")
 
 
-def test_workers_that_never_join(tmp_path, monkeypatch):
-    workers = LocalWorkers("tcp://127.0.0.1:9", 1, None, tmp_path)
-    workers._command = [*workers._command[:1], "-c", "raise SystemExit('no luck')"]
-
-    def tend():
-        while True:
-            workers.tend()
-            for process in workers.processes:
-                process.wait()
-
-    with pytest.raises(
-        PluginError, match=r"dask workers end before they are ready \(exit code 1\)\n  - no luck"
-    ):
-        tend()
-    workers.close()
-    assert workers.processes == []
-
-
 def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capfd):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -239,21 +220,6 @@ def test_errors_of_the_file_system_cross_as_they_are(cluster, shards):
     with pytest.raises(OSError, match="No space left") as caught:
         list(Dask(address=cluster[0]).map(full, shards(1)))
     assert caught.value.errno == 28
-
-
-@pytest.mark.parametrize("error", [TimeoutError(), OSError("in <TCP>: Stream is closed")])
-def test_what_dask_itself_raises_is_no_disk_error(error):
-    """Waiting in vain for a result is not the disk's fault."""
-
-    class Broken:
-        status = "error"
-
-        def result(self, timeout):
-            raise error
-
-    _, raised = Cluster(None, LocalWorkers("", 1, None, Path()), 1.0, None, "x").answer(Broken())
-    with pytest.raises(PluginError, match=f"a dask worker raised {type(error).__name__}"):
-        raise raised.again()
 
 
 def test_memory_that_runs_out_around_the_graders(cluster, shards):

@@ -7,7 +7,6 @@ import contextlib
 import json
 import multiprocessing
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -241,11 +240,6 @@ def test_processes_that_never_get_ready(served, shards):
     with pytest.raises(PluginError, match="worker processes end before they are ready"):
         list(Processes(workers=2).map(Unloadable(), shards(4)))
     assert multiprocessing.active_children() == []
-
-
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=3)])
-def test_it_has_no_state(engine):
-    assert pickle.loads(pickle.dumps(engine)) == engine  # noqa: S301
 
 
 UNGUARDED = DATA["unguarded"]

@@ -9,20 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import nullcontext
 
 import attrs
 import pytest
 
 import gradestack
-from gradestack import UNDER_WAY, Grade, Grader, Sample, TimedOut
+from gradestack import UNDER_WAY, Grade, Grader, Sample
 from gradestack.grading import worker
-from gradestack.interpreter import LOOKS, Limits, time_limit
-from gradestack_plugins.engines import time_limit as module
-from gradestack_plugins.engines.processes import alone
-from gradestack_plugins.engines.time_limit import limits_of
+from gradestack.interpreter import LOOKS, time_limit
 from tests.core.outcomes import data
-from tests.plugins.engines.test_recovery import SHARD, Work, attempt
 
 DATA = data(__file__, "time_limit.yaml")
 
@@ -201,46 +196,6 @@ def test_other_threads_are_left_to_themselves():
     thread.start()
     thread.join()
     assert found == ["graded"]
-
-
-def test_the_raised_is_no_exception():
-    """So that `except Exception` in a grader does not take it for one of its own."""
-    assert not issubclass(TimedOut, Exception)
-
-
-def test_the_record_a_worker_was_ended_at():
-    @attrs.frozen
-    class Slow(Work):
-        @property
-        def plan(self):
-            return self
-
-        limits = Limits(seconds_per_grade=60.0)
-
-        def last_note(self, shard):
-            return self.reached[-1], 71.0, ""
-
-    assert limits_of(Slow()).seconds_per_grade == 60.0
-    work = Slow(frozenset({5}))
-    assert alone(work, SHARD, attempt) == {(4, 5): "timed_out"}
-    assert work.reached.count(5) == 2
-    with pytest.raises(gradestack.PluginError, match="took longer than 60 s"):
-        alone(Slow(frozenset({5}), strict=True), SHARD, attempt)
-
-
-def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
-    """By who begins: code that keeps the interpreter's lock may never let the thread come to it."""
-    said = []
-    monkeypatch.setattr(
-        module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds)
-    )
-    monkeypatch.setattr(
-        module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled")
-    )
-    monkeypatch.setattr(module, "looked_at", lambda _: nullcontext())
-    with module.process_limit(5.0):
-        assert said == [5.0 + module.GRACE]
-    assert said[1:] == ["cancelled"]
 
 
 NATIVE = DATA["native"]

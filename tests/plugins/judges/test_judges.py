@@ -579,16 +579,3 @@ def test_figures_are_those_of_their_formulas(case):
             ends, abs=5e-6
         ), name
     assert found.get("uncalibrated") == case.get("uncalibrated")
-
-
-def test_votes_say_how_noisy_the_rate_is():
-    times = enumerate((100, 10, 20, 370))
-    votes = [
-        Grade(score=0.0, passed=False, counts={"votes": 3, "votes_passed": c})
-        for c, k in times
-        for _ in range(k)
-    ]
-    found = calibrated(votes, {})
-    assert (found["self_consistency"], found["noise"]) == pytest.approx(
-        (0.96, 10**0.5 / 500), abs=1e-12
-    )

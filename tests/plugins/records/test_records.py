@@ -175,19 +175,6 @@ def test_a_path_is_names_and_indexes(place, steps):
     assert list(path_steps(place)) == steps
 
 
-@pytest.mark.parametrize(
-    "place", ["$", "$[0]", "$.a.", "$x", "$.__import__('os')", "$.a[?", "$.a[?@.b =~ /x/]"]
-)
-def test_a_path_of_another_kind_is_refused(place):
-    """What is no JSONPath, and one that leads into no record.
-
-    Nothing of a mapping is ever evaluated.
-    """
-    pytest.importorskip("jsonpath")
-    with pytest.raises(ValueError, match=r"is no JSONPath: |is no path: |is no path into a record"):
-        Records(columns={"id": place})
-
-
 @pytest.mark.parametrize(("place", "problem"), DATA["a_path_that_is_not_ended_says_so"])
 def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
     """With its field, the whole of it and what paths look like."""

@@ -79,43 +79,6 @@ def test_published_examples(tmp_path):
     assert figures(report, "tau2_action")["states"] == {"graded": 3}
 
 
-@pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
-@pytest.mark.parametrize("name", ["simple_python", "multiple", "parallel"])
-def test_predictions_made_of_possible_answers_are_right(name):
-    from gradestack_plugins.bfcl.reader import Bfcl
-    from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
-    from tests.plugins.described_samples import read
-
-    folder = Path(DATA) / "bfcl"
-    questions = read(
-        Bfcl(), folder / f"BFCL_v4_{name}.json", folder / "possible_answer" / f"BFCL_v4_{name}.json"
-    )
-
-    def value(rule):
-        first = rule.any_of[0]
-        return (
-            first
-            if rule.compare == "exact"
-            else {key: each["anyOf"][0]["const"] for key, each in first["properties"].items()}
-        )
-
-    graders = [ToolCalls(), ToolCalls(preset="bfcl/ast"), BfclAst(), BfclAst(profile="upstream")]
-    wrong = []
-    for question in questions:
-        made = []
-        for call in question.expected.calls:
-            rules = call.rules or {}
-            given = dict(call.arguments) | {
-                key: value(rule) for key, rule in rules.items() if rule.any_of[0] != ""
-            }
-            made.append(gradestack.ToolCall(name=call.name, arguments=given))
-        answered = gradestack.replace(question, calls=tuple(made))
-        scores = [grader.grade(answered).score for grader in graders]
-        if set(scores) != {1.0}:
-            wrong.append((question.id, scores))
-    assert wrong == []
-
-
 def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
     """Side by side: one grader for each, under a key of its own, named in full in header.json."""
     assert {each["preset"] for each in peers()["graders"].values()} == set(PRESETS)

@@ -4,7 +4,6 @@ import pytest
 
 import gradestack
 from gradestack import Expectation, ExpectedCall, Sample, ToolCall
-from gradestack_plugins.tool_calls.aggregators import CallFigures
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
 
@@ -79,31 +78,6 @@ def test_figures_of_published_rules():
     assert {"verdict_rate", "f1"} <= set(azure["undefined"])
     assert figures(RUNS, preset="adk/exact")["verdict_rate"] == 0.5
     assert figures(RUNS, preset="azure/exact_match")["states"] == {"failed": 1, "graded": 3}
-
-
-def test_models_have_figures_of_their_own():
-    """With several models each has its figures, clustered by task."""
-    rows = [
-        ("t", None, model, ToolCalls().grade(run))
-        for model, run in (("m", RUNS[0]), ("n", RUNS[2]))
-    ]
-    found = gradestack.figures({"call_figures": {}}, rows)["call_figures"]["models"]
-    assert (found["m"]["f1"], found["n"]["f1"]) == (1.0, 0.0)
-
-
-def test_the_stack_has_a_headline():
-    """Samples pass by the verdict of the calls; figures by path are those of the aggregator."""
-    report = gradestack.grade(RUNS, graders={"calls": ToolCalls()})
-    assert report.summary["outcome"]["passed"] == 2
-    assert report.summary["metrics"]["aggregates"]["calls"]["call_figures"]["f1"] == pytest.approx(
-        2 * (5 / 3) / 7
-    )
-
-
-def test_a_confidence_must_be_one():
-    """Between 0 and 1."""
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        CallFigures(confidence=1)
 
 
 def test_names_may_be_made_of_anything():

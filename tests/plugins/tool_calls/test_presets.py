@@ -2,13 +2,12 @@
 
 import json
 import os
-import pickle
 import re
 from pathlib import Path
 
 import pytest
 
-from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
+from gradestack import Expectation, ExpectedCall, Outcome, Sample, ToolCall, ToolSpec
 from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
@@ -19,7 +18,6 @@ from tests.core.outcomes import data
 CASES = data(__file__, "presets.yaml")
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
-ROOT = Path(__file__).parents[3]
 
 
 def sample(expected, made, **more):
@@ -116,34 +114,6 @@ def test_undecodable_arguments():
         assert more is (always or family == "azure"), name
 
 
-def bfcl(made, allowed, required=("s",)):
-    words = {
-        "s": "string",
-        "n": "integer",
-        "r": "float",
-        "b": "boolean",
-        "l": "array",
-        "o": "dict",
-        "lo": "array",
-    }
-    properties = {key: {"type": word, "items": {"type": "string"}} for key, word in words.items()}
-    properties["lo"]["items"] = {"type": "dict"}
-    tool = ToolSpec(
-        name="f", parameters={"type": "dict", "properties": properties, "required": list(required)}
-    )
-    rules = {
-        key: Rule(any_of=tuple(each for each in values if each != ""), optional="" in values)
-        for key, values in allowed.items()
-    }
-    subject = Sample(
-        id="s",
-        tools=(tool,),
-        expected=Expectation(calls=(ExpectedCall(name="f", rules=rules),)),
-        calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
-    )
-    return ToolCalls(preset="bfcl/ast").grade(subject).metadata.get("error_type", "")
-
-
 def test_parallel_calls_of_bfcl():
     """Calls are found greedily, each once, and need a description.
 
@@ -200,13 +170,6 @@ def test_what_contradicts_is_refused(options, told):
     """
     with pytest.raises(ValueError, match=re.escape(told)):
         ToolCalls(**options)
-
-
-def test_graders_travel_to_workers():
-    """A grader is the same in another process, whatever rule it follows."""
-    for preset in (None, *PRESETS):
-        there = pickle.loads(pickle.dumps(ToolCalls(preset=preset)))  # noqa: S301 - our own
-        assert there.grade(sample(ONE, ONE)) == ToolCalls(preset=preset).grade(sample(ONE, ONE))
 
 
 @pytest.mark.parametrize(("options", "told"), CASES["terms_that_compare_nothing_are_refused"])

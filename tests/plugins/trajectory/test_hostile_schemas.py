@@ -12,10 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from gradestack_plugins.trajectory.tool_schema import Unusable, violations
 from tests.core.outcomes import some_of
-
-DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 
 
 def deep(levels):
@@ -69,38 +66,15 @@ def three_times(step):
 
 UNCHECKED = {
     "anyOf of two references": (doubling(18, twice), {"a": 1}),
-    "anyOf of two references, valid": (doubling(24, twice), {"a": "x"}),
-    "oneOf of two references": (doubling(18, lambda step: {"oneOf": [step, step]}), {"a": 1}),
-    "allOf of two references": (doubling(20, lambda step: {"allOf": [step, step]}), {"a": 1}),
-    "not of two references": (
-        doubling(24, lambda step: {"not": {"allOf": [step, step]}}),
-        {"a": 1},
-    ),
     "if, then and else": (doubling(18, three_times), {"a": 1}),
-    "an anchor twice at each level": ({"$anchor": "n", "anyOf": either({"$ref": "#n"})}, deep(30)),
-    "an id twice at each level": (
-        {"$id": "http://x.example/n", "anyOf": either({"$ref": "n"})},
-        deep(30),
-    ),
     "itself twice at each level": ({"anyOf": either({"$ref": "#"})}, deep(30)),
-    "itself twice, oneOf": ({"oneOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
-    "itself twice, allOf": ({"allOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
     "a dynamic reference": (
         {"$dynamicAnchor": "n", "anyOf": either({"$dynamicRef": "#n"})},
-        deep(30),
-    ),
-    "a recursive reference": (
-        {"$schema": DRAFT_2019, "$recursiveAnchor": True, "anyOf": either({"$recursiveRef": "#"})},
         deep(30),
     ),
     "references from each to each": (each_to_each(9, "allOf"), {"a": 1}),
     "a chain of references": (chain(4000), {"a": 1}),
     "a value for each error": (of_a({"allOf": [{"maxItems": 1}] * 2000}), {"a": [1] * 20_000}),
-    "an error for each item": (
-        of_a({"items": {"allOf": [{"type": "string"}] * 1000}}),
-        {"a": [1] * 2000},
-    ),
-    "keys without an end": ({"required": [f"k{n}" for n in range(5000)]}, {"a": "x" * 300_000}),
     "an enum for each item": (
         of_a({"items": {"enum": [[0] * 500 + [n] for n in range(400)]}}),
         {"a": [0] * 3000},
@@ -109,17 +83,9 @@ UNCHECKED = {
         of_a({"allOf": [{"contains": {"const": n}} for n in range(1000)]}),
         {"a": [-1] * 20_000},
     ),
-    "multiples": (
-        of_a({"items": {"allOf": [{"multipleOf": 1.5e-300}] * 200}}),
-        {"a": [1e300] * 2000},
-    ),
     "a pattern with many states": (
         of_a({"pattern": "^[ab]*a[ab]{10000}c$"}),
         {"a": "abbaababb" * 25_000},
-    ),
-    "patterns that take much memory": (
-        of_a({"allOf": [{"pattern": f"^[a-z{n}]{{60000}}c$"} for n in range(300)]}),
-        {"a": "x"},
     ),
     "a schema of many megabytes": (of_a({"enum": list(range(500_000))}), {"a": -1}),
 }
@@ -195,14 +161,6 @@ def test_a_schema_that_only_looks_large_is_checked_by(bounded, tmp_path, name):
     counts = grade_of(bounded, tmp_path, schema, value)["counts"]
     assert counts["unchecked"] == 0
     assert {key.partition(":")[2]: count for key, count in counts.items() if ":" in key} == expected
-
-
-@pytest.mark.parametrize("name", some_of(UNCHECKED, 5))
-def test_the_same_schemas_are_refused_with_strict_integers(name):
-    """The limit is that of the check, whichever options it has."""
-    with pytest.raises(Unusable) as caught:
-        violations(*UNCHECKED[name], strict_integers=True)
-    assert caught.value.code == "schema_too_large"
 
 
 @pytest.mark.faults

@@ -3,23 +3,6 @@
 import pytest
 
 import gradestack
-from gradestack.copies.files import Folder
-from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.trajectory.calls import RunUsage
-from tests.core.outcomes import data
-
-DATA = data(__file__, "prices.yaml")
-
-
-@pytest.mark.parametrize(("text", "said"), DATA["a_bad_price_file_is_one_clear_error"])
-def test_a_bad_price_file_is_one_clear_error(tmp_path, text, said):
-    """It names the file and the place, before any data is read."""
-    if text is not None:
-        (tmp_path / "prices.yaml").write_text(text)
-    with pytest.raises(Problems, match=said) as caught:
-        structure({"prices": "prices.yaml"}, RunUsage, Folder(tmp_path))
-    assert len(caught.value.found) == 1
-    assert "prices.yaml" in str(caught.value)
 
 
 def test_a_suite_names_its_price_file(tmp_path):

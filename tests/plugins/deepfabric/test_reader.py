@@ -1,6 +1,5 @@
 """Reading joined lines, and joining replies of a second file."""
 
-import itertools
 import pickle
 
 import pytest
@@ -32,40 +31,6 @@ def briefly(found):
                 (record.id, record.text if record.status is Status.OK else str(record.status))
             )
     return said
-
-
-@pytest.mark.parametrize("joined", [True, False])
-@pytest.mark.parametrize("size", [1, 700, 10_000_000])
-def test_shards_do_not_matter(df, rows, tmp_path, monkeypatch, joined, size):
-    """Whatever the size of the shards, the samples are the same, in order, and positions leave room
-    for all of them.
-    """
-    records, replies = rows
-    if joined:
-        path = df.write(
-            tmp_path / "j.jsonl",
-            *[{"sample": r, "recorded": q} for r, q in zip(records, replies, strict=True)],
-        )
-        inputs = Inputs(data=(Input(path=path, name="j", shown="j"),))
-    else:
-        dataset = df.write(tmp_path / "d.jsonl", *records)
-        lines = [{"id": f"r{n % 10}", **replies[n % 10], "run": n} for n in range(60)]
-        path = df.write(tmp_path / "r.jsonl", *lines, {"id": "orphan", **replies[0]})
-        inputs = Inputs(
-            data=(Input(path=path, name="r", shown="r"),),
-            dataset=Input(path=dataset, name="d", shown="d"),
-        )
-    reader = DeepFabricReader()
-    whole = df.read(reader, path, dataset=inputs.dataset.path if inputs.dataset else None)
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
-    index = pickle.loads(pickle.dumps(reader.index(inputs)))  # noqa: S301  our own bytes
-    shards = list(reader.plan(inputs, index))
-    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
-    assert (len(shards) > 3) is (size < 10_000)
-    parts = [list(reader.read(pickle.loads(pickle.dumps(shard)), index)) for shard in shards]  # noqa: S301
-    assert briefly(itertools.chain.from_iterable(parts)) == briefly(whole)
-    for shard, later, part in zip(shards, shards[1:], parts, strict=False):
-        assert shard.position + len(part) <= later.position
 
 
 def test_files_that_cannot_be_used(df, rows, tmp_path):

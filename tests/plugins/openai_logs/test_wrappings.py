@@ -69,14 +69,3 @@ def test_reader_keeps_the_contract(tmp_path, name):
     path = tmp_path / "talk.jsonl"
     path.write_text(FILES[name], encoding="utf-8")
     testing.check_reader(OpenAILogs(), path, scratch=tmp_path)
-
-
-@pytest.mark.parametrize("name", ["lines", "list", "lines of lists", "list of lists"])
-def test_any_split_gives_the_same_samples(tmp_path, monkeypatch, name):
-    """Where files are cut does not matter."""
-    path = tmp_path / "talk.jsonl"
-    path.write_text(FILES[name], encoding="utf-8")
-    whole = read("openai", path)
-    for place in ("records", "files"):
-        monkeypatch.setattr(f"gradestack.jsonio.{place}.SHARD_BYTES", 1)
-    assert read("openai", path) == whole

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from gradestack import BadRecord, Status
-from gradestack.jsonio import record_ranges
 from gradestack_plugins.stability.reader import StabilityReader
 from tests.core.outcomes import data
 
@@ -85,21 +84,6 @@ def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
     """A uuid that occurs twice counts twice; one that does not occur counts as none."""
     found = read([record("a", ["direct"]), record("x", ["direct"])], [item("a"), item("a")])
     assert [each.native.dataset_rows for each in found] == [2, 0]
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_a_large_file_is_read_in_several_shards(read, write, monkeypatch, as_list):
-    """Ranges of lines or of a list give the same samples and bad records, duplicates across ranges
-    included.
-    """
-    records = [record(f"u{n % 30}", ["direct", "tool_call"][n % 2 :]) for n in range(60)]
-    records[10] = ["no record"]
-    path = write("r.json", records, as_list=as_list)
-    whole = read(path)
-    assert len(bad(whole)) == 1
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 700)
-    assert len(list(record_ranges(path))) > 3
-    assert read(path) == whole
 
 
 def test_sweeps_are_recognised(tmp_path):

@@ -32,14 +32,6 @@ def test_calls_have_their_results_and_requestors(tau2):
     assert not sample.remarks
 
 
-def test_any_split_reads_the_same(tau2, monkeypatch):
-    path = tau2.write(*(tau2.simulation("t", trial, DATA["conversation"]) for trial in range(6)))
-    whole = read(Tau2(), path)
-    monkeypatch.setattr("gradestack_plugins.tau2_bench.reader.SHARD_BYTES", 1)
-    assert read(Tau2(), path) == whole
-    assert len(whole) == 6
-
-
 def test_the_directory_form_reads_as_the_single_file_does(tau2):
     """Files by name below simulations/; given as a directory, as results.json, or alone."""
     simulations = [tau2.simulation("t", trial, DATA["conversation"]) for trial in range(2)]

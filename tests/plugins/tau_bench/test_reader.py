@@ -1,12 +1,11 @@
 """Readers of tau-bench: results, recognition, reference data."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
-from gradestack import BadRecord, DataError, Input, Inputs, Sample, testing
+from gradestack import BadRecord, DataError, Sample, testing
 from gradestack_plugins.tau_bench.__main__ import main
 from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
@@ -75,35 +74,6 @@ def test_act_and_react_runs(tau):
         ("act", {}, "done", None),
     ]
     assert sample.text == "All done."
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(
-    "tail", ["]", "", "] x", ', {"task_id": 5, "traj": [', ", 7]", ', nope, {"task_id": 1}]']
-)
-def test_a_large_file_is_read_in_several_shards(tau, tmp_path, monkeypatch, indent, tail):
-    """Ranges of records give the same samples and bad records, with the same places, whatever the
-    end of the file.
-    """
-    records = [
-        tau.record(task_id=n, reward=[1.0, math.inf, 0][n % 3], text="\ud800é"[n % 2 :])
-        for n in range(30)
-    ]
-    records[3], records[17] = {"no": "id"}, [1, 2]
-    path = tmp_path / "r.json"
-    text = json.dumps(records, indent=indent, ensure_ascii=True).removesuffix("]")
-    path.write_text(text.replace('"traj": []', '"traj": nope', 1) + tail)
-    whole = tau.read(path)
-    assert len(whole) >= 30
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 400)
-    inputs = Inputs(data=(Input(path=path, name="r", shown="r.json"),))
-    shards = list(TauBench().plan(inputs, None))
-    pieces = [list(TauBench().read(shard, None)) for shard in shards]
-    assert [each for piece in pieces for each in piece] == whole
-    assert len(shards) > 5
-    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
-    for shard, piece, following in zip(shards, pieces, shards[1:], strict=False):
-        assert shard.position + len(piece) < following.position
 
 
 def test_unusable_files(tau, tmp_path):

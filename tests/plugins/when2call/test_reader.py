@@ -9,8 +9,7 @@ import math
 import msgspec
 import pytest
 
-from gradestack import BadRecord, DataError, Sample, Status
-from gradestack.jsonio import record_ranges
+from gradestack import BadRecord, DataError, Status
 from gradestack_plugins.when2call.reader import When2CallReader
 from tests.core.outcomes import at, data
 
@@ -50,10 +49,6 @@ def logprob(uuid, labels, **more):
     names = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
     record = {f"predicted_label_{name}": label for name, label in zip(names, labels, strict=True)}
     return {"uuid": uuid, "gold_label": "tool_call", **record, "mode": "llama_scoring", **more}
-
-
-def samples(found):
-    return [each for each in found if isinstance(each, Sample)]
 
 
 def reasons(found):
@@ -132,25 +127,6 @@ def test_an_audit_file_that_is_not_there_is_said_before_reading(read, row, tmp_p
     """A wrong path is an unusable input."""
     with pytest.raises(DataError, match="audit file does not exist"):
         read([judge("a", "direct")], [row("a")], audit=tmp_path / "none.jsonl")
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_a_large_dataset_is_read_in_several_shards(read, row, write, monkeypatch, as_list):
-    """Ranges of the dataset, lines or list, give the same samples and bad records as one piece,
-    places included.
-    """
-    rows = [row(f"u{n}") for n in range(40)]
-    rows[7], rows[20], rows[30] = "no row", {"question": "no uuid"}, row("u8")
-    rows = rows if as_list else [json.dumps(each) for each in rows]
-    dataset = write("rows.json", rows, as_list=as_list)
-    predictions = write(
-        "p.json", [judge(f"u{n}", LABELS[n % 4]) for n in range(40)], as_list=as_list
-    )
-    whole = read(predictions, dataset)
-    assert len(reasons(whole)) == 2
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 1000)
-    assert len(list(record_ranges(dataset))) > 3
-    assert read(predictions, dataset) == whole
 
 
 def head_of(records, *, as_list=False):

@@ -1,0 +1,96 @@
+"""Whatever the size of a shard, a reader gives the same samples: a law over every case."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import gradestack_plugins
+from gradestack import GradestackError, Input, Inputs, testing
+from gradestack.copies.files import Folder
+from gradestack.suites.recognition import expand, name_inputs
+from gradestack.suites.strict import structure
+from tests.plugins.test_published_forms import REGISTRY
+
+CASES = testing.cases(Path(__file__).parents[1] / "cases")
+NAMES = [
+    name for _, name, _ in pkgutil.walk_packages(gradestack_plugins.__path__, "gradestack_plugins.")
+]
+
+SPLIT = {"bfcl", "deepfabric", "jsonl", "openai", "stability", "tau2", "tau_bench", "when2call"}
+"""Readers whose files are known to be cut between records."""
+
+
+def reader_of(case):
+    """Return name and options of a case's reader."""
+    reader = case.data.get("reader", "jsonl")
+    options = {"kind": reader} if isinstance(reader, str) else dict(reader)
+    return options.pop("kind"), options
+
+
+def write_files(case, folder):
+    """Write the files of a case; return its inputs."""
+    files = dict(case.data.get("files") or {"records.jsonl": case.data["records"]})
+    dataset = case.data.get("dataset")
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(testing._file_text(name, content), encoding="utf-8")
+    paths = case.data.get("target", {}).get("paths", [name for name in files if name != dataset])
+    given = [Path(path) for path in expand([str(folder / path) for path in paths])]
+    side = folder / str(dataset)
+    beside = Input(path=side, name=side.stem, shown=side.name) if side.is_file() else None
+    return Inputs(data=name_inputs(given), dataset=beside)
+
+
+def read(case, folder, inputs):
+    """Return what is read, record by record, and the number of shards.
+
+    Places of traces are left out: in a document read in pieces they are those of the pieces.
+    """
+    kind, options = reader_of(case)
+    reader = structure(options, REGISTRY.load("reader", kind), Folder(folder))
+    index = reader.index(inputs)
+    shards = list(reader.plan(inputs, index))
+    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    parts = [list(reader.read(shard, index)) for shard in shards]
+    for shard, part, later in zip(shards, parts, shards[1:], strict=False):
+        assert shard.position + len(part) <= later.position
+    found = [repr(record) for part in parts for record in part]
+    if kind == "otel":
+        found = [re.sub(r"source=Source\(.*?\)", "", text) for text in found]
+    return found, len(shards)
+
+
+@pytest.fixture
+def small_shards(monkeypatch):
+    """Return a function that makes a shard of every record from now on."""
+
+    def patch():
+        for name in ["gradestack.jsonio.records", *NAMES]:
+            module = importlib.import_module(name)
+            if hasattr(module, "SHARD_BYTES"):
+                monkeypatch.setattr(module, "SHARD_BYTES", 1)
+
+    return patch
+
+
+@pytest.mark.parametrize("kind", sorted({reader_of(case)[0] for case in CASES}))
+def test_any_split_reads_the_same(tmp_path, small_shards, kind):
+    readings = []
+    for number, case in enumerate(case for case in CASES if reader_of(case)[0] == kind):
+        folder = tmp_path / str(number)
+        try:
+            inputs = write_files(case, folder)
+            readings.append((case, folder, inputs, *read(case, folder, inputs)))
+        except GradestackError:  # a case of a refusal
+            continue
+    small_shards()
+    several = 0
+    for case, folder, inputs, samples, count in readings:
+        found, shards = read(case, folder, inputs)
+        assert found == samples, case
+        several += shards > count
+    assert several or kind not in SPLIT

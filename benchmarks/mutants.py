@@ -303,11 +303,16 @@ def draw(tree: Path, count: int, seed: int) -> list[Mutant]:
 # Running tests
 
 
+def write_report(line: dict[str, Any]) -> None:
+    """Add a line to the file of reports; a test may have put something in the place of Path.open."""
+    with open(os.environ[REPORTS], "a", encoding="utf-8") as reports:  # noqa: PTH123
+        reports.write(json.dumps(line) + "\n")
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Write how a test went, where this file is loaded into pytest as a plugin."""
     line = {"test": report.nodeid, "outcome": report.outcome, "seconds": report.duration}
-    with Path(os.environ[REPORTS]).open("a", encoding="utf-8") as reports:
-        reports.write(json.dumps(line) + "\n")
+    write_report(line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -332,8 +337,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
     """Write which file cannot be collected."""
     if report.failed:
         line = {"test": f"collecting {report.nodeid}", "outcome": "failed", "seconds": 0.0}
-        with Path(os.environ[REPORTS]).open("a", encoding="utf-8") as reports:
-            reports.write(json.dumps(line) + "\n")
+        write_report(line)
 
 
 def run_git(*arguments: str) -> str:

@@ -46,6 +46,8 @@ ROOT = Path(__file__).resolve().parents[1]
 KERNEL = "core/gradestack"
 FOLDERS = ("tests/core", "tests/cases", "tests/conformance", "tests/golden")
 GOLDEN = "tests/golden/test_golden.py::test_a_run_prints"
+MARKED = "not proof and not faults and not oracles and not accessibility"
+"""The tests that are run: those of ``make test`` and of ``make slow``."""
 LEFT_OUT = "tests/core/test_house.py"
 MOST_TESTS, FEWEST_TESTS, MOST_CASES = 40, 15, 40
 SECONDS_OF_TESTS = 15.0
@@ -417,6 +419,8 @@ class Laboratory:
                     "-p",
                     "no:cacheprovider",
                     "--hypothesis-seed=0",
+                    "-m",
+                    MARKED,
                     *arguments,
                 ],
                 cwd=self.tree,

@@ -34,6 +34,14 @@ settings.register_profile("steady", max_examples=examples(100), **steady)
 settings.load_profile("steady")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that start the command line as a program of its own take over half a second."""
+    for item in items:
+        if {"spawn", "held", "bounded"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
 def pytest_configure():
     """Ctrl-C interrupts, also where the tests were started in the background of a shell, which has
     it ignored.

@@ -54,6 +54,7 @@ def late(sample):
 """
 
 
+@pytest.mark.slow
 def test_beyond_the_first_samples_only_a_strict_run_looks(suite, tmp_path):
     (tmp_path / "changes.py").write_text(LATE)
     write_records(tmp_path / "runs.jsonl", [{**RECORD, "id": str(n)} for n in range(1000)])

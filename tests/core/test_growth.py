@@ -12,6 +12,8 @@ import pytest
 import gradestack
 from gradestack.suites.recognition import name_inputs
 
+pytestmark = pytest.mark.slow
+
 MOST = 2.5
 """What twice as much may take; four times it is with the square."""
 

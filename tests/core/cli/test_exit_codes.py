@@ -346,6 +346,7 @@ def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger
     assert f"error: engine: no dask scheduler answers at {NOBODY}" in said.err
 
 
+@pytest.mark.slow
 def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here, stranger):
     """Graded again, reported or compared, a run's header names an engine for people to read."""
     for out in ("out", "twin"):

@@ -177,6 +177,7 @@ def written(place, command):
     return run
 
 
+@pytest.mark.slow
 def test_the_markdown_page_is_built_as_with_plain_texts(written):
     """The same headings, tables, cells and lists; no link, HTML or emphasis.
 
@@ -216,6 +217,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_the_html_page_has_the_tags_of_plain_texts(written):
     plain = Tags(written(hostile=False)["report.html"].decode())
     page = written(hostile=True)["report.html"].decode()

@@ -144,6 +144,7 @@ def test_a_suite_may_not_lift_the_limit_of_its_patterns(folder, command, tmp_pat
     assert command("validate", file, "--set", f"limits.seconds_per_grade={most}")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, monkeypatch):
     """The others in it are read."""
     monkeypatch.setattr("gradestack.jsonio.paths.PATH_SECONDS", 0.2)

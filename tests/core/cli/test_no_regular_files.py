@@ -88,6 +88,7 @@ def test_no_command_waits_for_what_is_no_file_of_a_run(
             assert name in said, (key, said)
 
 
+@pytest.mark.slow
 def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(runs / "log.jsonl", tmp_path / "log.jsonl")

@@ -9,6 +9,8 @@ import pytest
 from gradestack import DataError, compare
 from tests.core.outcomes import read_json, write_records
 
+pytestmark = pytest.mark.slow
+
 
 def lines(inputs, expected="x", runs=1):
     """Return records of tasks by id, of which every other passes."""

@@ -341,6 +341,7 @@ def test_a_facet_that_no_task_has_is_refused(made):
         compare(made("a", BEFORE), made("b", AFTER), by="domian")
 
 
+@pytest.mark.slow
 def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     answers = [
@@ -365,6 +366,7 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
 
 
+@pytest.mark.slow
 def test_what_changed_has_a_test(tmp_path):
     """Twelve of twenty runs have a wrong argument afterwards.
 

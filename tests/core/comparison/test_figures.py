@@ -98,6 +98,7 @@ def of_rows(report, without=None):
     }
 
 
+@pytest.mark.slow
 def test_figures_are_compared_by_leaving_out_a_task_of_both(two):
     """Pseudo-values of the difference, each figure computed anew.
 
@@ -131,6 +132,7 @@ def test_a_mean_over_tasks_has_the_differences_of_its_tasks(tmp_path):
         assert figure[name] == pytest.approx(scores[name], rel=1e-9), name
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
     """Those that are no means, after the outcome's rate; one list to Holm's adjustment."""
     call = {"name": "f", "arguments": {}}
@@ -277,6 +279,7 @@ def own(request, tmp_path, command, monkeypatch):
     return tmp_path / "own.py"
 
 
+@pytest.mark.slow
 def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command):
     runs = "run-a", "run-b"
     refused = compare(*runs).data["not_compared"]["g.h.rate"]
@@ -304,6 +307,7 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
     )
 
 
+@pytest.mark.slow
 def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path):
     """Those of ``stability`` are no estimates of sums.
 
@@ -335,6 +339,7 @@ MIDDLE = DATA["middle"]
 """The median of all scores: neither of sums over tasks nor a mean of tasks."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "reason"), [(20, None), (1050, "too many tasks to leave out each")]
 )

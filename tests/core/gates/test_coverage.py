@@ -87,6 +87,7 @@ def test_two_of_twenty_decide_nothing(form, state, quiet, tmp_path, monkeypatch,
         assert "2 of 20 graded" in (tmp_path / "out/junit.xml").read_text()
 
 
+@pytest.mark.slow
 def test_runs_of_two_kinds_with_a_grader_each_pass(tmp_path, monkeypatch, capsys):
     """Each grader skips what the other grades; what nobody grades is required all the same."""
     call = [{"name": "f", "arguments": {}}]
@@ -243,6 +244,7 @@ def test_a_figure_without_a_value_is_undecided_and_an_undeclared_one_refused(
     assert "declares no figure 'tasksy'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, capsys):
     """A recording's own gate is not the user's to mend."""
     rows = [

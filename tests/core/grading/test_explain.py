@@ -155,6 +155,7 @@ def test_equal_verdicts_with_other_items_are_told_apart(make_worker):
     assert figures["quality"]["m"]["share"] == 8 / 12
 
 
+@pytest.mark.slow
 def test_time_runs_while_a_grade_is_explained(monkeypatch):
     monkeypatch.setitem(ODD, "well", lambda: time.sleep(5))
     report = run(Brief(how="well"), limits={"seconds_per_grade": 0.2})

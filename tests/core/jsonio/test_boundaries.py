@@ -192,6 +192,7 @@ def test_ranges_give_the_values_that_were_written(
     ]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
     """A range that could not be cut is read in bounded memory, and so is a whole file."""
     path = tmp_path / "big.json"

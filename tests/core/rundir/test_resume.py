@@ -19,6 +19,8 @@ from tests.conftest import ON_RECORD
 from tests.core.outcomes import data, some_of
 from tests.core.outcomes import files_but_headers as files_of
 
+pytestmark = pytest.mark.slow
+
 DATA = data(__file__, "resume.yaml")
 
 RECORDS = 400

@@ -194,6 +194,7 @@ def written(place, temporary):
     return read
 
 
+@pytest.mark.slow
 def test_what_lets_readers_in_is_used_and_never_written(command, web, place, written):
     """User, password, query and fragment of an address reach its server, and no file, page, name of
     a file or line.
@@ -313,6 +314,7 @@ def bucket(monkeypatch):
     return Storage.files
 
 
+@pytest.mark.slow
 def test_a_bucket_is_read(place, bucket):
     """A file, several by a pattern, or a directory, packed or not.
 
@@ -399,6 +401,7 @@ STANDS_STILL = DATA["stands_still"]
 """The command line, which unpacks the beginning of a file and gets no further."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", some_of(["SIGTERM", "SIGINT", "SIGHUP"], 3))
 @pytest.mark.parametrize("what", ["grade", "validate", "unpack"])

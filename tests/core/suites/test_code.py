@@ -18,6 +18,7 @@ from tests.core.outcomes import data, files_but_headers, some_of
 DATA = data(__file__, "code.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", some_of(["forkserver", "fork", "spawn"], 3))
 def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
     (shapes / "more.py").write_text(

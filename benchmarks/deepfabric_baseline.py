@@ -340,7 +340,7 @@ def _source(row: int) -> Source:
     return Source(file="synthetic.jsonl", ordinal=row, line=row + 1)
 
 
-def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dict[str, Work]]:
+def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dict[str, Work]]:  # noqa: C901
     """Return the number of differing verdicts and the timed work by name."""
     plain = [json.loads(line) for line in lines]
     differing, made = verdicts(plain, grader)

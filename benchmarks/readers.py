@@ -70,7 +70,7 @@ def read(reader: Any, files: Files) -> int:
     for shard in reader.plan(inputs, index):
         for sample in reader.read(shard, index):
             if isinstance(sample, BadRecord):
-                raise ValueError(f"{type(reader).__name__}: {sample.reason}")  # noqa: TRY004 - of the data
+                raise ValueError(f"{type(reader).__name__}: {sample.reason}")
             number += 1
     return number
 

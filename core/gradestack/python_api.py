@@ -288,7 +288,7 @@ def grade_files(
     )
 
 
-def files_suite(
+def files_suite(  # noqa: C901
     paths: str | Path | Sequence[str | Path],
     options: RunOptions,
     *,

@@ -29,7 +29,7 @@ from gradestack.suites.spec import RunOptions, Suite
 PAGES = ("html", "markdown")  # reporters asked for a page of a comparison
 
 
-def compare(
+def compare(  # noqa: C901
     *runs: str | Path | Report,
     baseline: str | None = None,
     match: Match = "id",

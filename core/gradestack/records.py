@@ -237,7 +237,7 @@ class RecordReader(Reader):
     def _whole(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
         if not isinstance(record, dict):
             # what makes a bad record
-            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")
         if not self.keys <= record.keys():
             raise ValueError(f"{', '.join(sorted(self.keys - record.keys()))} missing")
         yield self.sample_of(record, source)

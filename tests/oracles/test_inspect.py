@@ -17,7 +17,7 @@ def inspect():
 
 
 @pytest.fixture(scope="module")
-def logs(inspect, tmp_path_factory):
+def logs(inspect, tmp_path_factory):  # noqa: C901
     """Logs of one task in all forms: archives, JSON, samples in pieces."""
     from inspect_ai.dataset import Sample
     from inspect_ai.log._recorders.chunked import convert_eval_logs_to_chunked

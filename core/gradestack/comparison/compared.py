@@ -48,7 +48,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.data["sentence"])
 
 
-def compared(
+def compared(  # noqa: C901
     sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None
 ) -> Comparison:
     """Compare sides pair by pair; the first side is the baseline.

@@ -241,7 +241,7 @@ def _has_rate(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> bool:
     return any(task in after for task in before)
 
 
-def compare_pair(
+def compare_pair(  # noqa: C901
     a: Side, b: Side, shared: Sequence[str], places: Sequence[Place], rules: Rules
 ) -> PairRows:
     """Compare two sides: the question alone, the other rows together, usage together."""

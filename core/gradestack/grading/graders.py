@@ -529,7 +529,7 @@ class Graders:
         self.note: Callable[[str], None] | None = None
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
-    def grade(self, samples: Sequence[Sample]) -> Graded:
+    def grade(self, samples: Sequence[Sample]) -> Graded:  # noqa: C901
         """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be

@@ -184,7 +184,7 @@ def expression(text: str) -> Expression:
         raise ConfigError(f"filter: nested too deeply: {text[:60]!r}") from error
 
 
-def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
+def _value(node: ast.expr, text: str, facets: set[str]) -> Value:  # noqa: C901
     def inner(each: ast.expr) -> Value:
         return _value(each, text, facets)
 

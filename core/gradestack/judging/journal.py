@@ -237,7 +237,7 @@ def part_of(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line], None]]]:
+def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line], None]]]:  # noqa: C901
     """Lock a journal for writing; yield what is on record, and what adds to it, in one write.
 
     At the end, also after a failure or Ctrl-C, what was added is joined with it.

@@ -111,7 +111,7 @@ def judge(
         raise DataError("; ".join(short))
 
 
-def _ask_missing(
+def _ask_missing(  # noqa: C901
     suite: Suite,
     stage: Stage,
     ask: Ask,

@@ -72,7 +72,7 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError("no rows are kept (rows: none), but the suite needs them", *problems)
 
 
-def summary(
+def summary(  # noqa: C901
     suite: Suite,
     merging: Merging,
     merged: Merged,

@@ -372,7 +372,7 @@ class Staging:
                 raise
             self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
 
-    def _enter(self, *, resume: bool) -> None:
+    def _enter(self, *, resume: bool) -> None:  # noqa: C901
         if self.base.is_symlink():
             raise ConfigError(
                 f"{self.base}: is a link, and an unfinished run is a directory of its own; move "

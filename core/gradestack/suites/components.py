@@ -198,7 +198,7 @@ class Resolver:
             )
         return bool(refused)
 
-    def stage(
+    def stage(  # noqa: C901
         self,
         kind: Kind,
         key: str,
@@ -465,7 +465,7 @@ class Exporters(NamedTuple):
     """The same of those that come with the reader."""
 
 
-def exporters_of(
+def exporters_of(  # noqa: C901
     resolver: Resolver,
     named: Iterable[str | Mapping[str, Any]],
     reader: Stage,

@@ -370,7 +370,7 @@ def _files(directory: Path) -> list[Path]:
     )
 
 
-def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
+def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:  # noqa: C901
     """Return the reader of the given paths, directories replaced by their files unless the reader
     takes them whole.
     """
@@ -469,7 +469,7 @@ def _unknown(
     return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
 
 
-def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:
+def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:  # noqa: C901
     if problem := encoding_problem(head):
         return f"it {problem}"
     try:

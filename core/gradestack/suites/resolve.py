@@ -617,7 +617,7 @@ class Verdicts:
                 self._check_range(gate, place)
         return tuple(gates), main
 
-    def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
+    def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:  # noqa: C901
         """Return one gate of any form, None when it cannot be.
 
         Without ``kind`` it is the flat form.

@@ -114,7 +114,7 @@ def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Folder | None) ->
     return values
 
 
-def _structured(value: Any, kind: Any, base: Folder | None) -> Any:
+def _structured(value: Any, kind: Any, base: Folder | None) -> Any:  # noqa: C901
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in _WORDS or kind is Path:
         wanted = str if kind is Path else kind

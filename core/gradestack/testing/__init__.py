@@ -464,7 +464,7 @@ def _undisturbed() -> Iterator[None]:
     assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
 
 
-def checks(
+def checks(  # noqa: C901
     package: str | Path,
     *,
     reads: Mapping[str, str | Path] | None = None,
@@ -916,7 +916,7 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
     assert not problems, "\n".join(problems)
 
 
-def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> Iterator[str]:
+def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> Iterator[str]:  # noqa: C901
     """Run a case in an empty folder and yield what is not as expected."""
     data = copy.deepcopy(dict(case.data))
     expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}

@@ -88,7 +88,7 @@ class Adk(DocumentReader):
         if not isinstance(turns, list):
             what = "neither conversation nor eval_metric_result_per_invocation"
             # what makes a bad record
-            raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004
+            raise ValueError(f"{what}: an eval case, or its result, is expected")
         return [
             _case(
                 at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made
@@ -131,7 +131,7 @@ def _content(value: Any) -> dict[str, Any] | None:
     return {"role": value.get("role"), "parts": held}
 
 
-def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
+def _entries(invocation: Any) -> Iterator[dict[str, Any]]:  # noqa: C901
     if asked := _content(at(invocation, "user_content")):
         yield {**asked, "role": "user"}
     between = at(invocation, "intermediate_data")

@@ -290,7 +290,7 @@ def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
     found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
     if isinstance(found, BadRecord):
         # what makes a bad record
-        raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004
+        raise ValueError(f"extra.gradestack: {found.reason}")
     more = {
         "usage": ("agent_usage",),
         "error": ("status",),
@@ -314,7 +314,7 @@ def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
         force_setattr(call, name, getattr(found, name))
 
 
-def _take(step: Mapping[str, Any], talk: Conversation) -> None:
+def _take(step: Mapping[str, Any], talk: Conversation) -> None:  # noqa: C901
     role, said = _ROLES.get(str(step.get("source"))), step.get("message")
     if role is None:
         talk.remark("step_without_source")

@@ -153,7 +153,7 @@ class DocumentReader(RecordReader):
     def _checked(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
         if not isinstance(record, dict):
             # what makes a bad record
-            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")
         return self.samples_of_record(record, source, made)
 
 

@@ -62,7 +62,7 @@ def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
 def _read(row: Row) -> Sample:
     found = JsonLines().sample(loads(encoded(row)), _PLACE)
     if isinstance(found, BadRecord):
-        raise ValueError(found.reason)  # noqa: TRY004 - what makes a bad record
+        raise ValueError(found.reason)
     return found
 
 
@@ -253,7 +253,7 @@ class _Trajectory:
         self.steps.append(step)
         return step
 
-    def _steps(self) -> None:
+    def _steps(self) -> None:  # noqa: C901
         sample = self.sample
         messages = [message for turn in sample.turns for message in turn]
         made = [call for each in messages if each.role == "assistant" for call in each.tool_calls]

@@ -297,7 +297,7 @@ class DeepEval(DocumentReader):
         tools, text = record.get("expected_tools"), record.get("expected_output")
         if not isinstance(text, str | None):
             # what makes a bad record
-            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")  # noqa: TRY004
+            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")
         due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
         expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)
@@ -331,7 +331,7 @@ def _due(number: int, tool: Any) -> ExpectedCall:
     name, given = called.get("name"), at(called, "input_parameters", "input")
     if not isinstance(name, str):
         what = f"expected.calls[{number}]: expected a call with a name, got {compact(tool)[:60]}"
-        raise ValueError(what)  # noqa: TRY004 - what makes a bad record
+        raise ValueError(what)
     if given is None:
         return ExpectedCall(name=name, arguments=None)
     arguments, text = parse_arguments(given)

@@ -183,7 +183,7 @@ class Bfcl(RecordReader):
         def samples_of(record: Any, source: Source) -> Iterable[Sample | BadRecord]:
             if not isinstance(record, dict):
                 # what makes a bad record
-                raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
+                raise ValueError(f"expected an object, found {compact(record)[:60]}")
             group = category or str(record.get("id", "")).rpartition("_")[0]
             if index.form == "result":
                 key = str(file.path)

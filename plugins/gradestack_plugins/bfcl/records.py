@@ -167,7 +167,7 @@ def sample_of(
         raise ValueError("id is missing or no text; a result is joined with its question by it")
     if not isinstance(answer, str | list):
         # what makes a bad record
-        raise ValueError("result is missing, or neither a text nor a list")  # noqa: TRY004
+        raise ValueError("result is missing, or neither a text nor a list")
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
     broken = answer if isinstance(answer, str) and answer.startswith(_FAILED) else None

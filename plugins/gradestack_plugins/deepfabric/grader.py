@@ -103,7 +103,7 @@ def as_numbers(given: Any, profile: Profile) -> dict[str, float]:
     included.
     """
     if not isinstance(given, Mapping):
-        raise ValueError(f"weights must be a mapping of metrics to numbers, got {given!r}")  # noqa: TRY004  an option's value is wrong, whatever its class
+        raise ValueError(f"weights must be a mapping of metrics to numbers, got {given!r}")
     if (other := next((name for name in given if not isinstance(name, str)), None)) is not None:
         raise ValueError(f"weights are named by text, got {other!r}")
     return {name: _number(name, weight, profile) for name, weight in given.items()}
@@ -315,7 +315,7 @@ class DeepFabric(Grader):
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
     @override
-    def grade(self, sample: Sample) -> Grade:
+    def grade(self, sample: Sample) -> Grade:  # noqa: C901
         if (
             self.profile == "upstream"
             and isinstance(sample.native, Native)

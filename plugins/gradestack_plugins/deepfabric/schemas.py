@@ -310,7 +310,7 @@ def _inner_reasons(
         yield from _nested_reasons(schema, value, path, tool, strict)
 
 
-def _nested_reasons(
+def _nested_reasons(  # noqa: C901
     schema: Mapping[str, Any],
     value: JSON,
     path: tuple[str | int, ...],

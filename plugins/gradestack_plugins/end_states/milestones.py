@@ -157,7 +157,7 @@ def update_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[s
     return table_similarity([row for row in rows if dumps(row) not in old], target, columns)
 
 
-def assignment(costs: Sequence[Sequence[float]]) -> list[int]:
+def assignment(costs: Sequence[Sequence[float]]) -> list[int]:  # noqa: C901
     """Return for each row of a square matrix the column it is assigned, at the least sum (the
     Hungarian method).
     """

@@ -69,19 +69,19 @@ class _Talk(Conversation):
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
-def sample_of(record: Any, header: Header, source: Source) -> Sample:
+def sample_of(record: Any, header: Header, source: Source) -> Sample:  # noqa: C901
     """Return the sample of a record of a log, whose attachments are known by name.
 
     Raises:
         ValueError: It has no id, or its messages are no list.
     """
     if not isinstance(record, dict):
-        raise ValueError(f"expected a sample (an object), found {compact(record)[:60]}")  # noqa: TRY004
+        raise ValueError(f"expected a sample (an object), found {compact(record)[:60]}")
     identifier, epoch = record.get("id"), record.get("epoch")
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
-        raise ValueError(f"id: expected text or a whole number, found {compact(identifier)[:60]}")  # noqa: TRY004
+        raise ValueError(f"id: expected text or a whole number, found {compact(identifier)[:60]}")
     if not isinstance(record.get("messages"), list):
-        raise ValueError(f"messages: expected a list, found {compact(record.get('messages'))[:60]}")  # noqa: TRY004
+        raise ValueError(f"messages: expected a list, found {compact(record.get('messages'))[:60]}")
     attachment: Callable[[str], Any] = getattr(record.get("attachments"), "get", lambda _: None)
     lost = dict[str, int]()
 

@@ -70,7 +70,7 @@ class Connection(msgspec.Struct, frozen=True):
     local: bool  # whether it is this machine's: no proxy stands before it
 
 
-def connection_to(
+def connection_to(  # noqa: C901
     endpoint: Endpoint, base_url: str | None, api_key_env: str | None, headers: tuple[str, ...]
 ) -> Connection:
     """Return where to send a grader's requests, as the command line says.

@@ -77,7 +77,7 @@ def _texts(value: JSON) -> bool:
 def row_sample(record: Any, source: Source, profile: Profile) -> Sample:
     """Return the sample of a row."""
     if not isinstance(record, Mapping):
-        raise ValueError(f"expected a row (an object), found {compact(record)[:60]}")  # noqa: TRY004
+        raise ValueError(f"expected a row (an object), found {compact(record)[:60]}")
     name = "input" if "input" in record else "prompt"
     if name not in record:
         raise ValueError("input is missing")
@@ -105,7 +105,7 @@ def _identifier(record: Mapping[str, Any], ordinal: int, profile: Profile) -> st
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError(f"{name} must be a text or a whole number, got {compact(value)[:60]}")  # noqa: TRY004
+            raise ValueError(f"{name} must be a text or a whole number, got {compact(value)[:60]}")
         return value
     return ordinal
 
@@ -175,7 +175,7 @@ def _object_cell(name: str, cell: str) -> dict[str, Any]:
     except JsonProblem as problem:
         raise ValueError(f"{name} must hold a JSON object: {problem}") from problem
     if not isinstance(found, dict):
-        raise ValueError(f"{name} must hold a JSON object, got {cell[:60]}")  # noqa: TRY004
+        raise ValueError(f"{name} must hold a JSON object, got {cell[:60]}")
     return found
 
 

@@ -114,7 +114,7 @@ def _unread_message(entry: Any) -> str | None:
     return not_read(f"message `{kind}`" if kind.isidentifier() else "message")
 
 
-def _read(raw: Any) -> Iterator[tuple[Message, bool]]:
+def _read(raw: Any) -> Iterator[tuple[Message, bool]]:  # noqa: C901
     """Yield the messages one entry stands for, and whether the tool failed whose return each is."""
     if not isinstance(raw, dict):
         return

@@ -178,7 +178,7 @@ _FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
 UNKNOWN = "UNK"
 
 
-def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
+def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:  # noqa: C901
     """Return (structural, component) graph of a plan.
 
     Keys that do not contain ``workflow`` are left out.

@@ -474,7 +474,7 @@ def label_of(steps: Any) -> Label:
             or isinstance(number, bool)
             or not isinstance(number, int | str)
         ):
-            raise ValueError(  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
+            raise ValueError(
                 f"step {position}: expected an object with a step_id and a text in data.content"
             )
         label.update(_turns(str(number), step, content))

@@ -82,7 +82,7 @@ class MlflowTraces(RecordReader):
             raise ValueError(f"info.trace_id: expected text, found {compact(name)[:60]}")
         if not isinstance(raws, list):
             # what makes a bad record
-            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")  # noqa: TRY004
+            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")
         spans = _spans([each for each in raws if isinstance(each, dict)], info)
         found = sample_of(name, spans, source)
         tags = {

@@ -204,7 +204,7 @@ class Traces(RecordReader):
 
 
 @lru_cache(maxsize=4)
-def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:
+def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:  # noqa: C901
     """Return where traces stand.
 
     Asked for when the stack is chosen, and again for grading, files are read once.

@@ -32,7 +32,7 @@ EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 
-def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
+def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:  # noqa: C901
     """Return the sample of a trace or session.
 
     Its spans and log records, in the order of the files.

@@ -31,7 +31,7 @@ Bin = tuple[str, float, tuple[int, ...]]
 """Label, lower edge, and the count of each group."""
 
 
-def drawn(block: object) -> Iterable[Shape]:
+def drawn(block: object) -> Iterable[Shape]:  # noqa: C901
     """Yield a block of a panel as it is drawn; a distribution over several groups is several."""
     match block:
         case blocks.Figures():

@@ -305,7 +305,7 @@ def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
     for scheme in SCHEMES:
         if not isinstance(held.get(scheme, {}), Mapping):
             # told with its place
-            raise ValueError(f"theme: {scheme} must be a mapping of variables")  # noqa: TRY004
+            raise ValueError(f"theme: {scheme} must be a mapping of variables")
     light, dark = (_declared({**both, **held.get(scheme, {})}) for scheme in SCHEMES)
     if not light and not dark:
         return ""
@@ -328,7 +328,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         ) from error
     if not isinstance(found, Mapping):
         # the same
-        raise ValueError(f"theme: {path.name} must hold a mapping of variables")  # noqa: TRY004
+        raise ValueError(f"theme: {path.name} must hold a mapping of variables")
     return found
 
 

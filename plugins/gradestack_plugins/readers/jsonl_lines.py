@@ -297,7 +297,7 @@ def _set_usage(line: Any) -> dict[str, int]:
     return remarks
 
 
-def sample_of(data: bytes, file: str, number: int) -> Sample:
+def sample_of(data: bytes, file: str, number: int) -> Sample:  # noqa: C901
     """Return the sample of one line of a file, which is UTF-8."""
     line: Any = _decode(data)
     if len(data) > _LONG:

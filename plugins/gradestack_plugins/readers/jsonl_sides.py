@@ -138,7 +138,7 @@ def _fields(
     return found
 
 
-def sample_of_record(record: Any, source: Source) -> Sample:
+def sample_of_record(record: Any, source: Source) -> Sample:  # noqa: C901
     """Return the sample of a decoded record.
 
     Raises:
@@ -237,7 +237,7 @@ def _calls(value: Any, key: str, version: int, call: Call) -> tuple[Any, ...]:
     )
 
 
-def _side(
+def _side(  # noqa: C901
     value: Any, key: str, version: int, call: Call, added: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short

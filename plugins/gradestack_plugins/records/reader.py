@@ -497,7 +497,7 @@ class Records(StepReader):
         record = usual_record(record)
         if not isinstance(record, dict):
             # what makes a bad record
-            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")
         row = observation(record) if columns.has_steps else None
         if (row is None or row.is_model_call) and not _is_score(record):
             sample = sample_of(

@@ -381,7 +381,7 @@ class StabilityReader(RecordReader):
             record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
         try:
             if not isinstance(record, dict):
-                raise ValueError(  # noqa: TRY004, TRY301
+                raise ValueError(  # noqa: TRY301
                     f"expected a stability record (an object), found {compact(record)[:60]}"
                 )
             if (uuid := uuid_of(record)) is None:

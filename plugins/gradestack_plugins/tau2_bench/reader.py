@@ -237,7 +237,7 @@ class Tau2(RecordReader):
 
 def _checked(record: Any, source: Source, setting: Setting) -> Sample:
     if not isinstance(record, dict):
-        raise ValueError(f"expected a simulation (an object), found {compact(record)[:60]}")  # noqa: TRY004
+        raise ValueError(f"expected a simulation (an object), found {compact(record)[:60]}")
     return sample_of(record, source, setting)
 
 

@@ -129,7 +129,7 @@ def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any
         raise ValueError(f"{place} has no function {name!r}{also}")
     if not callable(found):
         # an option's
-        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")  # noqa: TRY004
+        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")
     if inspect.iscoroutinefunction(found):
         raise ValueError(f"{name!r} of {place} is asynchronous; a plain function is needed")
     return found  # type: ignore[no-any-return]

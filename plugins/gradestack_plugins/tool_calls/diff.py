@@ -122,7 +122,7 @@ class UnusableRule(ValueError):
     """A rule that says nothing, or two things."""
 
 
-def _problem(rule: Rule) -> str:
+def _problem(rule: Rule) -> str:  # noqa: C901
     if rule.ignore and (rule.any_of or rule.compare != "exact" or rule.tolerance is not None):
         return "ignore takes any value, so it goes with no other condition"
     if rule.tolerance is not None and rule.compare not in {"exact", "number"}:
@@ -204,7 +204,7 @@ def _validator(schema: Any) -> Any:
     import jsonschema_rs  # noqa: PLC0415 - of the rules, only those with a schema need it
 
     if not isinstance(schema, dict | bool):
-        raise ValueError("expected an object or a boolean")  # noqa: TRY004 - an unusable rule
+        raise ValueError("expected an object or a boolean")
     return jsonschema_rs.validator_for(schema, validate_formats=False, retriever=_refuse)
 
 

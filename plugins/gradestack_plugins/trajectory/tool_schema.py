@@ -139,7 +139,7 @@ def _nodes(value: Any) -> Iterator[Any]:
 class _Bound:
     """What a schema takes, known before it is used."""
 
-    def __init__(self, schema: Any, length: int) -> None:
+    def __init__(self, schema: Any, length: int) -> None:  # noqa: C901
         if length > _LARGEST_SCHEMA:
             raise _too_large(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
         self.schema, self.size, patterns = schema, 0, 0
@@ -249,7 +249,7 @@ _IN_PLACE: Final = {"allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies
 _OF_ITEMS: Final = {"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"}
 
 
-def _applied(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
+def _applied(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: C901
     """Yield the schemas inside of one, each with what of the value it is for."""
     named = schema.get("properties")
     named = named if isinstance(named, dict) else {}

@@ -177,7 +177,7 @@ class When2Call(PartlyJudged):
         )
 
     @override
-    def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
+    def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:  # noqa: C901
         native = native_of(sample, When2CallRecord)
         gold, counts = sample.expected.label, dict[str, int]()
         if native is not None:

@@ -539,7 +539,7 @@ def _place(found: Prediction | Element, shown: str) -> Source:
 def _identified(value: Any, profile: Profile) -> str:
     """Return the identifier of a dataset row."""
     if not isinstance(value, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")  # noqa: TRY004
+        raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")
     uuid = _uuid(value)
     if (
         uuid is None

@@ -17,7 +17,7 @@ MATRIX = [f"{kind}_{side}" for side in ("reject", "fc") for kind in ("TP", "TN",
 # --- plans ----------------------------------------------------------------------------------------
 
 
-def read_plan(text, documented):  # noqa: PLR0912 - one branch per form
+def read_plan(text, documented):  # noqa: C901, PLR0912
     """The first of the seven forms that gives an object with a workflow_ key."""
     if not isinstance(text, str):
         return {}

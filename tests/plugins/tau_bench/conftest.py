@@ -83,7 +83,7 @@ def ref_similarity(expected: Any, actual: Any) -> float:
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
 
 
-def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:
+def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:  # noqa: C901
     """Calls of a conversation, straight from the rules; raises where the original does."""
     calls = []
     for message in traj:

@@ -52,7 +52,7 @@ _QUOTED: Final = re.compile(
 """A call whose arguments are JSON in single quotes, which is no JSON itself."""
 
 
-def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
+def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:  # noqa: C901
     """Return what reads a message of another form.
 
     None of one that is none, or of a form of the APIs.

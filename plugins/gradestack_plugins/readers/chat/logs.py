@@ -364,7 +364,7 @@ class ChatLogs(StepReader):
         self, beside: Mapping[str, str], stem: str, record: Any, source: Source
     ) -> Iterable[Sample | BadRecord]:
         if not isinstance(record, dict | list):
-            raise ValueError(  # noqa: TRY004 - what makes a bad record
+            raise ValueError(
                 f"expected an object or a list of messages, found {compact(record)[:60]}"
             )
         made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")

@@ -77,7 +77,7 @@ def _number(value: Any, field: str) -> Any:
             value = loads(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         # what makes a bad record
-        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")  # noqa: TRY004
+        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")
     return _number_or(value)
 
 
@@ -353,7 +353,7 @@ def fields_of(record: Mapping[str, Any], columns: Columns, *, table: bool) -> di
             continue
         inner = found.setdefault(each.holder, {})
         if not isinstance(inner, dict):
-            raise ValueError(  # noqa: TRY004 - what makes a bad record
+            raise ValueError(
                 f"{each.field}: {each.holder} is mapped as well, and is no object: "
                 f"{str(inner)[:60]!r}"
             )
@@ -376,7 +376,7 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
     elif isinstance(value, dict):
         form[field] = {**value, **parts}
     else:
-        raise ValueError(  # noqa: TRY004 - what makes a bad record
+        raise ValueError(
             f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}"
         )
 
@@ -392,7 +392,7 @@ form_sample: Final = JsonLines().sample
 """What gives the sample of an object of the jsonl form, or what is wrong with it."""
 
 
-def sample_of(
+def sample_of(  # noqa: C901
     record: Mapping[str, Any], columns: Columns, source: Source, *, made: str, table: bool
 ) -> Sample | BadRecord:
     """Return the sample of a record, or what is wrong with it."""
@@ -465,5 +465,5 @@ def _whole(before: Any, messages: Any) -> Any:
     )
     if not isinstance(asked, list) or not isinstance(said, list):
         # what makes a bad record
-        raise ValueError("messages: expected a list of messages")  # noqa: TRY004
+        raise ValueError("messages: expected a list of messages")
     return said if said[: len(asked)] == asked else [*asked, *said]

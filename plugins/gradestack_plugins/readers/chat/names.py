@@ -420,7 +420,7 @@ def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             return
 
 
-def guess(
+def guess(  # noqa: C901
     records: Iterable[Mapping[str, Any]],
     own: Callable[[str], Any] = lambda _: None,
     *,

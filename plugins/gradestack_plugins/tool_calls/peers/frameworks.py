@@ -310,7 +310,7 @@ def _deepeval() -> Iterator[Preset]:
             )
 
 
-def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:
+def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:  # noqa: C901
     def credit(expected: Expected, made: Made) -> float:
         if expected.name != made.name:
             return 0.0

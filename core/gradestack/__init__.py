@@ -28,7 +28,7 @@ _NAMES = {
     "reply_text schema_of visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
-    "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at step time_limit_text",
+    "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at time_limit_text",
     "grading.loop": "Progress",
     "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio "
     "ratio_interval t_quantile",

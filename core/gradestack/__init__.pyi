@@ -56,7 +56,6 @@ from gradestack.interpreter import UNDER_WAY as UNDER_WAY
 from gradestack.interpreter import Limits as Limits
 from gradestack.interpreter import Looks as Looks
 from gradestack.interpreter import looked_at as looked_at
-from gradestack.interpreter import step as step
 from gradestack.interpreter import time_limit_text as time_limit_text
 from gradestack.judging.contract import Endpoint as Endpoint
 from gradestack.judging.contract import Judged as Judged

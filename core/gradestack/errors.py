@@ -122,10 +122,6 @@ class PluginError(GradestackError):
     exit_code = 4
 
 
-class StepTimedOutError(PluginError):
-    """A step of a component that took longer than ``limits.seconds_per_step``."""
-
-
 class TimedOut(BaseException):
     """Raised in a grade that takes longer than it may.
 

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
-from gradestack.errors import PluginError, StepTimedOutError, TimedOut
+from gradestack.errors import TimedOut
 
 ROOM = 800
 """Frames a shard's work may nest.
@@ -70,25 +70,18 @@ def collected_seldom() -> Iterator[None]:
 
 
 class Limits(NamedTuple):
-    """What a grader may take for a sample, a record, a silent scheduler, and a step.
-
-    None: anything.
-    """
+    """What a grader may take for a sample, a record, and a silent scheduler; None: anything."""
 
     seconds_per_grade: float | None = None
     record_bytes: int | None = None
     scheduler_seconds: float | None = None
-    seconds_per_step: float | None = None
 
 
 class InForce:
-    """The limits in force, how many records were refused for their time, and steps that were ended,
-    with why.
-    """
+    """The limits in force, and how many records were refused for their time."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.timed_out = limits, 0
-        self.ended: dict[str, str] = {}
 
 
 # one for all that have none
@@ -234,127 +227,8 @@ def work_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
 
-SLOW, _UNHEARD = 10.0, 5.0
-"""Seconds after which a step is named.
-
-After which a process is ended in which one goes on that was to end.
-"""
-_steps: dict[int, step] = {}
 _watching: list[threading.Thread] = []
 _lock = threading.RLock()
-
-
-class _Ended(BaseException):
-    """Raised in a step that takes too long, in whichever thread it is."""
-
-
-class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
-    """Name what a component does inside, on standard error.
-
-    After 10 seconds, and where Ctrl-C finds it.
-
-    What takes longer than ``limits.seconds_per_step`` is ended. A name is as
-    ``reader acme (acme 1.0): read``.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> Self:
-        self._thread, self._limit = threading.get_ident(), IN_FORCE.get().limits.seconds_per_step
-        self._slow = self._cut = self._handled = False
-        main = self._limit is not None and threading.current_thread() is threading.main_thread()
-        if (
-            main
-            and hasattr(signal, "pthread_kill")
-            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-        ):
-            signal.signal(signal.SIGALRM, lambda *_: None)
-            self._handled = True
-        self._outer, self._begun = _steps.get(self._thread), time.monotonic()
-        self._now_at(self)
-        _begin_to_watch()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        try:
-            self._leave(kind)
-        except _Ended:
-            self._leave(kind := _Ended)
-        if kind is KeyboardInterrupt and error is not None and not hasattr(error, "__notes__"):
-            error.add_note(self.name)
-            note(f"interrupted in {self.name}")
-        if kind is _Ended and self._cut:
-            text = IN_FORCE.get().ended[self.name] = (
-                f"took longer than {self._limit:g} s (limits.seconds_per_step)"
-            )
-            raise StepTimedOutError(f"{self.name} {text}") from None
-
-    def _now_at(self, found: step | None) -> None:
-        _steps.pop(self._thread, None) if found is None else _steps.update({self._thread: found})
-        if tell := TOLD.get(self._thread):
-            tell("" if found is None else found.name)
-
-    def _leave(self, kind: type[BaseException] | None) -> None:
-        with _lock:
-            self._now_at(self._outer)
-            if self._outer is not None:
-                now = time.monotonic()
-                # a panel's time is not the page's
-                self._outer._begun += now - self._begun  # noqa: SLF001
-                self._begun = now
-            if self._cut and kind is not _Ended:  # it may still be on its way
-                _raise_in(self._thread, None)
-        if self._handled:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-
-    def look(self) -> None:
-        """Say that it is slow; end it, or in the end its process, when it takes too long."""
-        took, limit = time.monotonic() - self._begun, self._limit
-        if took >= SLOW and not self._slow:
-            self._slow = True
-            end = "" if limit is not None else "; limits.seconds_per_step can end it"
-            note(f"{self.name} has taken {SLOW:g} s so far{end}")
-        if limit is None or took < limit:
-            return
-        if not self._cut:
-            self._cut = True
-            _raise_in(self._thread, _Ended)
-        if self._thread == threading.main_thread().ident and callable(
-            signal.getsignal(signal.SIGALRM)
-        ):
-            signal.pthread_kill(self._thread, signal.SIGALRM)  # wakes what waits
-        if took >= limit + _UNHEARD:
-            told = (
-                f"took longer than {limit:g} s (limits.seconds_per_step), and was ended with "
-                "its process"
-            )
-            note(f"error: {self.name} {told}")
-            os._exit(PluginError.exit_code)
-
-
-TOLD: dict[int, Callable[[str], object]] = {}
-"""Thread -> what is told the name of its step ("" at its end), to keep it where it outlives the
-process.
-"""
-
-
-def at_hand() -> str:
-    """Return the step that the main thread is at; empty where it is none."""
-    found = _steps.get(threading.main_thread().ident or 0)
-    return "" if found is None else found.name
-
-
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    import ctypes  # noqa: PLC0415 - hardly ever needed
-
-    found = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), found)
 
 
 def note(text: str) -> None:
@@ -367,7 +241,7 @@ def note(text: str) -> None:
 
 
 SECONDS_BETWEEN_LOOKS = 0.25
-"""Seconds between two looks of the thread that keeps an eye on steps and grades."""
+"""Seconds between two looks of the thread that keeps an eye on grades."""
 _looks: list[Callable[[], object]] = []
 
 
@@ -396,13 +270,12 @@ def _watch() -> None:
     while True:
         time.sleep(SECONDS_BETWEEN_LOOKS)
         with _lock:
-            for look in [*_looks, *(each.look for each in _steps.values())]:
+            for look in [*_looks]:
                 look()
 
 
 def _alone() -> None:
     global _lock  # noqa: PLW0603 - the parent's may be held
-    _steps.clear()
     _looks.clear()
     _watching.clear()
     _lock = threading.RLock()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from gradestack.comparison.compared import Comparison, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.rows import Rules
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
-from gradestack.errors import ConfigError, DataError, PluginError, writing
+from gradestack.errors import ConfigError, DataError, PluginError, guarded, writing
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
-from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_foreign_comparison
+from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
@@ -160,9 +159,9 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
         pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
         for name in PAGES:
             reporter = registry.load("reporter", name)()
-            write = partial(reporter.comparison, comparison, new, registry)
             try:
-                pages += apart(f"reporter {name}", write, reporter, registry)
+                with guarded(f"reporter {name}"):
+                    pages += reporter.comparison(comparison, new, registry)
             except PluginError as error:  # costs its page, not the comparison
                 broken.append(error)
     if broken:

@@ -117,19 +117,3 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     assert any(
         way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line
     ), said
-
-
-def test_report_and_compare_name_a_panel_that_ends_its_process(spawn, distribution, tmp_path):
-    write_records(tmp_path / "runs.jsonl", RECORDS)
-    for out in ("one", "two"):
-        assert spawn("grade", "runs.jsonl", "-o", out, "--quiet").code == 0
-    site = installed(
-        next(way for way in WAYS if way["name"] == "a panel that ends its process"), distribution
-    )
-    for arguments in (["report", "one"], ["compare", "one", "two", "-o", "both"]):
-        done = spawn(*arguments, paths=[site])
-        assert done.code == 4
-        assert done.err.endswith(
-            "panel 'bad' of plugin nasty ended the process while pages were written (exit code 7)\n"
-        )
-    assert (tmp_path / "both" / "comparison.json").exists()  # it costs its page, no more

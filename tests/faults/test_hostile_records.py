@@ -97,10 +97,7 @@ def test_records_that_eat_memory(recording, engine):
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_grader_that_never_gives_memory_back(recording):
-    """Its worker is replaced between shards, so that all are graded.
-
-    4.8 GB, as it is asked twice, within 1.5 GB.
-    """
+    """Its worker is replaced between shards, so that all are graded."""
     recording.do(dict.fromkeys(range(150), "keep"))
     report = recording.run({**POOL, "memory": "1500MB"})
     _all_there(report, recording)

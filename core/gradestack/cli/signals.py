@@ -13,7 +13,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
-from gradestack.interpreter import HELD_BACK, at_hand, looked_at, note
+from gradestack.interpreter import HELD_BACK, looked_at, note
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -23,7 +23,9 @@ _NUDGE, _LAST = 2.0, 4.5
 
 The process ends.
 """
-_FINISHING, _ONCE_MORE = "interrupted: {} is finished first", "; Ctrl-C once more ends the run now"
+_FINISHING = (
+    "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
+)
 _ENDED = (
     "interrupted: the run did not come to its end within 5 s and was ended; --resume "
     "continues it where it can"
@@ -87,10 +89,8 @@ def forward_termination() -> Iterator[None]:
         handler(signal.SIGINT, frame)  # the first one may have been held back
 
     def held_back(patient: bool) -> None:
-        if os.getpid() == own and not asked and (at_hand() or not patient):
-            note(
-                _FINISHING.format(at_hand() or "what is being graded") + _ONCE_MORE * (not patient)
-            )
+        if os.getpid() == own and not asked and not patient:
+            note(_FINISHING)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from copy import deepcopy
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from numbers import Real
 from operator import attrgetter
 from time import perf_counter
 from typing import Any, NamedTuple
-
-import msgspec
 
 from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
@@ -377,102 +374,6 @@ def _absent_turn(stage: Stage) -> Grade:
 _GRADED, _OK = Outcome.GRADED, Status.OK
 
 
-def fresh(sample: Sample) -> tuple[Sample, Any]:
-    """Return a copy that shares nothing that can be changed, and its form as it is now.
-
-    None where it has none.
-    """
-    with suppress(Exception):  # its native form may be anything
-        copy = deepcopy(sample)
-        return copy, _form(copy)
-    return sample, None
-
-
-def _form(sample: Sample) -> Any:
-    """Return what is another when anything in a sample is changed, be it the type of a number."""
-    with suppress(Exception):
-        return msgspec.msgpack.encode(sample)
-    with suppress(Exception):
-        return repr([getattr(sample, name) for name in sample.__struct_fields__])
-    return None
-
-
-def changed(sample: Sample, before: Any) -> bool:
-    """Return whether a sample has another form than it had."""
-    return before is not None and _form(sample) != before
-
-
-class Watch:
-    """One grader under watch in one shard: to the end of it, where it has changed a sample.
-
-    Attributes:
-        breaches: What it did against the contract, with the first sample it did it to.
-        copies: What it is handed of the block at hand, to be graded twice.
-    """
-
-    def __init__(self, stage: Stage, samples: int, *, strict: bool) -> None:
-        self._stage, self._left, self._strict = stage, samples, strict
-        self.copies: list[Sample] = []
-        self._forms: list[Any] = []
-        self.breaches: dict[str, str] = {}
-
-    def given(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """Return what the grader is handed of a block."""
-        made = [fresh(each) for each in samples] if self._left > 0 else []
-        self.copies, self._forms = [copy for copy, _ in made], [form for _, form in made]
-        self._left -= len(samples)
-        return self.copies or samples
-
-    def look(self, samples: Sequence[Sample], grades: list[Grade], explained: list[Grade]) -> bool:
-        """Have the grades of samples fail that the grader has changed.
-
-        Return whether there are any.
-        """
-        found = False
-        for place, (sample, _, *copy) in enumerate(
-            zip(samples, explained, self.copies, self._forms, strict=False)
-        ):
-            if changed(*copy):
-                self._left, found = 1 << 62, True
-                why = "the grader changed the sample, which must stay as it was recorded"
-                fault = Fault(
-                    category="grading",
-                    code="changed_sample",
-                    message=why,
-                    component=self._stage.signature,
-                )
-                grades[place] = explained[place] = failed(fault)
-                self._tell("changes samples", sample, "those grades failed; copy what you change")
-        return found
-
-    def compare(
-        self, samples: Sequence[Sample], grades: Sequence[Grade], others: Sequence[Grade]
-    ) -> None:
-        """Note where the grader gave another grade when it was asked again."""
-        for sample, grade, other in zip(samples, grades, others, strict=False):
-            timed_out = any(
-                each.fault is not None and each.fault.code == "timed_out" for each in (grade, other)
-            )
-            if grade != other and not timed_out and repr(grade) != repr(other):
-                pairs = (
-                    (name, getattr(grade, name), getattr(other, name))
-                    for name in Grade.__struct_fields__
-                )
-                name, first, second = next(each for each in pairs if repr(each[1]) != repr(each[2]))
-                self._tell(
-                    "gives one sample two grades",
-                    sample,
-                    f"{name} {first!r:.60}, then {second!r:.60}",
-                )
-
-    def _tell(self, law: str, sample: Sample, said: str) -> None:
-        place = sample.source or f"sample {sample.id}"
-        who = f"grader {self._stage.key!r} ({self._stage.origin})"
-        if self._strict:
-            raise PluginError(f"{who} {law}", f"{place}: {said}")
-        self.breaches.setdefault(f"{who} {law}", f"first at {place}: {said}")
-
-
 Column = list[Grade]
 """One grader's grades of a block of samples, in order."""
 
@@ -496,8 +397,6 @@ class Graders:
     Attributes:
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was
             at.
-        spared: Keys of graders that end a process at the block at hand -> how; they are not asked.
-        note: Is told which grader is at work.
     """
 
     def __init__(
@@ -506,16 +405,12 @@ class Graders:
         explain: Container[str],
         parts: Mapping[str, Sequence[str]],
         *,
-        watched: int,
         strict: bool,
     ) -> None:
         # ours see samples first; who combines grades of others comes last
         self._stages = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
-        self.watches = {
-            stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign
-        }
         self._explain = [
             stage.key
             for stage in stages
@@ -525,11 +420,9 @@ class Graders:
         ]
         self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
         self.interrupted, self.timed_out = False, 0
-        self.spared: Mapping[str, Fault] = {}
-        self.note: Callable[[str], None] | None = None
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
-    def grade(self, samples: Sequence[Sample]) -> Graded:  # noqa: C901
+    def grade(self, samples: Sequence[Sample]) -> Graded:
         """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be
@@ -543,13 +436,8 @@ class Graders:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
-            watch = self.watches.get(stage.key)
-            given = samples if watch is None else watch.given(samples)
-            fill = partial(self._fill, stage, found.explained, usual)
-            if self.note is not None:
-                self.note(stage.key)
             with self._interruptible(column):
-                fill(given, column, judged)
+                self._fill(stage, found.explained, usual, samples, column, judged)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
             verdicts = check_grades(stage, samples, column, parts, sound, strict=self._strict)
@@ -560,26 +448,11 @@ class Graders:
                 shown: Column = []
                 found.explained[stage.key] = shown
                 with self._interruptible(shown):
-                    self._explained(stage, given, column, shown)
-            if watch is not None:
-                if watch.look(samples, column, found.explained[stage.key]):
-                    found.verdicts.pop(stage.key, None)
-                elif (
-                    watch.copies and not self.interrupted and perf_counter() - started < 1
-                ):  # a slow one is asked once
-                    other: Column = []
-                    timed_out = self.timed_out
-                    with self._interruptible(other):
-                        fill(watch.copies, other, [])
-                    self.timed_out = timed_out
-                    check_grades(stage, samples, other, strict=self._strict)
-                    watch.compare(samples, column, other)
+                    self._explained(stage, samples, column, shown)
             samples = samples[: len(found.explained[stage.key])]
             if stage.extractor is not None:
                 found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
-        if self.note is not None:
-            self.note("")
         if self.interrupted:
             every: Any = (found.columns, found.explained, found.verdicts)
             for columns in every:
@@ -644,10 +517,6 @@ class Graders:
             method = partial(_text_grade, stage, judged, self._strict)
         if not keys and not (usual and _OK in component.handles):
             method = partial(_handled_grade, stage, method, judged)
-        if (fault := self.spared.get(stage.key)) is not None:
-            column += [failed(fault)] * len(samples)
-            judged += [""] * len(samples)
-            self.timed_out += fault.code == "timed_out"
         while len(column) < len(samples):
             try:
                 guarded_grades(method, stage, samples[len(column) :], column, strict=self._strict)

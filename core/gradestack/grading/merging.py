@@ -15,10 +15,9 @@ from typing import Any, Protocol
 import msgspec
 
 from gradestack.api import Shard
-from gradestack.errors import PluginError, StepTimedOutError, error_text
-from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of, order_flaw
-from gradestack.grading.plan import Metric, Plan
-from gradestack.grading.reading import WATCHED
+from gradestack.errors import PluginError, error_text
+from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of
+from gradestack.grading.plan import Plan
 from gradestack.model import JSON, Grade, Sample
 from gradestack.table import Table
 
@@ -48,10 +47,6 @@ class Tally(msgspec.Struct, kw_only=True):
     """
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
-    breaches: dict[str, str] = msgspec.field(default_factory=dict)
-    """What components of others did against their contracts, by whom and which law, and where
-    first.
-    """
     timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds."""
     tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -101,7 +96,7 @@ class Merging:
     def add(self, result: ShardResult) -> None:
         """Take in the next shard's result."""
         merged = self.merged
-        for name in ("broken", "breaches", "tracebacks", "ids"):  # what was said first stays
+        for name in ("broken", "tracebacks", "ids"):  # what was said first stays
             setattr(merged, name, {**getattr(result, name), **getattr(merged, name)})
         for name in ("samples", "timed_out", "bad", "left_out"):
             setattr(merged, name, getattr(merged, name) + getattr(result, name))
@@ -139,11 +134,7 @@ class Merging:
             if name not in self.merged.broken:
                 try:
                     grades = grades_of(aggregator, self.merged.table, metric.of, name, rows)
-                    made = figures_of(aggregator, grades, f"metric {metric.label}")
-                    if rows is None and metric.stage.foreign:
-                        self._watch(metric)
-                except StepTimedOutError:
-                    raise
+                    made = figures_of(aggregator, grades)
                 except (
                     Exception,
                     SystemExit,
@@ -156,19 +147,6 @@ class Merging:
                 {"error": self.merged.broken[name]} if name in self.merged.broken else made
             )
         return found
-
-    def _watch(self, metric: Metric) -> None:
-        """Note a metric whose figures of the first samples are others when tasks come in another
-        order.
-        """
-        first = range(min(WATCHED, len(self.merged.table)))
-        if said := order_flaw(
-            metric.stage.component, self.merged.table, metric.of, metric.name, first
-        ):
-            law = f"{metric.label} depends on the order of tasks"
-            if self._strict:
-                raise PluginError(law, said)
-            self.merged.breaches.setdefault(law, said)
 
     def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
         """Return what is counted of each grader's grades, by model."""
@@ -222,16 +200,6 @@ class Pieces(Protocol):
 
     def open(self, shard: Shard) -> Piece:
         """Return the piece of a shard."""
-
-    def note(self, shard: Shard, position: int, at_work: str = "") -> None:
-        """Keep the position of the record at hand, and who is at work, where it outlives this
-        process.
-        """
-
-    def last_note(self, ordinal: int) -> tuple[int, float, str]:
-        """Return the position noted last (0 without any), how many seconds ago, and the grader's
-        key or the step.
-        """
 
 
 class Recorder(Protocol):

@@ -29,7 +29,7 @@ from gradestack.estimates import (
     with_ends,
 )
 from gradestack.grading.plan import Metric, SampleRule, Stage
-from gradestack.interpreter import step, ticking
+from gradestack.interpreter import ticking
 from gradestack.model import JSON, Outcome, Status, replace
 from gradestack.table import LABELS, RAN, Numbers, Table, Wanted, distinct
 
@@ -149,12 +149,7 @@ def wanted(
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
-            named = step(f"metric {metric.label}: numbers")(aggregator.numbers)
-            numbers[metric.name] = (
-                metric.of,
-                named if metric.stage.foreign else aggregator.numbers,
-                aggregator.sums,
-            )
+            numbers[metric.name] = (metric.of, aggregator.numbers, aggregator.sums)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(
         parts={key: tuple(each) for key, each in parts.items()},
@@ -184,7 +179,7 @@ def grades_of(
     if not aggregator.needs <= aggregator.keeps:
         numbers = table.numbers_column(name)
         return Grades(table, key, rows, (table.numbers_of(name), numbers.codes))
-    with step(f"metric {name}: numbers"), ticking(SECONDS, _too_long):
+    with ticking(SECONDS, _too_long):
         values, codes = distinct(map(aggregator.numbers, table.grades(key)))
     return Grades(table, key, rows, (values, table.verdicts[key].codes), codes)
 
@@ -193,16 +188,16 @@ SECONDS = 60.0
 """How long a metric may take for its figures."""
 
 
-def figures_of(aggregator: Aggregator, grades: Grades, label: str = "a metric") -> dict[str, JSON]:
+def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     """Return everything a metric makes of grades, as it stands in summary.json.
 
     An error where it is not sound.
     """
     found: dict[str, Any] = {}
     if type(aggregator).estimate is not Aggregator.estimate:
-        with step(f"{label}: estimate"), ticking(SECONDS, _too_long):
+        with ticking(SECONDS, _too_long):
             found = estimated(aggregator, grades)
-    with step(f"{label}: compute"), ticking(SECONDS, _too_long):
+    with ticking(SECONDS, _too_long):
         _lay_over(found, _mapping("compute()", aggregator.compute(grades)))
     json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:
@@ -278,35 +273,6 @@ def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
             yield from numbers_in(value, (*above, name))
         elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             yield (*above, name), value
-
-
-def order_flaw(
-    aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
-) -> str | None:
-    """Return which figure is another when tasks come in another order, by more than a sum's order
-    explains.
-    """
-    ids, rows = table.keys["id"], range(len(table)) if rows is None else rows
-    other = sorted(
-        rows, key=lambda row: ids.values[ids.codes[row]], reverse=True
-    )  # runs of a task stay in order
-    try:
-        found, there = (
-            dict(numbers_in(figures_of(aggregator, grades_of(aggregator, table, key, name, each))))
-            for each in (rows, other)
-        )
-    except Exception:  # noqa: BLE001 - of so few; of all it has figures
-        return None
-    for path, value in found.items():
-        beside = there.get(path)
-        if value != beside and (
-            value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)
-        ):
-            return (
-                f"{'.'.join(path)} of the first {len(rows)} samples is another when tasks come "
-                "in another order"
-            )
-    return None
 
 
 def _mapping(what: str, given: Any) -> Mapping[str, Any]:

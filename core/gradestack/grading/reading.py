@@ -19,7 +19,6 @@ from typing_extensions import override
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError, PluginError, error_text, guarded
 from gradestack.grading.plan import is_foreign
-from gradestack.interpreter import step
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.regular_files import open_regular
 
@@ -128,34 +127,6 @@ class InputFiles:
                 raise self._changed(path, _EDITED)
 
 
-WATCHED = 256
-"""Samples of the run that are looked at, at the most in its first shard."""
-
-
-def watched_of(shard: Shard) -> int:
-    """Return how many samples of a shard are watched.
-
-    Of each half as many as of the one before, and one at least.
-
-    So the first ``WATCHED`` of the run are, whatever engine works on its shards and in which order.
-    """
-    return max(1, WATCHED >> shard.ordinal)
-
-
-def wrong_types(record: Sample | BadRecord) -> str | None:
-    """Return which field of a record holds what it must not, or None."""
-    kind = Sample if isinstance(record, Sample) else BadRecord  # not what a reader makes of it
-    known = {name: getattr(record, name) for name in kind.__struct_fields__ if name != "native"}
-    try:
-        msgspec.convert(msgspec.to_builtins(kind(**known)), kind)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        return f"{kind.__name__}{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
-    except (TypeError, ValueError, RecursionError):  # what is no JSON is told by its row
-        return None
-    return None
-
-
 class Separated(msgspec.Struct, frozen=True):
     """A reader's index, and what stands in place of ids that stand for other tasks in
     other inputs.
@@ -249,7 +220,7 @@ class Mixed(Reader):
 
 def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
     """Return a reader's shards and index."""
-    with guarded(name_of(reader)), step(f"{name_of(reader)}: plan"):
+    with guarded(name_of(reader)):
         index = reader.index(inputs)
         return list(reader.plan(inputs, index)), index
 
@@ -329,16 +300,11 @@ def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
     )
 
 
-def _check(block: Sequence[Any], reader: Reader, watched: int) -> None:
+def _check(block: Sequence[Any], reader: Reader) -> None:
     for kind in set(map(type, block)):
         if not issubclass(kind, Sample | BadRecord):
             raise PluginError(
                 f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord"
-            )
-    for record in block[:watched]:
-        if flaw := wrong_types(record):
-            raise PluginError(
-                f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}"
             )
 
 
@@ -347,16 +313,9 @@ def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample
     own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
     if isinstance(reader, Mixed):
         reader, shard, own = reader.part(shard, own)
-    left, blocks = watched_of(shard) if is_foreign(reader) else 0, iter(reader.blocks(shard, own))
-    reading = step(f"{name_of(reader)}: read")
     try:
-        while True:
-            with reading:
-                block = next(blocks, None)
-            if block is None:
-                return
-            _check(block, reader, left)
-            left -= min(left, len(block))
+        for block in reader.blocks(shard, own):
+            _check(block, reader)
             yield [_renamed(each, shard.input.name, ids) for each in block] if ids else block
     except (GradestackError, OSError):
         raise

@@ -7,7 +7,6 @@ crosses processes.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -16,14 +15,14 @@ from typing import Any, Self
 import attrs
 
 from gradestack.api import Exporter, Shard
-from gradestack.errors import DataError, PluginError, StepTimedOutError, error_text, storage_failed
+from gradestack.errors import DataError, PluginError, error_text, storage_failed
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import ERROR_COUNTS, TO_COMPARE, Plan, named_graders
-from gradestack.grading.reading import blocks_of, watched_of
+from gradestack.grading.reading import blocks_of
 from gradestack.grading.selection import Place, Selection, joined
-from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
+from gradestack.interpreter import Interruption, for_a_shard, under_way
 from gradestack.model import (
     IMPOSSIBLE_AMOUNT,
     BadRecord,
@@ -32,7 +31,6 @@ from gradestack.model import (
     Status,
     failed,
     impossible_amounts,
-    replace,
 )
 from gradestack.table import RAN, Columns
 
@@ -40,7 +38,7 @@ LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
-_MISSING, _ALL = Status.MISSING, 1 << 62
+_MISSING = Status.MISSING
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
 
@@ -58,45 +56,23 @@ class Worker:
     dataset: Mapping[str, Sample] | None = None
     """Dataset rows by id, to be joined."""
     selection: Selection | None = None
-    noting: bool = False
-    """Note the position of every record before it is graded, so that the one that kills the process
-    can be named.
-    """
-    poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
-    """(shard, position) of records that end a process, and how they do.
-
-    Reported as failed, not graded.
-    """
-    spared: Mapping[tuple[int, int], Mapping[str, Fault]] = attrs.field(factory=dict)
-    """The same where a grader ends it, by grader key: the others grade the record."""
+    positions: range | None = None
+    """Samples of a shard that are graded, by their positions; None: all. The others are left out."""
+    faults: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
+    """(shard, position) of samples that end a process, and how: failed for all graders."""
     progress: Callable[[int], None] | None = attrs.field(default=None, eq=False)
     """Called with the number of samples done since the last call.
 
     Dropped when the worker is pickled.
     """
 
-    def watched(self) -> Worker:
-        """Return this worker, noting how far it got."""
-        return attrs.evolve(self, noting=True)
+    def limited(self, positions: range) -> Worker:
+        """Return this worker, grading the samples at some positions of a shard alone."""
+        return attrs.evolve(self, positions=positions)
 
-    def last_note(self, shard: Shard) -> tuple[int, float, str]:
-        """Return the record a watched worker was at when its process died, for how many seconds,
-        and in which step.
-        """
-        return self.pieces.last_note(shard.ordinal)
-
-    def isolated(self, ordinal: int, position: int, fault: Fault) -> Worker:
-        """Return this worker, leaving one record of one shard ungraded.
-
-        By the grader alone that was at work on it.
-        """
-        place = (ordinal, position)
-        graders = {stage.key: stage for stage in self.plan.graders}
-        stage, known = graders.get(self.pieces.last_note(ordinal)[2]), self.spared.get(place, {})
-        if stage is None or stage.key in known:
-            return attrs.evolve(self, poison={**self.poison, place: fault})
-        named = replace(fault, component=stage.signature)
-        return attrs.evolve(self, spared={**self.spared, place: {**known, stage.key: named}})
+    def without(self, ordinal: int, position: int, fault: Fault) -> Worker:
+        """Return this worker, leaving one sample of one shard ungraded."""
+        return attrs.evolve(self, faults={**self.faults, (ordinal, position): fault})
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "progress": None}
@@ -166,10 +142,10 @@ class ShardGrader:
         self.worker, self.shard, self.result = worker, shard, result
         self._interruption = interruption or Interruption()
         self.torn = False
-        self.position = self._at = 0
+        self.position = 0
         plan = self._plan = worker.plan
         plain = worker.dataset is None and worker.selection is None
-        self._usual = plain and not worker.poison and not worker.spared
+        self._usual = plain and not worker.faults and worker.positions is None
         self._rows, self._strict = worker.pieces.rows, worker.strict
         self._broken = partial(_broken, result, worker.strict)
         keys = [stage.key for stage in plan.graders]
@@ -178,10 +154,7 @@ class ShardGrader:
         )
         self._itemized = itemized(plan.graders, needs)
         explain = keys if self._rows or plan.exporters else self._itemized
-        watched = _ALL if worker.strict else watched_of(shard)
-        self._graders = Graders(
-            plan.graders, explain, needs.parts, watched=watched, strict=worker.strict
-        )
+        self._graders = Graders(plan.graders, explain, needs.parts, strict=worker.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = worker.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -189,12 +162,9 @@ class ShardGrader:
         self._begun = perf_counter()
 
     def __enter__(self) -> Self:
-        if self.worker.noting:
-            TOLD[threading.get_ident()] = self._note
         return self
 
     def __exit__(self, *_: object) -> None:
-        TOLD.pop(threading.get_ident(), None)
         self.result.parts = self._piece.close()
 
     def finish(self) -> None:
@@ -208,17 +178,10 @@ class ShardGrader:
             result.interrupted = True
         result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
-        for watch in self._graders.watches.values():
-            result.breaches |= watch.breaches
 
     def take(self, records: list[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""
-        if (
-            self._usual
-            and not self._strict
-            and not self.worker.noting
-            and BadRecord not in map(type, records)
-        ):
+        if self._usual and not self._strict and BadRecord not in map(type, records):
             self.position += len(records)
             self._pending += records  # type: ignore[arg-type]
         else:
@@ -229,13 +192,7 @@ class ShardGrader:
         if len(self._pending) >= self._size:
             self.grade()
 
-    def _note(self, at_work: str) -> None:
-        self.worker.pieces.note(self.shard, self._at, at_work)
-
     def _take(self, record: Sample | BadRecord) -> None:
-        if self.worker.noting:
-            self._at = self.position
-            self._note("")
         if isinstance(record, BadRecord):
             self.grade()
             self._bad(record)
@@ -251,17 +208,18 @@ class ShardGrader:
             )
         place = (self.shard.ordinal, self.position)
         self.position += 1
-        if (fault := self.worker.poison.get(place)) is not None:
+        positions = self.worker.positions
+        if positions is not None and place[1] not in positions:
+            self.result.left_out += 1
+            return
+        if (fault := self.worker.faults.get(place)) is not None:
             self.grade()
             self._leave_ungraded(self._joined(record), fault)
             return
         record = self._joined(record)  # first: tags may stand in the dataset
         if self._takes(record, place):
             self._pending.append(record)
-            if self.worker.noting:
-                self._graders.note = self._note
-                self._graders.spared = self.worker.spared.get(place, {})
-            if self.worker.noting or self._strict:
+            if self._strict:
                 self.grade()
 
     def _takes(self, sample: Sample, place: Place) -> bool:
@@ -395,9 +353,8 @@ class ShardGrader:
             try:
                 graders = named_graders(exporter, self._plan.graders) if grades else {}
                 named = {name: grades[stage.key] for name, stage in graders.items()}
-                with step(f"exporter {stage.name} ({stage.distribution}): row"):
-                    for artefact, text in exporter.row(record, named, self.shard):
-                        self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
+                for artefact, text in exporter.row(record, named, self.shard):
+                    self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience
                 if storage_failed(error):
                     raise
@@ -409,10 +366,6 @@ def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) 
 
     No method, which would keep a shard and all that is noted of it in a circle.
     """
-    if (
-        isinstance(error, StepTimedOutError) and "/" in what
-    ):  # a metric: without its figures there is no result
-        raise error
     if strict:
         raise PluginError(f"{what} raised {error_text(error)}") from error
     result.broken.setdefault(what, error_text(error))

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import shutil
-import signal
-import sys
-import tempfile
-import threading
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -39,12 +32,12 @@ from gradestack.errors import (
 )
 from gradestack.grading.merging import Merging
 from gradestack.grading.metrics import in_all
-from gradestack.grading.plan import Stage, is_foreign, named_graders
+from gradestack.grading.plan import Stage, named_graders
 from gradestack.grading.reading import MIXED, Mixed, records_of, separated, shards_of
-from gradestack.interpreter import IN_FORCE, TOLD, collected_seldom, note, step
+from gradestack.interpreter import collected_seldom
 from gradestack.jsonio.values import as_map, json_data, loads
 from gradestack.model import Sample, Source, Status
-from gradestack.registry import BUILT_IN, Registry
+from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
 from gradestack.rows.read import Row
@@ -72,8 +65,7 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
                 continue
             out = place / "native" / (given.name if several else "")
             try:
-                with step(f"exporter {stage.name} ({stage.distribution}): finish"):
-                    _write_native(suite, run, chunks, stage, given, out)
+                _write_native(suite, run, chunks, stage, given, out)
             except (
                 Exception,
                 SystemExit,
@@ -327,9 +319,6 @@ class Pages(msgspec.Struct):
     and why.
     """
     told: list[str] = msgspec.field(default_factory=list)  # what reporters have to say of the pages
-    ended: dict[str, str] = msgspec.field(
-        default_factory=dict
-    )  # panels that were ended for their time
     interrupted: bool = False
 
 
@@ -358,84 +347,13 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
             )
             pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
-    pages.ended = {
-        name: text for name, text in IN_FORCE.get().ended.items() if name.startswith("panel")
-    }
     return pages
 
 
 def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[Path]:
-    """Return a reporter's pages relative to ``out``.
-
-    With code of others in it, it writes in a process that may end.
-    """
-    with filling(out, reporter.beside) as new:
-
-        def write() -> Any:
-            pages = [page.relative_to(new) for page in reporter.write(report, new)]
-            return pages, report.told, IN_FORCE.get().ended
-
-        found, report.told[:], IN_FORCE.get().ended = apart(name, write, reporter, report.registry)
-        return list[Path](found)
-
-
-def apart(
-    name: str, write: Callable[[], Any], reporter: Reporter, registry: Registry | None
-) -> Any:
-    """Return what a function of a reporter does.
-
-    With code of others in it, done in a process that may end.
-    """
-    foreign = is_foreign(reporter) or any(
-        component.kind == "panel" and plugin.distribution != BUILT_IN
-        for component, plugin in (registry.components() if registry else ())
-    )
-    named = guarded(name)(step(f"{name}: write")(write))
-    return _in_a_child(named) if foreign and sys.platform == "linux" else named()
-
-
-def _in_a_child(write: Callable[[], Any]) -> Any:
-    """Return what a function returns in a process that it may end.
-
-    Until then its answer is the step it is at.
-    """
-
-    def replace(text: bytes) -> None:
-        answer.truncate(0)
-        os.pwrite(answer.fileno(), text, 0)
-
-    sys.stdout.flush()
-    with tempfile.TemporaryFile(buffering=0) as answer, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of ours only look on
-        if not (child := os.fork()):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
-            TOLD[threading.get_ident()] = lambda step: replace(step.encode(errors="replace"))
-            try:
-                found: Any = write()
-            except BaseException as error:  # noqa: BLE001 - all of them are told
-                ours = isinstance(error, GradestackError | OSError | KeyboardInterrupt)
-                found = error if ours else PluginError(error_text(error))
-            with suppress(BaseException):
-                replace(pickle.dumps(found))
-                sys.stdout.flush()
-            os._exit(0)
-        try:
-            status = os.waitpid(child, 0)[1]
-        except BaseException as error:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            if isinstance(error, KeyboardInterrupt):
-                note(f"interrupted in {answer.read().decode()}")
-            raise
-        if (data := answer.read())[:1] != pickle.PROTO:
-            who, code = data.decode().rpartition(":")[0], os.waitstatus_to_exitcode(status)
-            raise PluginError(
-                f"{who} ended the process while pages were written (exit code {code})"
-            )
-        found = pickle.loads(data)  # noqa: S301 - of code that runs here as well
-        if isinstance(found, BaseException):
-            raise found
-        return found
+    """Return a reporter's pages relative to ``out``."""
+    with filling(out, reporter.beside) as new, guarded(name):
+        return [page.relative_to(new) for page in reporter.write(report, new)]
 
 
 def rewrite_pages(
@@ -490,11 +408,7 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
     ]
     told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
     found = {**summary, "warnings": [*summary["warnings"], *told, *pages.told]}
-    if (
-        broken := pages.broken
-        | pages.ended
-        | ({"panels": pages.told[0]} if strict and pages.told else {})
-    ):
+    if broken := pages.broken | ({"panels": pages.told[0]} if strict and pages.told else {}):
         found["broken"] = summary.get("broken", {}) | broken
     if pages.refused:
         found["refused"] = pages.refused

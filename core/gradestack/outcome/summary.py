@@ -167,7 +167,7 @@ def summary(  # noqa: C901
             *_warnings_of_models(models),
             *_warnings_of_grades(suite, counts, doubted, merged, firsts),
             *(text for gate in gates for text in gate_warnings(gate)),
-            *_warnings_of_components(suite, merged, broken | failed_metrics, aggregates),
+            *_warnings_of_components(suite, broken | failed_metrics, aggregates),
         ],
     }
     if suite.success is not None:  # in the run's words
@@ -579,12 +579,11 @@ _UNGRADED = [f'"{state}"'.encode() for state in Outcome if state != Outcome.GRAD
 
 
 def _warnings_of_components(
-    suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Any
+    suite: Suite, broken: Mapping[str, str], aggregates: Any
 ) -> Iterator[str]:
     origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
     for name, text in sorted(broken.items()):
         yield f"{name}{origin.get(name, '')} is broken and left out: {text}"
-    yield from (f"{law}, {said}" for law, said in sorted(merged.breaches.items()))
     for key, metrics in aggregates.items():
         texts = (text for each in metrics.values() for text in as_list(each.get("warnings")))
         distinct = dict.fromkeys(text for text in texts if isinstance(text, str))

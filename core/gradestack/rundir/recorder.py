@@ -68,28 +68,6 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
             self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows
         )
 
-    def _note(self, ordinal: int) -> Path:
-        return self.folder / f"{ordinal:08d}.at"
-
-    def note(self, shard: Shard, position: int, at_work: str = "") -> None:
-        """Keep the position of the record at hand, and who is at work, where it outlives this
-        process.
-        """
-        self._note(shard.ordinal).write_text(
-            f"{position}\n{at_work}", encoding="utf-8", errors="surrogatepass"
-        )
-
-    def last_note(self, ordinal: int) -> tuple[int, float, str]:
-        """Return the position noted last (0 without any), how many seconds ago, and the grader's
-        key or the step.
-        """
-        if not (note := self._note(ordinal)).exists():
-            return 0, 0.0, ""
-        position, _, at_work = note.read_text(encoding="utf-8", errors="surrogatepass").partition(
-            "\n"
-        )
-        return int(position), time.time() - note.stat().st_mtime, at_work
-
 
 class RowLines:
     """Writes the rows of blocks into a file; None keeps none."""
@@ -174,7 +152,7 @@ def free_memory() -> int | None:
 
 
 def _nothing(*_: Any, **__: Any) -> Any:
-    """Do nothing: what is not on disk need not be prepared, noted, closed or found again."""
+    """Do nothing: what is not on disk need not be prepared, closed or found again."""
     return None
 
 
@@ -186,7 +164,6 @@ class _InProcess:
 
     rows = True
     native = _nothing
-    note = _nothing
     close = _nothing
     finish = _nothing
     take = _nothing
@@ -199,9 +176,6 @@ class _InProcess:
 
     def open(self, shard: Shard) -> Self:
         return self
-
-    def last_note(self, ordinal: int) -> tuple[int, float, str]:
-        return 0, 0.0, ""
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         return iter(())

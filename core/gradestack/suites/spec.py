@@ -124,10 +124,6 @@ class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     After that the run ends.
     """
-    seconds_per_step: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = None
-    """How long reading a block, a metric's figures, a native file, a reporter or a panel may take,
-    at least 1.
-    """
 
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):

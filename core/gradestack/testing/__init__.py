@@ -30,12 +30,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
+import msgspec
 import yaml
 from msgspec.structs import force_setattr
 
@@ -50,10 +51,10 @@ from gradestack.errors import (
     suggest,
 )
 from gradestack.estimates import Grades
-from gradestack.grading.graders import Graders, as_grade, begin_grading, changed, fresh
-from gradestack.grading.metrics import figures_of, grades_of, order_flaw, wanted
+from gradestack.grading.graders import Graders, as_grade, begin_grading
+from gradestack.grading.metrics import figures_of, grades_of, numbers_in, wanted
 from gradestack.grading.plan import Metric, Stage
-from gradestack.grading.reading import records_of, shards_of, wrong_types
+from gradestack.grading.reading import records_of, shards_of
 from gradestack.hooks import Component
 from gradestack.interpreter import ticking
 from gradestack.jsonio.values import dumps
@@ -134,7 +135,7 @@ def _stage(kind: Any, key: str, component: Any) -> Stage:
     stage = Stage(
         kind=kind, key=key, name=key, component=component, options={}, version="1", distribution=""
     )
-    force_setattr(stage, "foreign", True)  # watched, whosever it is
+    force_setattr(stage, "foreign", True)  # checked, whosever it is
     return stage
 
 
@@ -148,13 +149,16 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     assert grader.requires <= grader.needs, "requires must be part of needs"
     # as it comes to another process
     stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301
-    watched = Graders((stage,), [stage.key], {stage.key: ()}, watched=sys.maxsize, strict=True)
+    graders = Graders((stage,), [stage.key], {stage.key: ()}, strict=True)
     begin_grading()
     for sample in [*samples, *nasty_samples()]:
         if sample.status not in grader.handles:
             continue
         with _about(sample):
-            grade = watched.grade([sample]).explained[stage.key][0]
+            copied, before = fresh(sample)
+            grade = graders.grade([copied]).explained[stage.key][0]
+            assert not changed(copied, before), "changes its sample; copy what you change"
+            assert repr(grade) == repr(explained(grader, copied)), "gives one sample two grades"
             stray = (grade.numbers or {}).keys() ^ grader.sums if grade.numbers is not None else ()
             assert not stray, (
                 f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
@@ -178,7 +182,8 @@ def _about(sample: Sample) -> Iterator[None]:
     except PluginError:  # names it
         raise
     except Exception as error:
-        raise AssertionError(f"{sample.id!r}: {what_is_wrong(error)}") from error
+        place = sample.source or repr(sample.id)
+        raise AssertionError(f"{place}: {what_is_wrong(error)}") from error
 
 
 def what_is_wrong(error: BaseException) -> str:
@@ -228,6 +233,28 @@ def explained(grader: Grader, sample: Sample) -> Grade:
 
 def _text(grade: Grade) -> str:
     return dumps(grade_to_json(grade))
+
+
+def fresh(sample: Sample) -> tuple[Sample, Any]:
+    """Return a copy that shares nothing that can be changed, and its form as it is now; None where it has none."""
+    with suppress(Exception):  # its native form may be anything
+        copied = copy.deepcopy(sample)
+        return copied, _form(copied)
+    return sample, None
+
+
+def _form(sample: Sample) -> Any:
+    """Return what is another when anything in a sample is changed, be it the type of a number."""
+    with suppress(Exception):
+        return msgspec.msgpack.encode(sample)
+    with suppress(Exception):
+        return repr([getattr(sample, name) for name in sample.__struct_fields__])
+    return None
+
+
+def changed(sample: Sample, before: Any) -> bool:
+    """Return whether a sample has another form than it had."""
+    return before is not None and _form(sample) != before
 
 
 def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> None:
@@ -293,6 +320,30 @@ def tell() -> None:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the check of its laws names it
         gives = type(error)
     print(gives)  # noqa: T201 - to be compared
+
+
+def order_flaw(
+    aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
+) -> str | None:
+    """Return which figure is another when tasks come in another order, by more than a sum's order explains."""
+    ids, rows = table.keys["id"], range(len(table)) if rows is None else rows
+    other = sorted(
+        rows, key=lambda row: ids.values[ids.codes[row]], reverse=True
+    )  # runs of a task stay in order
+    try:
+        found, there = (
+            dict(numbers_in(figures_of(aggregator, grades_of(aggregator, table, key, name, each))))
+            for each in (rows, other)
+        )
+    except Exception:  # noqa: BLE001 - of so few; of all it has figures
+        return None
+    for path, value in found.items():
+        beside = there.get(path)
+        if value != beside and (
+            value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)
+        ):
+            return f"{'.'.join(path)} of the first {len(rows)} samples is another when tasks come in another order"
+    return None
 
 
 def check_aggregator(
@@ -365,6 +416,20 @@ def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
         assert apart, "positions must grow from shard to shard by its records at least"
         found += part
     return found
+
+
+def wrong_types(record: Sample | BadRecord) -> str | None:
+    """Return which field of a record holds what it must not, or None."""
+    kind = Sample if isinstance(record, Sample) else BadRecord  # not what a reader makes of it
+    known = {name: getattr(record, name) for name in kind.__struct_fields__ if name != "native"}
+    try:
+        msgspec.convert(msgspec.to_builtins(kind(**known)), kind)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        return f"{kind.__name__}{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
+    except (TypeError, ValueError, RecursionError):  # what is no JSON is told by its row
+        return None
+    return None
 
 
 def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:

@@ -99,7 +99,7 @@ class _Run(InOrder):
             place = self.futures.pop(future)
             if (answer := self.cluster.answer(future)) is not None:
                 survived, result = answer
-                self.done[place] = result if survived else self.alone(place, certain=1)
+                self.done[place] = result if survived else self.grade_lost(place)
 
     @override
     def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:

@@ -2,9 +2,8 @@
 
 A worker knows the work and all shards from its start, so only places cross the line on the way
 there, and only finished results on the way back. Which shard a dying worker was at is known: it
-takes them in the order given. A range lost with a dying worker is done again; one lost ``TRIES``
-times is done alone by a worker that notes how far it gets, the record it dies of is reported as a
-failed sample, and the rest of the range is graded as usual.
+takes them in the order given. A range lost with a dying worker is done again; in one lost ``TRIES``
+times the record that ends workers is looked for and left out (``lost``).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
@@ -30,7 +29,8 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Engine, Fault, PluginError, ResultT, Shard, error_text
+from gradestack import Engine, PluginError, ResultT, Shard, error_text
+from gradestack_plugins.engines.lost import grade_lost
 from gradestack_plugins.engines.machine import (
     allocated,
     be_expendable,
@@ -44,98 +44,10 @@ from gradestack_plugins.engines.machine import (
     valid_memory,
     valid_workers,
 )
-from gradestack_plugins.engines.time_limit import (
-    ENDED_FOR_TIME,
-    GRACE,
-    limits_of,
-    overdue,
-    process_limit,
-)
+from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME, limits_of, process_limit
 
 TRIES = 2
-"""How often a range may be lost before it is done alone."""
-_PATIENCE = 8
-"""How many deaths at ever different records are taken for bad luck, not for the end of the run."""
-
-_KILLER = Fault(
-    category="grading",
-    code="worker_died",
-    message="grading this record ended the worker process (out of memory, killed, or a crash in "
-    "native code)",
-)
-_EARLY = 2.0
-"""Seconds by which clocks, and looks at them, may differ."""
-
-Attempt = Callable[[Any, Shard], tuple[bool, Any]]
-"""Applies work to a shard on a worker of its own.
-
-(True, result), or (False, why) when that worker died: the error to end the run with where no record
-is to blame, None when nothing is known.
-"""
-
-
-def alone(
-    work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None
-) -> Any:
-    """Return the result of a range lost too often, the records that end a worker left ungraded."""
-    if not hasattr(work, "watched"):
-        raise why or _ends_every(shard, None, "")
-    watched = work.watched()
-    deaths: Counter[int | None] = Counter()
-    while True:
-        survived, result = attempt(watched, shard)
-        if survived:
-            return result
-        why = result
-        at, seconds, step = _reached(watched, shard)
-        if (shard.ordinal, at) in watched.poison:  # reading it is what kills
-            raise why or _ends_every(shard, at, step)
-        deaths[at] += 1
-        fault = _fault(work, seconds)
-        if at is not None and (deaths[at] >= certain or fault is not _KILLER):
-            if getattr(work, "strict", False):
-                if why is not None:
-                    raise why
-                msg = (
-                    f"{shard.input.shown}: grading record {shard.first_row + at} ends its "
-                    "worker process"
-                )
-                cause = (
-                    "out of memory, killed, or a crash in native code"
-                    if fault is _KILLER
-                    else fault.message
-                )
-                raise PluginError(msg, cause)
-            watched = watched.isolated(shard.ordinal, at, fault)
-            deaths.clear()
-        elif deaths.total() >= (_PATIENCE if why is None else certain + 1):
-            if why is not None:
-                raise why
-            raise PluginError(
-                f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever "
-                "different records",
-                "is the machine out of memory? fewer workers need less",
-            )
-
-
-def _reached(watched: Any, shard: Shard) -> tuple[int | None, float, str]:
-    """Return the record a worker died at, None when it died while noting it, how long it was at it,
-    and the step.
-    """
-    try:
-        position, seconds, step = watched.last_note(shard)
-        return int(position), float(seconds), str(step)
-    except ValueError:  # the note is there, and empty
-        return None, 0.0, ""
-
-
-def _fault(work: Any, seconds: float) -> Fault:
-    """Return what the record a worker died at is reported with.
-
-    The worker was ended for its time, or else died.
-    """
-    limit = limits_of(work).seconds_per_grade
-    return _KILLER if limit is None or seconds < limit + GRACE - _EARLY else overdue(limit)
+"""How often a range may be lost before its killer is looked for."""
 
 
 def full(shard: Shard, memory: int | None) -> PluginError:
@@ -150,21 +62,6 @@ def full(shard: Shard, memory: int | None) -> PluginError:
         "give workers more, `engine.memory`, or have fewer of them",
         "metrics that keep every sample need most: `gradestack plugins describe NAME` says "
         "whether one does",
-    )
-
-
-def _ends_every(shard: Shard, at: int | None, step: str) -> PluginError:
-    where = "" if at is None else f" (record {at} of it)"
-    msg = (
-        f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker "
-        f"process{where}"
-    )
-    if step:
-        return PluginError(
-            f"{msg}, in {step}", "it crashes them, or takes longer than limits.seconds_per_step"
-        )
-    return PluginError(
-        msg, "a path or a reader that takes too long does so under `dask`: `serial` names it"
     )
 
 
@@ -200,6 +97,7 @@ class InOrder(abc.ABC):
     def __init__(self, work: Any, shards: Sequence[Shard]) -> None:
         self.work, self.shards = work, shards
         self.done: dict[int, Any] = {}
+        self.killers: list[str] = []
 
     def results(self) -> Iterator[Any]:
         """Yield what the work says to the shards."""
@@ -229,13 +127,13 @@ class InOrder(abc.ABC):
         window = range(turn, min(len(self.shards), turn + AHEAD * workers))
         return [place for place in window if place not in given and place not in self.done]
 
-    def alone(self, place: int, **known: Any) -> Any:
+    def grade_lost(self, place: int, why: PluginError | None = None) -> Any:
         """Return the result of a shard lost too often.
 
         The error of one that has none is told when it is its turn.
         """
         try:
-            return alone(self.work, self.shards[place], self.attempt, **known)
+            return grade_lost(self.work, self.shards[place], self.attempt, self.killers, why=why)
         except PluginError as error:
             return Raised(error)
 
@@ -508,9 +406,8 @@ class Processes(Engine):
     """Runs shards on several processes and yields their results in shard order.
 
     When a process dies (killed, out of memory, a crash in native code), the shard it was at is done
-    again, by a new one; a shard that was lost twice is run alone, noting how far it gets, and the
-    record that ends its process is reported as a failed sample. Results are the same as with any
-    other engine.
+    again, by a new one; in a shard that was lost twice the record that ends its process is found by
+    halving and reported as a failed sample. Results are the same as with any other engine.
 
     Attributes:
         workers: Number of processes; default: the cores this process may use, and no more than
@@ -585,7 +482,8 @@ class _Run(InOrder):
             first = places[0]
             self.lost[first] = self.lost.get(first, 0) + (TRIES if code in ENDED_FOR_TIME else 1)
             if self.lost[first] >= TRIES:
-                self.done[first] = self.alone(first, why=self._why(self.shards[first], code))
+                why = self._why(self.shards[first], code)
+                self.done[first] = self.grade_lost(first, why)
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:
         return full(shard, self.memory) if code == OUT_OF_MEMORY else None

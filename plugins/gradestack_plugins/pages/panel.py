@@ -18,7 +18,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from gradestack import Registry, Report, error_text, step
+from gradestack import Registry, Report, error_text
 from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.draw import Shape, drawn
 from gradestack_plugins.pages.environment import place_in_template
@@ -80,8 +80,7 @@ def panels_of(registry: Registry | None) -> Panels:
         for component in [each for each in plugin.components if each.kind == "panel"]:
             name = component.name
             try:
-                with step(f"panel {name!r} of plugin {plugin.name}: load"):
-                    found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
+                found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
@@ -128,17 +127,16 @@ def asked(found: Panels, places: Sequence[str], about: Any) -> Asked:
 
 def _fill(placed: Placed, about: Any) -> list[Shape]:
     """Return what a panel shows; nothing where it has nothing to show."""
-    with step(f"{placed.known_as}: show"):
-        made = placed.panel.show(about)
-        if made is None:
-            return []
-        if not placed.panel.template:  # its blocks may be made one by one
-            shown = tuple(each for block in made for each in drawn(block))
-            return (
-                [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)]
-                if shown
-                else []
-            )
+    made = placed.panel.show(about)
+    if made is None:
+        return []
+    if not placed.panel.template:  # its blocks may be made one by one
+        shown = tuple(each for block in made for each in drawn(block))
+        return (
+            [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)]
+            if shown
+            else []
+        )
     if not isinstance(made, Mapping):
         kind = type(made).__name__
         raise TypeError(

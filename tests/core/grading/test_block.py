@@ -28,11 +28,11 @@ WAYS = {
     "plain": {},
     "selected": {"selection": SELECTION},
     "joined": {"dataset": DATASET},
-    "poisoned": {"poison": dict.fromkeys([(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)], DIED)},
+    "without some": {"faults": dict.fromkeys([(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)], DIED)},
     "all": {
         "selection": SELECTION,
         "dataset": DATASET,
-        "poison": dict.fromkeys([(3, 11), (3, 41)], DIED),
+        "faults": dict.fromkeys([(3, 11), (3, 41)], DIED),
     },
     "without exporters": {"exporters": ()},
     "without rows": {"rows": False},
@@ -97,7 +97,5 @@ def test_few_samples_are_held_that_take_long_to_read(monkeypatch, make_worker):
     assert max(sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, reading=0.004)) <= 4
 
 
-@pytest.mark.parametrize("fields", [{"noting": True}, {"strict": True}])
-def test_where_one_sample_may_end_everything_blocks_do_not_grow(monkeypatch, make_worker, fields):
-    """The place noted is that of the sample being graded."""
-    assert set(sizes_of(monkeypatch, make_worker(**fields), lambda _: 0.0, count=20)) == {1}
+def test_where_one_sample_may_end_everything_blocks_do_not_grow(monkeypatch, make_worker):
+    assert set(sizes_of(monkeypatch, make_worker(strict=True), lambda _: 0.0, count=20)) == {1}

@@ -2,12 +2,10 @@
 
 import re
 import signal
-import time
-from contextlib import nullcontext
 
 import pytest
 
-from gradestack import DataError, Limits, PluginError, error_text, interpreter, step
+from gradestack import DataError, PluginError, error_text, interpreter
 from gradestack.errors import guarded, stable_text
 from gradestack.interpreter import Interruption
 
@@ -74,40 +72,3 @@ def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
         signal.raise_signal(signal.SIGINT)
     assert held.requested
     assert said == ["held back"]
-
-
-@pytest.mark.parametrize("inside", ["", "panel p: show"])
-def test_a_slow_step_is_named_once(monkeypatch, capfd, until, inside):
-    """The one at hand; the other's time stands still meanwhile."""
-    monkeypatch.setattr(interpreter, "SLOW", 0.5)
-    heard = []
-    with step("reporter r: write"), step(inside) if inside else nullcontext():
-        until(lambda: heard.append(capfd.readouterr().err) or any(heard))
-    assert "".join(heard) == (
-        f"{inside or 'reporter r: write'} has taken 0.5 s so far; limits.seconds_per_step can end "
-        "it\n"
-    )
-
-
-def loop():
-    while True:
-        pass
-
-
-@pytest.mark.parametrize("work", [loop, lambda: time.sleep(30)], ids=["works", "waits"])
-def test_a_step_is_ended(work):
-    with (
-        interpreter.limited(Limits(seconds_per_step=0.5)) as found,
-        pytest.raises(PluginError) as caught,
-        step("a: b"),
-    ):
-        work()
-    assert str(caught.value) == "a: b took longer than 0.5 s (limits.seconds_per_step)"
-    assert found.ended == {"a: b": "took longer than 0.5 s (limits.seconds_per_step)"}
-    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-
-
-def test_ctrl_c_names_the_innermost_step_alone(capfd):
-    with pytest.raises(KeyboardInterrupt), step("outer"), step("inner"):
-        signal.raise_signal(signal.SIGINT)
-    assert capfd.readouterr().err == "interrupted in inner\n"

@@ -1,156 +1,125 @@
 """Finding the records that end workers, apart from how workers are run."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import attrs
 import pytest
 
-from gradestack import Input, PluginError, Shard
-from gradestack_plugins.engines.processes import alone, full
+from gradestack import Input, Limits, PluginError, Shard
+from gradestack_plugins.engines import lost
+from gradestack_plugins.engines.lost import MOST_KILLERS, grade_lost
+from gradestack_plugins.engines.processes import full
 
 SHARD = Shard(
     ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100
 )
+UNLIMITED = SimpleNamespace(limits=Limits())
 
 
 @attrs.frozen
 class Work:
-    """Ten records; dies at some unless they are poison."""
+    """A thousand records, of which some end a worker."""
 
     deadly: frozenset = frozenset()
-    poison: dict = attrs.field(factory=dict)
+    positions: range | None = None
+    faults: dict = attrs.field(factory=dict)
     strict: bool = False
-    reached: list = attrs.field(factory=list)
-    watching: bool = False
-    step: str = ""
+    plan: SimpleNamespace = UNLIMITED
+    count: int = 1000
 
-    def watched(self):
-        return attrs.evolve(self, watching=True)
+    def limited(self, positions):
+        return attrs.evolve(self, positions=positions)
 
-    def last_note(self, shard):
-        return self.reached[-1], 0.0, self.step
-
-    def isolated(self, ordinal, position, fault):
-        return attrs.evolve(self, poison={**self.poison, (ordinal, position): fault.code})
+    def without(self, ordinal, position, fault):
+        return attrs.evolve(self, faults={**self.faults, (ordinal, position): fault.code})
 
 
-def attempt(work, shard):
-    assert work.watching
-    for position in range(10):
-        work.reached.append(position)
-        if position in work.deadly and (shard.ordinal, position) not in work.poison:
-            return False, None
-    return True, work.poison
+class Attempts:
+    """Attempts at a shard; ``dies`` says whether one of them ends its worker."""
+
+    def __init__(self, dies=None, why=None):
+        self.dies, self.why, self.made = dies, why, 0
+
+    def __call__(self, work, shard):
+        self.made += 1
+        graded = range(work.count) if work.positions is None else work.positions
+        alive = {(shard.ordinal, position) for position in graded} - work.faults.keys()
+        ends = self.dies(self.made) if self.dies else {at for _, at in alive} & work.deadly
+        if ends:
+            return False, self.why
+        left_out = work.count - len(graded)
+        return True, SimpleNamespace(faults=work.faults, left_out=left_out)
 
 
-def test_only_the_records_that_end_workers_are_left_out():
-    expected = dict.fromkeys([(4, 2), (4, 3), (4, 9)], "worker_died")
-    assert alone(Work(frozenset({2, 3, 9})), SHARD, attempt) == expected
-    assert alone(Work(), SHARD, attempt) == {}
+@pytest.mark.parametrize("deadly", [{0}, {999}, {2, 3, 900}, {0, 1, 2, 998, 999}])
+def test_only_the_records_that_end_workers_are_left_out(deadly):
+    attempt, killers = Attempts(), []
+    result = grade_lost(Work(frozenset(deadly)), SHARD, attempt, killers)
+    assert result.faults == {(4, position): "worker_died" for position in deadly}
+    assert len(killers) == len(deadly)
+    workers_a_record = 13  # one that reads, ten halvings, one for the record, one for the rest
+    assert attempt.made <= workers_a_record * len(deadly)
 
 
-@pytest.mark.parametrize(("certain", "deaths"), [(1, 1), (2, 2)])
-def test_a_record_is_blamed_when_it_is_certain(certain, deaths):
-    """Where a single attempt says little, it takes a second one."""
-    work = Work(frozenset({5}))
-    alone(work, SHARD, attempt, certain=certain)
-    assert work.reached.count(0) == deaths + 1
+def test_one_record_too_many_ends_the_evaluation():
+    """Whichever shards they are in."""
+    killers = ["another record"] * (MOST_KILLERS - 1)
+    result = grade_lost(Work(frozenset({5})), SHARD, Attempts(), killers)
+    assert result.faults == {(4, 5): "worker_died"}
+    with pytest.raises(PluginError, match=r"more than 5 records .*\n.*grading record 105 ends"):
+        grade_lost(Work(frozenset({5})), SHARD, Attempts(), killers)
 
 
 def test_a_death_elsewhere_is_nobodys_fault():
-    """A worker killed from outside once leaves no record ungraded."""
-    chance = iter([3, 8, None])
-
-    def unlucky(work, shard):
-        at = next(chance)
-        if at is None:
-            return True, work.poison
-        work.reached.append(at)
-        return False, None
-
-    assert alone(Work(), SHARD, unlucky) == {}
+    assert grade_lost(Work(), SHARD, Attempts(lambda made: made in (3, 5)), []).faults == {}
 
 
-def test_deaths_all_over_the_place_end_the_run():
-    """There is something wrong with the machine, not with a record."""
-    places = iter(range(100))
+@pytest.mark.parametrize("count", [0, 10])
+def test_deaths_all_over_the_place_end_the_run(count):
+    """A worker that dies of a whole shard, but of no record alone."""
 
-    def doomed(work, shard):
-        work.reached.append(next(places))
-        return False, None
+    def attempt(work, shard):
+        survived = work.positions is not None and len(work.positions) < max(2, count)
+        return survived, SimpleNamespace(left_out=count)
 
-    with pytest.raises(
-        PluginError, match=r"runs\.jsonl: workers on the range from byte 70 die at ever different"
-    ):
-        alone(Work(), SHARD, doomed)
+    with pytest.raises(PluginError, match="die at ever different records"):
+        grade_lost(Work(), SHARD, attempt, [])
 
 
-def test_a_record_whose_reading_kills():
-    """It cannot be left out by not grading it."""
-
-    def reading(work, shard):
-        work.reached.append(6)
-        return False, None
-
-    with pytest.raises(
-        PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)\n  - a path"
-    ):
-        alone(Work(), SHARD, reading)
-    with pytest.raises(
-        PluginError,
-        match=r"worker process \(record 6 of it\), in reader acme: read\n  - it crashes",
-    ):
-        alone(Work(step="reader acme: read"), SHARD, reading)
+def test_reading_that_ends_workers():
+    with pytest.raises(PluginError, match="reading the range from byte 70 ends every worker"):
+        grade_lost(Work(), SHARD, Attempts(lambda _: True), [])
 
 
 def test_a_strict_run_ends_with_the_record():
-    with pytest.raises(
-        PluginError, match=r"runs\.jsonl: grading record 105 ends its worker process"
-    ):
-        alone(Work(frozenset({5}), strict=True), SHARD, attempt)
+    with pytest.raises(PluginError, match=r"runs\.jsonl: grading record 105 ends its worker"):
+        grade_lost(Work(frozenset({5}), strict=True), SHARD, Attempts(), [])
 
 
-def test_work_that_cannot_be_watched():
-    with pytest.raises(PluginError, match=r"ends every worker process\n  - a path"):
-        alone(len, SHARD, attempt)
+def test_work_that_cannot_be_limited():
+    with pytest.raises(PluginError, match="ends every worker process"):
+        grade_lost(len, SHARD, Attempts(), [])
 
 
 def test_what_is_known_of_the_deaths_is_told():
-    """Memory that runs out around the graders is not blamed on reading, nor on the machine."""
+    """Memory that runs out around the graders is not blamed on reading, nor on a record."""
     why = full(SHARD, 64 << 20)
-
-    def cramped(work, shard):
-        work.reached.append(6)
-        return False, why
-
+    cramped = Attempts(lambda _: True, why)
     expected = (
-        r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 "
-        r"MiB\)\n  - give workers"
+        r"range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers"
     )
-    for work in (Work(), Work(strict=True)):
+    for work in (Work(), Work(strict=True), len):
         with pytest.raises(PluginError, match=expected):
-            alone(work, SHARD, cramped)
-    with pytest.raises(PluginError, match=expected):
-        alone(len, SHARD, cramped, why=why)
+            grade_lost(work, SHARD, cramped, [], why=why)
 
 
-def test_a_death_while_the_position_is_noted():
-    """Such a note says nothing: the range is tried again, and not for ever."""
-
-    @attrs.frozen
-    class Hasty(Work):
-        def last_note(self, shard):
-            return int(self.reached[-1]), 0.0, ""
-
-    def at(*notes):
-        left = iter(notes)
-
-        def attempt(work, shard):
-            work.reached.append(next(left, None))
-            return (True, work.poison) if work.reached[-1] is None else (False, None)
-
-        return attempt
-
-    assert alone(Hasty(), SHARD, at("", "", 3, "", 3)) == {(4, 3): "worker_died"}
-    with pytest.raises(PluginError, match="die at ever different records"):
-        alone(Hasty(), SHARD, at(*[""] * 20))
+def test_a_record_that_took_too_long(monkeypatch):
+    """It has kept its worker for the time of a grade and the grace it has."""
+    limited = SimpleNamespace(limits=Limits(seconds_per_grade=60.0))
+    times = iter([0.0, 71.0, 100.0, 171.0])
+    monkeypatch.setattr(lost.time, "monotonic", lambda: next(times))
+    work = Work(frozenset({5}), plan=limited)
+    assert grade_lost(work, SHARD, Attempts(), []).faults == {(4, 5): "timed_out"}
+    with pytest.raises(PluginError, match="took longer than 60 s"):
+        grade_lost(attrs.evolve(work, strict=True), SHARD, Attempts(), [])

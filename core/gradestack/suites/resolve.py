@@ -585,13 +585,7 @@ class Verdicts:
         places = list[Place]()
         for place, each in written:
             gate = self._gate(each, place)
-            names = (
-                keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
-            )
-            for below, key in names:
-                if isinstance(key, str) and key not in self.spec.graders:
-                    why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
-                    self.resolver.add_problem((*place, *below), why)
+            self._check_graders(gate, each, place)
             if gate is None:
                 continue
             if place in self._doubts:
@@ -602,20 +596,34 @@ class Verdicts:
             (key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None
         )
         main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
-        for position, gate in enumerate(gates):
-            of_scores = (
-                isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
-            )
-            key = (gate.grader or main) if isinstance(gate, BaselineGate) else ""
-            if of_scores_of_neither(gate, key, self.graders):
-                at = ("gate",) if self.spec.gate is not None else ("gates", position)
-                self.resolver.add_problem((*at, "metric_key"), f"{key} {_NO_DIRECTION}")
-            if isinstance(gate, GateSpec) or of_scores:
-                gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
+        gates = [self._of_main(gate, main, n) for n, gate in enumerate(gates)]
         if self.resolver.profile != "upstream" and not self.resolver.has_recorded_gates:
             for place, gate in zip(places, gates, strict=True):
                 self._check_range(gate, place)
         return tuple(gates), main
+
+    def _check_graders(self, gate: AnyGate | None, written: Any, place: Place) -> None:
+        """Refuse a gate of a grader that the suite does not have."""
+        if gate is None:
+            names: Any = [(("metric_key",), written.get("metric_key"))]
+        else:
+            names = keys_of(gate)
+        for below, key in names:
+            if isinstance(key, str) and key not in self.spec.graders:
+                why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
+                self.resolver.add_problem((*place, *below), why)
+
+    def _of_main(self, gate: AnyGate, main: str, position: int) -> AnyGate:
+        """Return a gate that names its grader: the main one where it names none."""
+        is_baseline = isinstance(gate, BaselineGate)
+        is_of_scores = is_baseline and not gate.grader and gate.metric not in PERCENT
+        key = (gate.grader or main) if is_baseline else ""
+        if of_scores_of_neither(gate, key, self.graders):
+            at = ("gate",) if self.spec.gate is not None else ("gates", position)
+            self.resolver.add_problem((*at, "metric_key"), f"{key} {_NO_DIRECTION}")
+        if isinstance(gate, GateSpec | BaselineGate) and (is_of_scores or not is_baseline):
+            return msgspec.structs.replace(gate, metric_key=gate.metric_key or main)
+        return gate
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:  # noqa: C901
         """Return one gate of any form, None when it cannot be.

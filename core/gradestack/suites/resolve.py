@@ -615,13 +615,14 @@ class Verdicts:
 
     def _of_main(self, gate: AnyGate, main: str, position: int) -> AnyGate:
         """Return a gate that names its grader: the main one where it names none."""
-        is_baseline = isinstance(gate, BaselineGate)
-        is_of_scores = is_baseline and not gate.grader and gate.metric not in PERCENT
-        key = (gate.grader or main) if is_baseline else ""
+        key, is_of_scores = "", False
+        if isinstance(gate, BaselineGate):
+            key = gate.grader or main
+            is_of_scores = not gate.grader and gate.metric not in PERCENT
         if of_scores_of_neither(gate, key, self.graders):
             at = ("gate",) if self.spec.gate is not None else ("gates", position)
             self.resolver.add_problem((*at, "metric_key"), f"{key} {_NO_DIRECTION}")
-        if isinstance(gate, GateSpec | BaselineGate) and (is_of_scores or not is_baseline):
+        if isinstance(gate, GateSpec) or (isinstance(gate, BaselineGate) and is_of_scores):
             return msgspec.structs.replace(gate, metric_key=gate.metric_key or main)
         return gate
 

@@ -433,7 +433,7 @@ def _figure(value: Any) -> str:
 
 
 def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
-    """Return an interval, ``whole`` with its method and what it is of.
+    """Return an interval, ``whole`` with the tasks and runs it is of.
 
     Why there is none where it says so.
     """
@@ -446,16 +446,14 @@ def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
         if confidence is not None
         else "interval of unknown confidence "
     )
-    known = f"; {_words(interval)}" if whole and "method" in interval else ""
+    known = f"; {_extent(interval)}" if whole and "method" in interval else ""
     return f" ({named}{interval['low']:.3f} to {interval['high']:.3f}{known})"
 
 
-def _words(interval: Mapping[str, Any]) -> str:
-    """Return method and extent: ``logit t, 50 tasks, n = 200``."""
-    n, tasks = interval["n"], interval["clusters"]
-    return (
-        f"{interval['method'].replace('_', ' ')}, {tasks} tasks{'' if n == tasks else f', n = {n}'}"
-    )
+def _extent(interval: Mapping[str, Any]) -> str:
+    """Return what an interval is made of: ``50 tasks, 200 runs``."""
+    runs, tasks = interval["n"], interval["clusters"]
+    return f"{tasks} tasks" if runs == tasks else f"{tasks} tasks, {runs} runs"
 
 
 _PLAIN_EVERY = 10.0

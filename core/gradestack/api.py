@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from gradestack.errors import suggest
 from gradestack.hooks import Kind
@@ -99,6 +100,11 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
         except OSError:
             return 1
         return max(1, end - self.start)
+
+    def absolute(self) -> Shard:
+        """Return the shard with the absolute path of its input, for another working directory."""
+        given = self.input
+        return replace(self, input=replace(given, path=given.path.absolute()))
 
 
 class Contract(abc.ABC):

@@ -15,7 +15,14 @@ from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, GradestackError, PluginError
 from gradestack.grading.merging import LISTED, Merged, Merging, Recorder, ShardResult
 from gradestack.grading.plan import Plan
-from gradestack.grading.reading import InputFiles, Separated, separated, shards_of
+from gradestack.grading.reading import (
+    InputFiles,
+    Separated,
+    bundled,
+    separated,
+    shards_in,
+    shards_of,
+)
 from gradestack.grading.selection import (
     Selection,
     first_ids,
@@ -204,8 +211,9 @@ class Loop:
                 stage.component.journal.check()
         with limited(plan.limits):
             self.files = InputFiles(plan.inputs)
-            self.shards, index = shards_of(reader, plan.inputs)
-            index = separated(reader, plan.inputs, self.shards, index)
+            shards, index = shards_of(reader, plan.inputs)
+            index = separated(reader, plan.inputs, shards, index)
+            self.shards = shards if plan.exporters else bundled(shards)  # their files are of inputs
             self.notes = [index.note] if isinstance(index, Separated) else []
             self.progress.plan(self.shards)
             for result, shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
@@ -227,7 +235,7 @@ class Loop:
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:
         begun = time.perf_counter()
         if shard is not None:
-            self.files.check([shard], shard.input.path)
+            self.files.check([shard], [each.input.path for each in shards_in(shard)])
         self.recorder.take(result, shard)
         self.merging.add(result)
         if self.plan.duplicates == "error" and len(self.merged.table) >= self._next_look:

@@ -7,8 +7,10 @@ and their samples are read with the input's name before them.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +21,7 @@ from typing_extensions import override
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError, PluginError, error_text, guarded
 from gradestack.grading.plan import is_foreign
+from gradestack.jsonio.files import SHARD_BYTES
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.regular_files import open_regular
 
@@ -70,17 +73,17 @@ class InputFiles:
         self.grown: dict[Path, str] = {}
         self._ends = {each.path: ends_of(each.path) for each in given if each.path in self.states}
 
-    def check(self, shards: Sequence[Shard], only: Path | None = None) -> None:
+    def check(self, shards: Sequence[Shard], only: Sequence[Path] | None = None) -> None:
         """Refuse inputs of which a file has changed since.
 
         Args:
             shards: The ranges that are read of them.
-            only: The one file to look at; default: all.
+            only: The files to look at; default: all.
 
         Raises:
             DataError: A file was edited, replaced or cut short.
         """
-        paths = [*self.states] if only is None else [only] if only in self.states else []
+        paths = self.states if only is None else [path for path in only if path in self.states]
         appended: list[Path] = []
         for path in paths:
             before = self.states[path]
@@ -116,7 +119,7 @@ class InputFiles:
     def _require_appended(self, paths: Iterable[Path], shards: Iterable[Shard]) -> None:
         """Refuse files that have grown in another way than behind all that is read of them."""
         ends: dict[Path, list[int | None]] = {}
-        for shard in shards:
+        for shard in chain.from_iterable(map(shards_in, shards)):
             ends.setdefault(shard.input.path, []).append(shard.end)
         for path in paths:
             size = self.states[path].size
@@ -125,6 +128,68 @@ class InputFiles:
             if not is_same or ends_of(path, 0, size) != self._ends.get(path):
                 del self.grown[path]
                 raise self._changed(path, _EDITED)
+
+
+class Bundle(Shard, frozen=True, kw_only=True):
+    """Small shards of a folder of many files, worked on as one.
+
+    What it takes to begin and end a shard is many times what a small file takes.
+    """
+
+    shards: tuple[Shard, ...]
+
+    @override
+    def size(self) -> int:
+        return sum(shard.size() for shard in self.shards)
+
+    @override
+    def absolute(self) -> Shard:
+        shards = tuple(shard.absolute() for shard in self.shards)
+        first = msgspec.structs.replace(self.input, path=shards[0].input.path)
+        return msgspec.structs.replace(self, input=first, shards=shards)
+
+
+def shards_in(shard: Shard) -> tuple[Shard, ...]:
+    """Return the shards of a bundle, or a shard alone."""
+    return shard.shards if isinstance(shard, Bundle) else (shard,)
+
+
+_BUNDLES = 64
+"""Bundles there are at least, so that there is enough to share out among workers."""
+_BUNDLED = 64
+"""Shards in a bundle at most."""
+
+
+def bundled(shards: Sequence[Shard]) -> list[Shard]:
+    """Return shards with those beside each other put into bundles, where there are very many.
+
+    How many are in one, and how many bytes, depends on the shards alone.
+    """
+    most = min(_BUNDLED, len(shards) // _BUNDLES)
+    if most < 2:
+        return list(shards)
+    bundles: list[Shard] = []
+    left = deque(shards)
+    while left:
+        members = [left.popleft()]
+        size = members[0].size()
+        while left and len(members) < most and (size := size + left[0].size()) <= SHARD_BYTES:
+            members.append(left.popleft())
+        bundles.append(_bundle(len(bundles), members))
+    return bundles
+
+
+def _bundle(ordinal: int, members: Sequence[Shard]) -> Bundle:
+    first, last = members[0], members[-1]
+    shown = first.input.shown
+    if last.input != first.input:
+        shown = f"{shown} to {last.input.shown}"
+    return Bundle(
+        ordinal=ordinal,
+        input=msgspec.structs.replace(first.input, shown=shown),
+        position=first.position,
+        shards=tuple(members),
+    )
 
 
 class Separated(msgspec.Struct, frozen=True):
@@ -310,6 +375,10 @@ def _check(block: Sequence[Any], reader: Reader) -> None:
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
     """Yield the records of one shard, some at a time, each with the id of its task."""
+    if isinstance(shard, Bundle):
+        for member in shard.shards:
+            yield from blocks_of(reader, member, index)
+        return
     own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
     if isinstance(reader, Mixed):
         reader, shard, own = reader.part(shard, own)

@@ -20,7 +20,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, tee
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Self
 
 import msgspec
 
@@ -560,13 +560,20 @@ def first_records(
     blank. Where there is more of the file, a record that does not end within the beginning is said
     to be too long.
     """
-    text = head.removeprefix(BOM_UTF8).lstrip()
-    listed = text.startswith(b"[")
-    if layout == ("lines" if listed else "list"):
+    if layout != "either" and _begins_list(head) != (layout == "list"):
         return
+    if not isinstance(head, Head):
+        yield from islice(_records_in(head, more=more), count)
+        return
+    head.near[more], records = tee(head.near.get(more) or _records_in(head, more=more))
+    yield from islice(records, count)
+
+
+def _records_in(head: bytes, *, more: bool) -> Iterator[tuple[Element, bytes]]:
+    text = head.removeprefix(BOM_UTF8).lstrip()
     number, cut = 0, b""
-    if listed:
-        for element in islice(elements(Walk(io.BytesIO(text[1:]))), count):
+    if text.startswith(b"["):
+        for element in elements(Walk(io.BytesIO(text[1:]))):
             if more and element.fatal:
                 cut = text
                 break
@@ -575,9 +582,9 @@ def first_records(
     else:
         whole, cut = whole_lines(text) if more else (text, b"")
         lines = filter(None, (line.strip() for line in whole.split(b"\n")))
-        for number, line in enumerate(islice(lines, count), 1):
+        for number, line in enumerate(lines, 1):
             yield _element(number, line, loads), line
-    if cut.strip() and number < count:
+    if cut.strip():
         yield Element(number, number + 1, problem="too long to be looked at", fatal=True), cut
 
 
@@ -590,12 +597,19 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
 
 
 class Head(bytes):
-    """The beginning of a file, which many readers look at."""
+    """The beginning of a file, which many readers look at: its records are decoded once."""
 
+    near: dict[bool, Iterator[tuple[Element, bytes]]]
+    """The first records in it, by whether there is more of the file."""
     far: Iterator[tuple[Element, bytes]] | None = None
     """The first records far into the file, which are decoded once for all readers, as far as one
     asks for them.
     """
+
+    def __new__(cls, text: bytes) -> Self:  # noqa: D102
+        head = super().__new__(cls, text)
+        head.near = {}
+        return head
 
 
 def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, bytes]]:

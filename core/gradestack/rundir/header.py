@@ -23,7 +23,7 @@ from gradestack.copies.files import check_original, is_fetched, name_of, origina
 from gradestack.declared import declared_entry
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import FileState, ends_of, files_below
+from gradestack.grading.reading import Bundle, FileState, ends_of, files_below
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
@@ -131,6 +131,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def range_mark(shard: Shard) -> str:
     """Return a checksum of a shard: what it is, and both ends of its range."""
+    if isinstance(shard, Bundle):
+        marks = "".join(map(range_mark, shard.shards))
+        return hashlib.blake2b(marks.encode(), digest_size=16).hexdigest()
     what = [
         shard.ordinal,
         shard.input.name,

@@ -31,6 +31,7 @@ from gradestack.errors import ConfigError
 from gradestack.grading.loop import Loop, ProgressCount, repeated
 from gradestack.grading.merging import Grades, Mended, ShardResult
 from gradestack.grading.plan import Plan
+from gradestack.grading.reading import shards_in
 from gradestack.grading.selection import Identity, identity_of, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
@@ -248,7 +249,7 @@ def stream_grades(
                             raise repeated(f"{sample.source or sample.id}")
                         known.add(identity)
                     yield record
-            loop.files.check([shard], shard.input.path)
+            loop.files.check([shard], [each.input.path for each in shards_in(shard)])
         loop.files.check(loop.shards)
         if not anything:
             raise loop.nothing()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import Engine, ResultT, Shard, library, replace
+from gradestack import Engine, ResultT, Shard, library
 from gradestack_plugins.engines.machine import usable_cores, valid_memory, valid_workers
 from gradestack_plugins.engines.processes import InOrder, uninterrupted
 
@@ -79,10 +79,7 @@ class Dask(Engine):
 
 class _Run(InOrder):
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
-        inputs = {
-            shard.input: replace(shard.input, path=shard.input.path.absolute()) for shard in shards
-        }
-        super().__init__(work, [replace(shard, input=inputs[shard.input]) for shard in shards])
+        super().__init__(work, [shard.absolute() for shard in shards])
         self.cluster, self.order = cluster, cluster.order(work)
         self.futures: dict[Any, int] = {}
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -50,6 +50,7 @@ from gradestack_plugins.readers.chat.conversation import finish
 from gradestack_plugins.readers.chat.forms import Observation, observation, scores_of
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES, form_of, together
+from gradestack_plugins.readers.chat.looks import once_per_file
 from gradestack_plugins.readers.chat.mapping import (
     Columns,
     check_columns,
@@ -116,6 +117,17 @@ def _checked_place(_: Any, __: Any, place: str | None) -> None:
         )
     if place not in (None, "$"):
         path_steps(str(place))
+
+
+class _Beginning(NamedTuple):
+    """What the first records of a file say of all of them."""
+
+    is_export: bool
+    """Whether they are observations of traces."""
+    has_histories: bool
+    """Whether they hold a history beside what followed it."""
+    has_sessions: bool
+    """Whether they name a session."""
 
 
 @attrs.frozen(kw_only=True)
@@ -212,8 +224,8 @@ class Records(StepReader):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
             with reading(given.shown):
-                form = _form_of(given.path, self.records)
-            columns = self._guessed(given, form).columns
+                form = self._form(given)
+            columns = self._columns(given)
             extra: dict[str, Any] = {"form": form, "stem": stem, "columns": columns}
             extra["lost"] = self._lost_verdicts(given, columns) if form == "document" else []
             yield RecordFile(
@@ -238,17 +250,14 @@ class Records(StepReader):
         """Return whether the first records hold a history beside what followed it."""
         if self._exclusive:
             return "prior_messages" in (self.columns or {})
-        return (
-            self._is_export(given)
-            or "prior_messages" in guess(self._first(given), reader_of).columns
-        )
+        begins = self._beginning(given)
+        return begins.is_export or begins.has_histories
 
     @override
     def session_key(self, given: Input) -> SessionKey | None:
-        if not any(map(names_session, self._first(given))):
+        if not self._beginning(given).has_sessions:
             return None
-        form = _form_of(given.path, self.records)
-        columns = self._guessed(given, form).columns
+        columns = self._columns(given)
         places = {field: columns[field] for field in ("id", "cluster") if field in columns}
         places |= {"id": self.ids} if self.ids else {}
         if "messages" not in columns:
@@ -258,14 +267,25 @@ class Records(StepReader):
                 return attrgetter(field)
         return None
 
-    def _first(self, given: Input) -> list[Mapping[str, Any]]:
-        return list(islice(beginning(self._all(given)), self.sniffed))
+    @once_per_file
+    def _form(self, given: Input) -> Form:
+        return _form_of(given.path, self.records)
 
-    def _is_export(self, given: Input) -> bool:
-        return any(map(observation, self._first(given)))
+    @once_per_file
+    def _columns(self, given: Input) -> Mapping[str, str]:
+        return self._guessed(given).columns
+
+    @once_per_file
+    def _beginning(self, given: Input) -> _Beginning:
+        first = list(islice(beginning(self._all(given)), self.sniffed))
+        return _Beginning(
+            is_export=any(map(observation, first)),
+            has_histories="prior_messages" in guess(first, reader_of).columns,
+            has_sessions=any(map(names_session, first)),
+        )
 
     def _all(self, given: Input) -> Iterator[Any]:
-        found = self._elements(given, _form_of(given.path, self.records))
+        found = self._elements(given, self._form(given))
         return (each.value for each in found if each.problem is None)
 
     @override
@@ -283,7 +303,9 @@ class Records(StepReader):
         return {**super().index(inputs), STEPS: results, _SCORES: scores}
 
     def _observations(self, inputs: Inputs) -> Iterator[tuple[Input, Observation]]:
-        for given in filter(self._is_export, inputs.data):
+        for given in inputs.data:
+            if not self._beginning(given).is_export:
+                continue
             for record in map(usual_record, self._all(given)):
                 if (row := observation(record)) is not None:
                     yield given, row
@@ -301,11 +323,11 @@ class Records(StepReader):
         if again := sum(len(held) - 1 for held in known if held.count(held[0]) < len(held)):
             yield f"scores not recorded: {again:,}, whose trace has another value of the same name"
 
-    def _guessed(self, given: Input, form: Form) -> Guess:
+    def _guessed(self, given: Input) -> Guess:
+        form = self._form(given)
         names = _COLUMNS[form](given) if form in _COLUMNS else None
-        found = (each.value for each in self._elements(given, form) if each.problem is None)
         place = f"{given.shown}:1" if form == "csv" else given.shown
-        return self._columns_of(names, list(beginning(found)), place, path=given.path)
+        return self._columns_of(names, list(beginning(self._all(given))), place, path=given.path)
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
         """Return what is recognised of the first input, in words, and what could be otherwise.
@@ -314,7 +336,7 @@ class Records(StepReader):
             DataError: Nothing in it says what an agent did.
         """
         for given in inputs.data[:1]:
-            found = self._guessed(given, form := _form_of(given.path, self.records))
+            found = self._guessed(given)
             parts = None if self.columns else parts_of_runs(found.rows)
             if parts is not None:
                 raise DataError(f"{given.shown}: {parts}", CONVERT)
@@ -324,7 +346,9 @@ class Records(StepReader):
             if self._exclusive or found.columns == self.columns:
                 return self.notes_on_steps(inputs), []
             columns, options = dict(found.columns), list[str]()
-            if form == "document" and (place := self.records or self._place_of_records(given)):
+            if self._form(given) == "document" and (
+                place := self.records or self._place_of_records(given)
+            ):
                 options = ["--records", place]
             return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), list(
                 found.doubts

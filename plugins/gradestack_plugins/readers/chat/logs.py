@@ -6,7 +6,7 @@ import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple
@@ -46,6 +46,7 @@ from gradestack.jsonio import (
 from gradestack_plugins.readers.chat import dialect, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity, names_task, stems
+from gradestack_plugins.readers.chat.looks import once_per_file
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
 from gradestack_plugins.readers.chat.names import (
     FIRST,
@@ -127,6 +128,15 @@ def _beside(found: Guess) -> dict[str, str]:
     return {
         field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds
     }
+
+
+class Beginning(NamedTuple):
+    """What the first records of a file say of all of them."""
+
+    form: Form
+    beside: Mapping[str, str] = NOTHING
+    holds_steps: bool = False
+    has_sessions: bool = False
 
 
 class Answer(NamedTuple):
@@ -283,37 +293,47 @@ class ChatLogs(StepReader):
         """Yield the inputs, each with how it is laid out and what its made-up ids begin with."""
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
             with reading(given.shown):
-                form = _form_of_file(given.path)
+                begins = self._beginning(given)
+            form = begins.form
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
             if form == "entries":
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
+            extra = {"form": form, "stem": stem, "beside": begins.beside}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
-    def _guessed(self, given: Input, form: Form) -> Guess:
-        """Return what stands beside the messages of the first records."""
+    @once_per_file
+    def _beginning(self, given: Input) -> Beginning:
+        form = _form_of_file(given.path)
         if form not in ("records", "document"):
-            return Guess()
-        return guess(map(self._own_keys, islice(_values(given, form), FIRST)))
+            return Beginning(form)
+        values = _values(given, form)
+        first = list(islice(values, self.sniffed))
+        found = self._guessed(chain(first, values))
+        return Beginning(
+            form,
+            beside=_beside(found),
+            holds_steps=form == "records" and any(map(_is_exchange, first)),
+            has_sessions=any(map(names_session, first)),
+        )
+
+    def _guessed(self, values: Iterable[dict[str, Any]]) -> Guess:
+        """Return what stands beside the messages of the first records."""
+        return guess(map(self._own_keys, islice(values, FIRST)))
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether one of the first records is a request with its response, which has no id
         of its own.
         """
-        return _form_of_file(given.path) == "records" and any(
-            map(_is_exchange, islice(_values(given), 10))
-        )
+        return self._beginning(given).holds_steps
 
     @override
     def session_key(self, given: Input) -> SessionKey | None:
-        form = _form_of_file(given.path)
-        if form not in ("records", "document"):
+        begins = self._beginning(given)
+        if not begins.has_sessions:
             return None
-        if not any(map(names_session, islice(_values(given, form), self.sniffed))):
-            return None
-        columns = _beside(self._guessed(given, form))
+        form, columns = begins.form, begins.beside
         keys: list[tuple[str, SessionKey]] = [
             (columns[field], attrgetter(field)) for field in ("id", "cluster") if field in columns
         ]
@@ -338,7 +358,9 @@ class ChatLogs(StepReader):
         could be otherwise.
         """
         for given in inputs.data[:1]:
-            found = self._guessed(given, _form_of_file(given.path))
+            form = self._beginning(given).form
+            has_columns = form in ("records", "document")
+            found = self._guessed(_values(given, form)) if has_columns else Guess()
             columns, doubts = (
                 _beside(found),
                 [each for each in found.doubts if each.startswith(("expected", "not"))],

@@ -5,11 +5,12 @@ The table ``own_data@1``, and what is recognised by it.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested, obse
 
 OWN_DATA: Final = "own_data@1"  # name and version of the table
 FIRST: Final = 1000  # records of an input that are looked at
+_NAMED: Final = 20  # inputs that a command names one by one
 _LARGEST: Final = 8 * 1024 * 1024  # characters of all records together that are looked at
 _SESSIONS: Final = (
     *("conversation_id", "thread_id", "session_id", "trace_id"),
@@ -114,6 +116,12 @@ JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
 def plain_name(name: str) -> str:
     """Return a name as it is compared: in lower case, without ``_``, ``-``, ``.`` and space."""
     return re.sub(r"[_\-. ]", "", name).lower()
+
+
+@cache
+def _plain_usual_name(name: str) -> str:
+    """Return the plain form of one of our own names, which are asked for in every file."""
+    return plain_name(name.removeprefix("$."))
 
 
 _PLAIN_SESSIONS: Final = tuple(map(plain_name, _SESSIONS))
@@ -398,7 +406,7 @@ class _Columns:
     def place(self, name: str) -> str | None:
         """Return where what is called so stands: a column, or else a path below one."""
         below = name.startswith("$") and path_steps(name)[0] in self.names
-        return self.by_name.get(plain_name(name.removeprefix("$.")), name if below else None)
+        return self.by_name.get(_plain_usual_name(name), name if below else None)
 
     def fits(self, place: str, fits: Callable[[Any], bool], *, empty: bool = False) -> bool:
         """Return whether most of what stands at a place is of a form.
@@ -587,6 +595,14 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
     return ""
 
 
+def _paths_to_name(inputs: Inputs) -> list[str]:
+    """Return what names the inputs in a command: of very many, the folder above them all."""
+    paths = [str(each.path) for each in inputs.data]
+    if len(paths) <= _NAMED:
+        return paths
+    return [os.path.commonpath([each.path.parent for each in inputs.data])]
+
+
 def notes_on(
     inputs: Inputs, columns: Mapping[str, str], options: Sequence[str] | None
 ) -> list[str]:
@@ -594,10 +610,9 @@ def notes_on(
     there is one.
     """
     said = ", ".join(f"{field} = {place}" for field, place in columns.items())
-    given = [str(each.path) for each in (*inputs.data, inputs.dataset) if each is not None]
-    given[len(inputs.data) :] = [
-        text for path in given[len(inputs.data) :] for text in ("--dataset", path)
-    ]
+    given = _paths_to_name(inputs)
+    if inputs.dataset is not None:
+        given += ["--dataset", str(inputs.dataset.path)]
     mapping = [text for field, place in columns.items() for text in ("--map", f"{field}={place}")]
     command = shlex.join(["gradestack", "grade", *given, *(options or ()), *mapping])
     found = [f"Recognised ({OWN_DATA}): {said}", f"The same as: {command}"]

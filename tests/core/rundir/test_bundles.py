@@ -1,0 +1,94 @@
+"""Folders of many small files: what is worked on together does not tell in the results."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import DataError
+from gradestack.api import Input, Shard
+from gradestack.grading import reading
+from gradestack.rundir import recorder
+from tests.core.outcomes import files_but_headers as files_of
+
+FILES = 200
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Files of a record each: every seventh is broken, every eleventh repeats another."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number in range(FILES):
+        task = number // 2 if number % 11 == 0 else number
+        expected = "x" if number % 3 else "y"
+        record = {"id": f"t{task}", "input": f"{task}?", "predicted": "x", "expected": expected}
+        text = json.dumps(record)
+        broken = number and number % 7 == 0
+        (folder / f"{number:03}.jsonl").write_text(f"{text}\n" + '{"id": broken\n' * bool(broken))
+    return folder
+
+
+@pytest.fixture
+def run():
+    def call(output, **more):
+        suite = {
+            "name": "x",
+            "target": {"paths": ["runs"]},
+            "reader": "jsonl",
+            "graders": {"text": "exact_match"},
+            "reports": ["markdown"],
+            "engine": more.pop("engine", "serial"),
+        }
+        return gradestack.run(suite, output=output, **more)
+
+    return call
+
+
+def test_bundles_leave_every_byte_as_it_is(run, tmp_path, monkeypatch):
+    run("together")
+    run("by processes", engine={"kind": "processes", "workers": 2})
+    monkeypatch.setattr(reading, "_BUNDLED", 1)
+    run("alone")
+    assert files_of(tmp_path / "together") == files_of(tmp_path / "alone")
+    assert files_of(tmp_path / "by processes") == files_of(tmp_path / "alone")
+
+
+def test_a_run_is_continued_behind_a_bundle(run, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr(recorder, "PAUSE", -1.0)
+    run("whole")
+    full_disk(5, lambda: run("out"))
+    assert run("out", resume=True).header["resumed"] == 5
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
+    grade = recorder.FilePiece.add_rows
+
+    def edit(self, *given):
+        (folder / "150.jsonl").write_text('{"id": "other"}\n')
+        return grade(self, *given)
+
+    monkeypatch.setattr(recorder.FilePiece, "add_rows", edit)
+    with pytest.raises(DataError, match=r"runs/150\.jsonl|^150\.jsonl"):
+        run("out")
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 129, 5000])
+def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
+    given = [Input(path=tmp_path / f"{at}", name=f"{at}", shown=f"{at}") for at in range(number)]
+    shards = [Shard(ordinal=at, input=each, end=10) for at, each in enumerate(given)]
+    bundles = reading.bundled(shards)
+    assert [each for bundle in bundles for each in reading.shards_in(bundle)] == shards
+    assert [bundle.ordinal for bundle in bundles] == list(range(len(bundles)))
+    assert sum(bundle.size() for bundle in bundles) == 10 * number
+    assert len(bundles) >= min(number, 64)
+    assert len(bundles) <= max(128, number / 50)
+
+
+def test_large_shards_are_not_bundled(tmp_path):
+    large = reading.SHARD_BYTES // 2 + 1
+    given = Input(path=tmp_path, name="x", shown="x")
+    shards = [Shard(ordinal=at, input=given, end=large) for at in range(500)]
+    assert len(reading.bundled(shards)) == 500

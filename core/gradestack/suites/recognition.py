@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -349,8 +350,14 @@ def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
         return otherwise
 
 
-def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
-    head = Head(_head(path))
+class _Certainty(NamedTuple):
+    """The reader that is surest of a file, and how sure it is."""
+
+    reader: str
+    certainty: float
+
+
+def _surest(path: Path, head: Head, readers: Mapping[str, type[Reader]]) -> _Certainty | None:
     scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
@@ -358,7 +365,93 @@ def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
         return None
     if len(winners) > 1:
         raise ConfigError(f"{path}: could be {' or '.join(winners)}; name the format with --reader")
-    return winners[0]
+    return _Certainty(winners[0], top)
+
+
+class _Recognition:
+    """Files whose reader is asked for, each of many that are alike only once among all readers.
+
+    Of a file like an earlier one the reader of that one alone is asked. It has to be as sure again.
+    """
+
+    def __init__(self, readers: Mapping[str, type[Reader]]) -> None:
+        self._readers = readers
+        self._known: dict[Any, _Certainty] = {}
+
+    def reader_of(self, path: Path) -> str | None:
+        """Return the name of the reader that is surest of a path; None where none knows it."""
+        head = Head(_head(path))
+        likeness = _likeness(path, head)
+        known = self._known.get(likeness)
+        if known is not None:
+            sniff = self._readers[known.reader].sniff
+            if _ask(sniff, path, head, otherwise=0.0) == known.certainty:
+                return known.reader
+        found = _surest(path, head, self._readers)
+        if found is None:
+            return None
+        if likeness is not None and len(self._known) < _MOST_LIKENESSES:
+            self._known[likeness] = found
+        return found.reader
+
+
+_MOST_LIKENESSES = 1000
+_DEEP = 6
+"""Levels of a record at which keys are compared."""
+_ITEMS = 20
+"""Items of a list that are compared."""
+_TELLING = frozenset({"role", "type", "object", "kind", "version", "schema_version"})
+"""Keys whose texts tell formats apart."""
+_NUMBERED = re.compile(r"[0-9a-f-]*\d[0-9a-f-]*")
+"""A number or a hexadecimal id in a file's name."""
+
+
+def _likeness(path: Path, head: Head) -> Any:
+    """Return what two files have in common that one reader reads: folder, name but for numbers,
+    and the keys and kinds of values in all records.
+
+    None of a file that is not JSON throughout, or longer than its beginning.
+    """
+    if not head or len(head) >= _HEAD:
+        return None
+    begins = head[:_FIRST_BYTES].lstrip()[:1]
+    try:
+        shapes = {_shape(loads(head), _DEEP)}
+    except JsonProblem:
+        elements = [element for element, _ in first_records(head, _RECORDS)]
+        if len(elements) == _RECORDS or any(each.problem is not None for each in elements):
+            return None
+        shapes = {_shape(each.value, _DEEP) for each in elements}
+    return path.parent, _NUMBERED.sub("#", path.name), begins, frozenset(shapes)
+
+
+_FIRST_BYTES = 100
+
+
+def _shape(value: Any, depth: int) -> Any:
+    """Return the keys and kinds of values of JSON data, down to a depth."""
+    if isinstance(value, dict) and depth:
+        return frozenset((key, _shape_below(key, item, depth - 1)) for key, item in value.items())
+    if isinstance(value, list) and depth:
+        items = frozenset(_shape(item, depth - 1) for item in value[:_ITEMS])
+        return list, len(value) > 1, len(value) > _ITEMS, items
+    if isinstance(value, str):
+        return str, value.lstrip()[:1] in {"", "{", "["} and value[:1]
+    return type(value)
+
+
+def _shape_below(key: str, value: Any, depth: int) -> Any:
+    return value if key in _TELLING and isinstance(value, str) else _shape(value, depth)
+
+
+@lru_cache(maxsize=1000)
+def _resolved_folder(folder: Path) -> Path:
+    return folder.resolve()
+
+
+def _resolved(path: Path) -> Path:
+    """Return the real path of a file; that of its folder is looked up once for all its files."""
+    return path.resolve() if path.is_symlink() else _resolved_folder(path.parent) / path.name
 
 
 def _files(directory: Path) -> list[Path]:
@@ -378,16 +471,18 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         lambda: registry.sound("reader")
     )  # of no use where the reader is named and all is in order
     readers = {reader: registry.load("reader", reader)} if reader else every()
-    times, spelled = Counter(path.resolve() for path in paths), dict[Path, Path]()
-    for path in paths:
-        spelled.setdefault(path.resolve(), path)
+    recognition = _Recognition(readers)
+    resolved = [path.resolve() for path in paths]
+    times, spelled = Counter(resolved), dict[Path, Path]()
+    for place, path in zip(resolved, paths, strict=True):
+        spelled.setdefault(place, path)
     names: dict[str, dict[Path, Path]] = {}
     ignored: list[str] = []
     for place, path in spelled.items():
         whole = (
             reader
             if reader and (not path.is_dir() or readers[reader].takes_directories)
-            else _best(path, readers)
+            else recognition.reader_of(path)
         )
         if whole or not path.is_dir():
             if whole is None:
@@ -398,9 +493,10 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         if not inside:
             raise DataError(f"{path}: the directory holds no file")
         for file in inside:
-            if name := _best(file, readers):
-                names.setdefault(name, {}).setdefault(file.resolve(), file)
-                times[file.resolve()] += 1
+            if name := recognition.reader_of(file):
+                place_of_file = _resolved(file)
+                names.setdefault(name, {}).setdefault(place_of_file, file)
+                times[place_of_file] += 1
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
     if not names:

@@ -3,13 +3,15 @@
 Nothing raises, what cannot be understood is left out or kept raw.
 """
 
+from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 import pytest
 
-from gradestack import Message, ToolCall, ToolSpec
+from gradestack import Input, Inputs, Message, ToolCall, ToolSpec
 from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.chat.names import notes_on
 from tests.core.outcomes import data
 
 DATA = data(__file__, "chat.yaml")
@@ -140,3 +142,16 @@ def test_objects_need_not_be_dicts():
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     assert chat.tool_spec(_kept_from_change(tool)) == chat.tool_spec(tool)
     assert chat.parse_arguments(_kept_from_change({"a": 1})) == ({"a": 1}, None)
+
+
+@pytest.mark.parametrize("is_absolute", [False, True])
+def test_a_command_names_the_folder_of_very_many_files(tmp_path, monkeypatch, is_absolute):
+    monkeypatch.chdir(tmp_path)
+    paths = [Path(f"runs/{number}.jsonl") for number in range(100)]
+    paths[7:] = [path.absolute() if is_absolute else path for path in paths[7:]]
+    inputs = Inputs(data=tuple(Input(path=p, name=p.stem, shown=str(p)) for p in paths))
+    command = notes_on(inputs, {"id": "task"}, None)
+    assert len(command) == 1
+    (_, command) = notes_on(inputs, {"id": "task"}, ())
+    folder = tmp_path / "runs" if is_absolute else "runs"
+    assert command == f"The same as: gradestack grade {folder} --map id=task"

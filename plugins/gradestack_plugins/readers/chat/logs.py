@@ -85,7 +85,11 @@ def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
 
     ABSENT for one that cannot be.
     """
-    lines = filter(None, (line.strip() for line in head.split(b"\n")))
+    if not head.removeprefix(_BOM).lstrip().startswith(b"["):
+        for element, text in first_records(head, _LOOKED_AT):
+            yield ABSENT if element.problem is not None else element.value, text
+        return
+    lines = filter(None, (line.strip() for line in head.removeprefix(_BOM).split(b"\n")))
     for line in islice(lines, _LOOKED_AT):
         try:
             yield loads(line), line
@@ -96,7 +100,7 @@ def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
 def form_of(head: bytes) -> Form | None:
     """Return how a file with this beginning is laid out; None where no record of it can be read."""
     text = head.removeprefix(_BOM).strip()
-    lines = list(_lines(text))
+    lines = list(_lines(head))
     if text.startswith(b"["):
         if (
             len(lines) > 1

@@ -600,7 +600,10 @@ def _paths_to_name(inputs: Inputs) -> list[str]:
     paths = [str(each.path) for each in inputs.data]
     if len(paths) <= _NAMED:
         return paths
-    return [os.path.commonpath([each.path.parent for each in inputs.data])]
+    folders = [each.path.parent for each in inputs.data]
+    if any(folder.is_absolute() for folder in folders):
+        folders = [folder.absolute() for folder in folders]
+    return [os.path.commonpath(folders) or "."]
 
 
 def notes_on(

@@ -1,0 +1,87 @@
+"""Which reader the files of a folder have: that of each by itself, though not each is asked for."""
+
+import json
+
+import pytest
+
+from gradestack import ConfigError, discover
+from gradestack.suites import recognition
+
+CALL = {"name": "f", "arguments": {}}
+CHAT = [
+    {"role": "user", "content": "q"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        ],
+    },
+]
+RECORDS = {
+    "jsonl": {"id": "a", "input": "q", "predicted": [CALL], "expected": [CALL]},
+    "openai_logs": {"id": "a", "messages": CHAT},
+    "anthropic_logs": {
+        "id": "a",
+        "messages": [
+            {"role": "user", "content": "q"},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}],
+            },
+        ],
+    },
+    "records": {"task": "a", "question": "q", "answer": "x", "reference_answer": "x"},
+}
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return discover(limit="")
+
+
+def write(folder, record, indent=None):
+    folder.mkdir(exist_ok=True)
+    key = "id" if "id" in record else "task"
+    for number in range(30):
+        (folder / f"run{number}.json").write_text(
+            json.dumps({**record, key: f"a{number}"}, indent=indent)
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "indent"), [*((name, None) for name in RECORDS), ("openai_logs", 1), ("records", 1)]
+)
+def test_files_of_a_folder_are_recognised_as_one_alone(tmp_path, registry, name, indent):
+    write(tmp_path / "runs", RECORDS[name], indent)
+    alone = recognition.recognise([tmp_path / "runs" / "run7.json"], registry, None)
+    together = recognition.recognise([tmp_path / "runs"], registry, None)
+    assert together.reader == alone.reader
+    assert len(together.paths) == 30
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("other", RECORDS)
+def test_a_file_of_another_format_among_many_is_met(tmp_path, registry, name, other):
+    write(tmp_path / "runs", RECORDS[name])
+    (tmp_path / "runs" / "run17.json").write_text(json.dumps(RECORDS[other]))
+    alone = [
+        recognition.recognise([tmp_path / "runs" / f"run{at}.json"], registry, None).reader
+        for at in (7, 17)
+    ]
+    if alone[0] != alone[1]:
+        with pytest.raises(ConfigError, match="several formats"):
+            recognition.recognise([tmp_path / "runs"], registry, None)
+    else:
+        assert recognition.recognise([tmp_path / "runs"], registry, None).reader == alone[0]
+
+
+def test_readers_are_asked_for_few_of_many_files_that_are_alike(tmp_path, registry, monkeypatch):
+    write(tmp_path / "runs", RECORDS["openai_logs"])
+    asked = []
+    surest = recognition._surest
+    monkeypatch.setattr(
+        recognition, "_surest", lambda path, *more: asked.append(path) or surest(path, *more)
+    )
+    recognition.recognise([tmp_path / "runs"], registry, None)
+    assert len([path for path in asked if path.is_file()]) == 1

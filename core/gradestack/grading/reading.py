@@ -21,7 +21,6 @@ from typing_extensions import override
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError, PluginError, error_text, guarded
 from gradestack.grading.plan import is_foreign
-from gradestack.jsonio.files import SHARD_BYTES
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.regular_files import open_regular
 
@@ -156,8 +155,8 @@ def shards_in(shard: Shard) -> tuple[Shard, ...]:
 
 _BUNDLES = 64
 """Bundles there are at least, so that there is enough to share out among workers."""
-_BUNDLED = 64
-"""Shards in a bundle at most."""
+_BUNDLED, _BUNDLED_BYTES = 64, 8 * 1024 * 1024
+"""Shards in a bundle at most, and bytes."""
 
 
 def bundled(shards: Sequence[Shard]) -> list[Shard]:
@@ -173,7 +172,7 @@ def bundled(shards: Sequence[Shard]) -> list[Shard]:
     while left:
         members = [left.popleft()]
         size = members[0].size()
-        while left and len(members) < most and (size := size + left[0].size()) <= SHARD_BYTES:
+        while left and len(members) < most and (size := size + left[0].size()) <= _BUNDLED_BYTES:
             members.append(left.popleft())
         bundles.append(_bundle(len(bundles), members))
     return bundles

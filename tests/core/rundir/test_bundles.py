@@ -88,7 +88,7 @@ def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
 
 
 def test_large_shards_are_not_bundled(tmp_path):
-    large = reading.SHARD_BYTES // 2 + 1
+    large = reading._BUNDLED_BYTES // 2 + 1
     given = Input(path=tmp_path, name="x", shown="x")
     shards = [Shard(ordinal=at, input=given, end=large) for at in range(500)]
     assert len(reading.bundled(shards)) == 500

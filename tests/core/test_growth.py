@@ -10,6 +10,7 @@ import time
 import pytest
 
 import gradestack
+from gradestack.rows import tables
 from gradestack.suites.recognition import name_inputs
 
 pytestmark = pytest.mark.slow
@@ -78,3 +79,19 @@ def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
     assert len({each.name for each in names}) == len({each.shown for each in names}) == 8000
     assert names[0].shown == "000/0.jsonl"
     assert grows(lambda size: name_inputs(files[:size]), 4000) < MOST
+
+
+def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
+    def row(size):
+        calls = [{"name": f"f{number}"} for number in range(size)]
+        items = [
+            {"outcome": "graded", "score": 1.0, "metadata": {"call": at}} for at in range(size)
+        ]
+        whole = {"sample": {"id": "a"}, "expected": {"calls": calls}, "predicted": {"calls": calls}}
+        line = json.dumps({**whole, "grade": {"state": "graded", "score": 1.0, "items": items}})
+        return tables.row_of(0, line.encode(), lambda _, text: json.loads(text))
+
+    rows = {size: row(size) for size in (2000, 4000)}
+    calls = tables.table_of("calls", [rows[2000]])
+    assert calls["matched"] == [*range(2000), *range(2000)]
+    assert grows(lambda size: tables.table_of("calls", [rows[size]]), 2000) < MOST

@@ -444,8 +444,12 @@ def _calls(block: _Block) -> _Columns:
         for index, call in enumerate(expected):
             name = as_text(call.name) or "|".join(map(as_text, as_list(call.names)))
             lines.append((*key, "expected", index, name, answers[index], scores[index], None, None))
+        answered: dict[int, int] = {}
+        for at, made_at in enumerate(answers):
+            if isinstance(made_at, int):
+                answered.setdefault(made_at, at)
         for index, call in enumerate(made):
-            wanted = answers.index(index) if index in answers else None
+            wanted = answered.get(index)
             score = None if wanted is None else scores[wanted]
             lines.append((*key, "made", index, call.name, wanted, score, call.error, call.seconds))
     return _columns(11, lines)

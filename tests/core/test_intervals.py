@@ -113,16 +113,6 @@ def test_where_there_is_no_interval_the_reason_stands(estimate, reason):
     assert interval(estimate, 5) == {"reason": reason}
 
 
-def test_an_interval_says_of_what_it_is():
-    found = interval(Estimate(0.5, 0.1, 10), 40, confidence=0.9)
-    assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (
-        40,
-        10,
-        0.9,
-        "logit_t",
-    )
-
-
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 10, 49, 199, 999, 1000, 1001, 5000, 10**6, 10**9])
 @pytest.mark.parametrize("probability", [0.025, 0.5, 0.6, 0.9, 0.975, 0.995, 0.9995])
 def test_quantiles_are_those_of_scipy(df, probability):
@@ -158,18 +148,6 @@ def test_figures_stand_with_their_intervals():
     assert found["share_interval"]["clusters"] == 3
     assert "models" not in found
     assert figures(*rows, (Key(id="d", cluster="a"), 1))["clusters"] == 3
-
-
-def test_nothing_seen_is_undefined():
-    nothing = {"reason": "undefined"}
-    assert figures() == {
-        "n": 0,
-        "clusters": 0,
-        "share": None,
-        "share_interval": nothing,
-        "called": None,
-        "called_interval": nothing,
-    }
 
 
 def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():

@@ -125,18 +125,6 @@ def test_a_malformed_component_costs_itself(toys):
     assert found.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
 
 
-def test_a_plugin_may_offer_nothing(toys):
-    found = discover(extra=[("nothing", toys.offer())], limit="")
-    assert "nothing" not in [plugin.name for plugin in found.broken]
-
-
-def test_one_object_under_two_names_is_refused(toys):
-    plugin = toys.offer(*toys.TOYS)
-    found = discover(extra=[("one", plugin), ("two", plugin)], limit="")
-    assert "two" in [each.name for each in found.broken]
-    assert found.conflicts == []
-
-
 @pytest.mark.parametrize(
     ("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"]
 )

@@ -7,7 +7,6 @@ import pytest
 import gradestack
 from gradestack import ConfigError, load_report
 from gradestack.outcome.pages import rewrite_pages
-from gradestack_plugins.pages.rows import rows_at
 from tests.core.outcomes import data, files_but_headers, read_json
 from tests.placed import carried, without_rows
 
@@ -127,22 +126,6 @@ def test_a_folder_that_holds_more_than_was_graded_is_not_read(run, place, regist
     rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
     assert len(told) == 1
     assert "holds files that were not graded" in told[0]
-
-
-def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
-    from gradestack.outcome.pages import with_trajectories
-    from gradestack.registry import discover
-
-    run("full")
-    run("slim", rows="slim")
-    report = with_trajectories(load_report(place / "slim"), discover(), print)
-    wanted = [79, 3, 41]
-    assert list(rows_at(report, wanted)) == [rows_of(place / "full")[at] for at in wanted]
-    (place / "one.jsonl").unlink()
-    assert [
-        row.keys() & {"trajectory", "trajectory_gone"}
-        for row in rows_at(report, [3], trajectories=False)
-    ] == [set()]
 
 
 def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch, full_disk):

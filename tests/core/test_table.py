@@ -90,10 +90,6 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     assert len(found.grades("g")) == len(GRADES)
 
 
-def test_a_table_of_nothing_has_no_tasks():
-    assert Grades(Table(["g"]), "g", None, ([], [])).task_numbers() == ({}, {})
-
-
 @given(
     st.lists(
         st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)),

@@ -52,19 +52,6 @@ def test_nothing_attempted_is_not_zero():
     assert "  Passed: 0" in lines
 
 
-def test_what_needs_attention_is_told():
-    listed = [
-        {"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"}
-        for number in range(5)
-    ]
-    lines = odd(
-        bad_records={"count": 5, "listed": listed},
-        warnings=["mind this"],
-        incomplete="interrupted: x",
-    )
-    assert lines[-7:] == data(__file__, "console.yaml")["what_needs_attention_is_told"]
-
-
 @pytest.mark.parametrize(("line", "figure"), data(__file__, "headline_figures.yaml").items())
 def test_figures_of_the_headline(line, figure):
     assert shown({"label": "Plan", "figure": "a.b.c", **figure})[2] == f"  {line}"

@@ -307,34 +307,6 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
     )
 
 
-@pytest.mark.slow
-def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path):
-    """Those of ``stability`` are no estimates of sums.
-
-    With D(-t) of a mean known, nothing is computed T times.
-    """
-    rng = random.Random(5)  # noqa: S311 - test data
-    runs, alike = [], []
-    for name in "ab":
-        said = [[rng.choice("xy") for _ in range(2)] for _ in range(1_050)]
-        samples = [
-            {"id": str(t), "run": run, "expected": "x", "predicted": each}
-            for t, several in enumerate(said)
-            for run, each in enumerate(several)
-        ]
-        gradestack.grade(
-            samples, {"g": Labels}, metrics={"stability": {"of": "g"}}, output=tmp_path / name
-        )
-        runs.append(tmp_path / name)
-        alike.append([float(len(set(several)) == 1) for several in said])
-    path = "g.stability.stability_at_k"
-    found = compare(*runs, figures=[path]).data["figures"][path]
-    known = difference([after - before for before, after in zip(*alike, strict=True)])
-    assert found["difference"] == pytest.approx(known.difference, abs=1e-12)
-    assert (found["stderr"], found["p"]) == (pytest.approx(known.stderr), pytest.approx(known.p))
-    assert found["moved"] == sum(before != after for before, after in zip(*alike, strict=True))
-
-
 MIDDLE = DATA["middle"]
 """The median of all scores: neither of sums over tasks nor a mean of tasks."""
 

@@ -254,23 +254,6 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, m
     )
 
 
-def test_one_address_given_twice_is_fetched_and_read_once(command, web, place):
-    """Two that differ in the query alone are two, told apart by a number."""
-    address = f"{web.address}/log.jsonl?n=1"
-    report = gradestack.grade_files(
-        [address, address], overrides=["reports=[]"], output="out", registry=REGISTRY
-    )
-    assert report.metrics["total"] == 3
-    assert report.summary["warnings"][0] == "log.jsonl: given 2 times; it is read once"
-    assert len(web.seen) == 1
-    paths = [address, f"{web.address}/log.jsonl?n=2"]
-    report = gradestack.grade_files(
-        paths, overrides=["reports=[]"], output="out", registry=REGISTRY
-    )
-    assert report.metrics["total"] == 6
-    assert {row["source"]["file"] for row in report.rows()} == {"log.jsonl", "log.jsonl (2)"}
-
-
 def test_a_run_is_continued_with_another_signature(web):
     """What it depends on is the address without it, and what the file holds."""
 

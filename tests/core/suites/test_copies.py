@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from gradestack.suites.recognition import expand
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
 REGISTRY = gradestack.discover(limit="")
-EXAMPLES = Path(__file__).parents[3] / "examples"
 pytestmark = pytest.mark.usefixtures("temporary")
 
 
@@ -95,10 +93,7 @@ def test_errors_name_the_packed_file(tmp_path):
 
 
 def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
-    """Files beside them are read where they are.
-
-    A reader of directories finds its files by their plain names.
-    """
+    """Files beside them are read where they are."""
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / "logs").mkdir(exist_ok=True)
         (tmp_path / "logs" / name).write_bytes(LINES)
@@ -111,15 +106,6 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
     names = {"a.jsonl", "a.jsonl.gz", "b.jsonl", "c.jsonl.gz", "d.gz", "d.zst"}
     assert {row["source"]["file"] for row in report.rows()} == names
     assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
-    shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
-    content = (tmp_path / "recorded/results.jsonl").read_bytes()
-    (tmp_path / "recorded/results.jsonl").unlink()
-    (tmp_path / "recorded/results.jsonl.gz").write_bytes(gzip.compress(content))
-    plain = graded(EXAMPLES / "letta/recorded", reader="letta", output=tmp_path / "plain")
-    assert (
-        graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed").metrics
-        == plain.metrics
-    )
 
 
 def test_a_dataset_may_be_packed(tmp_path):

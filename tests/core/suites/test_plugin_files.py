@@ -97,24 +97,6 @@ def test_a_plugin_file_that_cannot_be_used(here, registry):
     assert registry.conflicts == []
 
 
-def test_plugins_may_be_set_on_the_command_line(here, command):
-    (here / "graders.py").write_text(
-        "from gradestack import Grade, Grader\n" + grader_text("Half", 0.5)
-    )
-    options = [
-        "--set",
-        "plugins=[graders.py]",
-        "--grader",
-        "half",
-        "--set",
-        "reports=[]",
-        "--allow-code",
-    ]
-    said = command("grade", "runs.jsonl", *options)
-    assert said.code == 0
-    assert "Avg score: 0.50" in said.out
-
-
 @pytest.mark.parametrize(
     "entry", DATA["a_path_holds_no_nul_character"], ids=["plugin", "reference", "function"]
 )

@@ -34,7 +34,7 @@ _NAMES = {
     "ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
     "Key LARGEST_SCORE Message Outcome Reason "
-    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed impossible_amounts "
+    "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade failed impossible_amounts "
     "native_of replace skipped",
     "output": "csv_line terminal_line",
     "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run declared_presets error_kind "

@@ -77,6 +77,7 @@ from gradestack.model import ABSENT as ABSENT
 from gradestack.model import IMPOSSIBLE_AMOUNT as IMPOSSIBLE_AMOUNT
 from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
+from gradestack.model import VERDICT_NAMES as VERDICT_NAMES
 from gradestack.model import BadRecord as BadRecord
 from gradestack.model import Expectation as Expectation
 from gradestack.model import ExpectedCall as ExpectedCall

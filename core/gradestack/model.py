@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Coroutine, Mapping
 from math import isfinite
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -491,6 +491,25 @@ def skipped(code: str, message: str) -> Grade:
 def failed(fault: Fault) -> Grade:
     """Return a grade that says the sample (or the grader on it) is broken."""
     return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
+
+
+VERDICT_NAMES: Final = (
+    *("success", "passed", "pass", "resolved", "is_resolved", "solved"),
+    *("is_correct", "correct", "valid", "reward"),
+)
+"""Names of recorded values that say whether a run was a success, the first that is there."""
+
+
+def failed_verdict(recorded: Mapping[str, JSON]) -> str | None:
+    """Return the name of the recorded value that says that a run was no success.
+
+    It is false, or no number above 0; None where the first verdict on record is no such value.
+    """
+    for name in VERDICT_NAMES:
+        value = recorded.get(name)
+        if isinstance(value, bool | int | float):
+            return None if value > 0 else name
+    return None
 
 
 LARGEST_SCORE = 1e100

@@ -15,7 +15,8 @@ from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
 from gradestack.jsonio.values import as_map
-from gradestack.outcome.causes import Cause, causes_of_run, most_often
+from gradestack.model import Outcome
+from gradestack.outcome.causes import NO_REASON, Cause, causes_of_run, most_often
 from gradestack.output import coloured, counted, terminal_line
 from gradestack.report import Report
 
@@ -149,9 +150,15 @@ def _first(lines: list[str]) -> list[str]:
 
 
 def _causes(report: Report) -> list[str]:
-    """Return why samples failed: the three largest causes, and how many samples have others."""
+    """Return why samples failed: the three largest causes, and how many samples have others.
+
+    Without an outcome nothing has failed by a verdict: then it is why samples did not score 1.
+    """
     causes = () if report.header.get("profile") == "upstream" else causes_of_run(report)
     if not causes:
+        return []
+    has_outcome = report.summary.get("outcome") is not None
+    if not has_outcome and {cause.name for cause in causes} == {NO_REASON}:
         return []
     listed, failed = causes[:_MOST_CAUSES], sum(cause.samples for cause in causes)
     others = sum(cause.samples for cause in causes[_MOST_CAUSES:])
@@ -159,9 +166,10 @@ def _causes(report: Report) -> list[str]:
     if others:
         lines.append((others, counted(len(causes) - len(listed), "other cause")))
     width = len(str(failed))
+    failure = "failed" if has_outcome else "did not score 1"
     return [
         "",
-        f"Why {failed} of {report.metrics['total']} samples failed:",
+        f"Why {failed} of {report.metrics['total']} samples {failure}:",
         *(f"  {n:>{width}} ({100 * n / failed:.1f}%)  {text}" for n, text in lines),
     ]
 
@@ -311,7 +319,7 @@ def block(report: Report) -> Iterator[str]:
         for figure in figures:
             if "corrects" in figure:
                 yield from _corrected(figure, outcome)
-        yield from _outcome(outcome)
+        yield from _outcome(report.summary)
         others = [figure for figure in figures if "corrects" not in figure]
         yield from _figures(others, Declarations(report.header))
     yield from _statements(report)
@@ -371,12 +379,16 @@ def _percent_interval(interval: Mapping[str, Any]) -> str:
     return f" ({100 * interval['confidence']:.6g}% interval {ends})"
 
 
-def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
+def _outcome(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the share of runs that passed, and how many it leaves out as they have no verdict."""
+    outcome = summary["outcome"]
     if outcome is None:
         return
     word, graded = outcome["words"]["passed"], outcome["passed"] + outcome["failed"]
     rule = f"; {outcome['rule']}" if graded else ""
-    yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}{rule}"
+    errors = as_map(summary["metrics"]["states"].get(outcome["grader"])).get(Outcome.FAILED, 0)
+    left_out = f"; {errors} more ended in an error, in no rate" if graded and errors else ""
+    yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}{rule}{left_out}"
 
 
 def share(counts: Mapping[str, Any]) -> str:

@@ -54,6 +54,8 @@ Before the options with which one would.
 """
 ERROR_COUNTS = "run_ended_in_an_error_and_counts"
 """Kind of remark on a run that ended in an error and has a verdict all the same."""
+FAILED_ON_RECORD = "recorded as failed"
+"""How a remark begins on a run with a recorded verdict that no grader reads."""
 _OURS = frozenset({"gradestack", "gradestack_plugins"})
 
 
@@ -226,6 +228,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Which samples count, in words that name the first tasks and tags, too."""
         tags = f"tags {', '.join(sorted(self.sample_tags))}" if self.sample_tags else ""
         return msgspec.structs.replace(self.subset, limit=self.max_samples, tags=tags)
+
+    @property
+    def reads_verdicts(self) -> bool:
+        """Whether a grader reads what was recorded of a run's success."""
+        return any("recorded" in stage.component.needs for stage in self.graders)
 
     def bare(self) -> Plan:
         """Return the plan alone, without what a subclass adds: workers need no more."""

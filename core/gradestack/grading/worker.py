@@ -19,7 +19,13 @@ from gradestack.errors import DataError, PluginError, error_text, storage_failed
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
-from gradestack.grading.plan import ERROR_COUNTS, TO_COMPARE, Plan, named_graders
+from gradestack.grading.plan import (
+    ERROR_COUNTS,
+    FAILED_ON_RECORD,
+    TO_COMPARE,
+    Plan,
+    named_graders,
+)
 from gradestack.grading.reading import blocks_of
 from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import Interruption, for_a_shard, under_way
@@ -30,6 +36,7 @@ from gradestack.model import (
     Sample,
     Status,
     failed,
+    failed_verdict,
     impossible_amounts,
 )
 from gradestack.table import RAN, Columns
@@ -317,8 +324,8 @@ class ShardGrader:
             self.torn = False
 
     def _take_remarks(self, block: Sequence[Sample], columns: Mapping[str, Column]) -> None:
-        """Count what readers remarked, amounts that cannot be any, and runs that count although
-        they ended in an error.
+        """Count what readers remarked, amounts that cannot be any, runs that count although they
+        ended in an error, and failures on record that no grader reads.
         """
         for sample in block:
             if sample.agent_usage is not None and (lost := impossible_amounts(sample.agent_usage)):
@@ -330,6 +337,16 @@ class ShardGrader:
         for number, sample in enumerate(block[: len(grades)]):
             if sample.status is Status.FAILED and grades[number].score is not None:
                 self._remark(ERROR_COUNTS, 1, sample)
+        if not self._plan.reads_verdicts:
+            self._take_failed_verdicts(block)
+
+    def _take_failed_verdicts(self, block: Sequence[Sample]) -> None:
+        """Count runs that are failures by a recorded verdict, by its name."""
+        for sample in block:
+            name = failed_verdict(sample.recorded) if sample.recorded else None
+            if name is not None:
+                how = f"{name} is read by no grader of this run; to grade by it, --stack recorded"
+                self._remark(f"{FAILED_ON_RECORD}: {how}", 1, sample)
 
     def _remark(self, kind: str, times: int, sample: Sample) -> None:
         place = f"{sample.source or sample.id}"

@@ -125,6 +125,8 @@ _HEAD = 64 * 1024
 _RECORDS = 100
 """Records looked at."""
 _KEYS, _CHARACTERS = 12, 60
+_EVENT = re.compile(rb"(?:data|event|id|retry): ")
+"""How a line of a stream of server-sent events begins."""
 """Keys of a record, and characters of a line, that are shown."""
 _SURE = 0.5
 """How sure a reader has to be of a record to be named beside another."""
@@ -565,6 +567,11 @@ def _unknown(
     return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
 
 
+def _is_event_stream(head: bytes) -> bool:
+    """Return whether text begins as a stream of server-sent events does."""
+    return bool(_EVENT.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()))
+
+
 def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:  # noqa: C901
     if problem := encoding_problem(head):
         return f"it {problem}"
@@ -594,6 +601,8 @@ def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:  # noq
         start = text.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
         if len(head) >= _HEAD and b"\n" not in head:
             return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
+        if _is_event_stream(head):
+            return "it is a stream of events, pieces of answers: log the whole answers"
         if start.startswith(("{", "[")):
             return f"it is not valid JSON ({problem})" if len(head) < _HEAD else _LONG
         return f"it is neither JSON Lines nor a JSON list: it begins with {start!r}"

@@ -47,6 +47,7 @@ def cell(report: Report) -> str:
                 for row in lead.rows
             ],
             causes=causes,
+            has_outcome=page.view.success is not None,
             warnings=page.view.warnings[:_MOST_WARNINGS],
             page=Path(os.path.relpath(file)).as_posix()
             if file is not None and file.is_file()

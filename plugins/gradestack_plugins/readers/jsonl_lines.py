@@ -270,6 +270,12 @@ def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
         return _known_usage(possible)
 
 
+def _wanted_amount(name: str) -> str:
+    """Return in words which values a field of usage takes."""
+    measures = ("cost_usd", "seconds", "first_token_seconds")
+    return "expected a number" if name in measures else "expected a whole number"
+
+
 def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
     """Return the usage in the known keys of an object, and remarks on its other keys."""
     names = Usage.__struct_fields__
@@ -283,8 +289,11 @@ def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
         try:
             known[key] = getattr(msgspec.convert({key: value}, Usage), key)
         except ValueError:
-            hint = suggest(key, [name for name in names if name not in recorded])
             shown = key if _SHOWN_KEY.fullmatch(key) else "other"
+            if key in names:
+                remarks[f"{USAGE_NOT_READ}{shown} ({_wanted_amount(key)})"] = 1
+                continue
+            hint = suggest(key, [name for name in names if name not in recorded])
             remarks[f"{USAGE_NOT_READ}{shown}{hint}"] = 1
     return (Usage(**known) if known else None), remarks
 

@@ -213,9 +213,14 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
 
 
 def _error(value: Any) -> Fault | None:
-    """Return the recorded error; an empty text, list or object, or false, is none."""
+    """Return the recorded error; an empty text, list or object, or false, is none.
+
+    True is one of which nothing more is recorded.
+    """
     if value is None or value is False or value in ("", {}, []):
         return None
+    if value is True:
+        value = "the record says error: true, and no more"
     if isinstance(value, str):
         return Fault(category="target", code="target_error", message=value)
     if not isinstance(value, chat.OBJECT):

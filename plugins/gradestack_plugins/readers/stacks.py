@@ -10,15 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from gradestack import JSON, DataError, Sample
+from gradestack import JSON, VERDICT_NAMES, DataError, Sample
 from gradestack.jsonio import is_number
 from gradestack_plugins.readers.chat.unread import HELP, NOT_READ, unread_text
 
-VERDICTS: Final = (
-    *("success", "passed", "pass", "resolved", "is_resolved", "solved"),
-    *("is_correct", "correct", "valid", "reward"),
-)
-"""Names of recorded values that say whether a run was a success, the first that is there."""
 _FAULTS: Final = re.compile(r"error|fail|exception|timeout|timed_out|violat|toxic|hallucinat")
 """Words in the names of recorded values that are true where something went wrong."""
 _STACKS: Final = {
@@ -143,7 +138,7 @@ class RecordedScores:
     def verdict(self) -> str | None:
         """The name of the verdict; None without any."""
         binary = [name for name, forms in self._forms.items() if "number" not in forms]
-        for name in VERDICTS:
+        for name in VERDICT_NAMES:
             if name in binary:
                 return name
         candidates = [name for name in binary if not _FAULTS.search(name.lower())]
@@ -173,7 +168,7 @@ def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     scores = RecordedScores(samples())
     verdict, names = scores.verdict, scores.names
     keys = {name: name for name in sorted(names, key=lambda name: name != verdict)}
-    if "recorded" not in keys and (len(names) == 1 or verdict in VERDICTS):
+    if "recorded" not in keys and (len(names) == 1 or verdict in VERDICT_NAMES):
         keys[verdict or names[0]] = "recorded"
     graders = {key: {"kind": "recorded", "metric": name} for name, key in keys.items()}
     labels = {"recorded": "Score as recorded" if verdict is None else "Passed as recorded"}

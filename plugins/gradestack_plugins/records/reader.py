@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ _SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standa
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
+_EVENT_STREAM: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry): ")
 _DEEP: Final = 3  # levels of a JSON document at which its list of records is looked for
 _RECORDS: Final = 0.58
 """How sure it is of JSON records that say what an agent did.
@@ -202,6 +204,8 @@ class Records(StepReader):
     @classmethod
     def advice(cls, path: Path, head: bytes) -> tuple[str, str] | None:
         """Return what to type for a file that no reader recognises, where it holds columns."""
+        if _EVENT_STREAM.match(head):
+            return None
         is_json = (
             head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
             and path.suffix.lower() not in _TABLES

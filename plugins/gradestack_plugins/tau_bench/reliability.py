@@ -28,6 +28,7 @@ More trials than that would take long and say little.
 PLANNED: Final = "planned_trials"
 """Count of a grade that says how many trials of its task the recording's own plan names."""
 _NO_TRIAL: Final = "no task has a trial"
+_NOTHING_GRADED: Final = "no trial was graded"
 _LISTED: Final = 4
 
 
@@ -119,7 +120,18 @@ class Trials(IntervalAggregator):
             return {"left_out": 1, **numbers} if is_planned else None
         if grade.outcome is Outcome.MISSING:
             return numbers
-        return {"records": 1, "passed": int(self._is_passed(grade)), **numbers}
+        is_graded = grade.outcome is Outcome.GRADED
+        counts = {"records": 1, "passed": int(self._is_passed(grade)), "graded": int(is_graded)}
+        return {**counts, **numbers}
+
+    @override
+    def whole(self, grades: Grades) -> Numbers:
+        """Return how many trials of a model were graded: without any, there is no figure."""
+        tasks, _ = grades.sums("graded")
+        return {"graded_of_model": sum(graded * times for (graded,), times in tasks.items())}
+
+    def _has_figures(self, sums: Mapping[str, float]) -> bool:
+        return self.profile == "upstream" or bool(sums["graded_of_model"])
 
     def _is_passed(self, grade: Grade) -> bool:
         if grade.outcome is not Outcome.GRADED or grade.score is None:
@@ -139,6 +151,8 @@ class Trials(IntervalAggregator):
 
     @override
     def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+        if not self._has_figures(sums):
+            return None
         task = self._task(sums)
         figures: dict[str, float | Fraction] = {"records": task.records}
         name = self._name
@@ -185,6 +199,8 @@ class Trials(IntervalAggregator):
         models = self._models(grades)
         tasks = {model: self._tasks(each) for model, each in models.items()}
         figures = self._overview(sum(tasks.values(), Counter()))
+        if not self._has_figures(self.whole(grades)):
+            figures = {self._name: None, f"{self._name}_reason": _NOTHING_GRADED, **figures}
         if len(models) > 1:
             figures["models"] = {model: self._overview(each) for model, each in tasks.items()}
         if warning := _unevenness(figures):
@@ -272,7 +288,8 @@ class PassHatK(Trials):
 
     @override
     def whole(self, grades: Grades) -> Numbers:
-        return {"names": self._recorded(grades).names} if self._is_by_file else {}
+        known = dict(super().whole(grades))
+        return {**known, "names": self._recorded(grades).names} if self._is_by_file else known
 
     @override
     def _shares(self, task: Task) -> Iterable[Fraction]:

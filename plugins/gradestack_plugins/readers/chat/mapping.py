@@ -156,12 +156,24 @@ def _anything(value: Any, _: str = "") -> Any:
     return decoded(value)
 
 
+def _is_nothing(text: str) -> bool:
+    """Return whether a text is how programs write that nothing is there."""
+    return text.strip().lower() in _NOTHING
+
+
+def _error(value: Any, _: str = "") -> Any:
+    """Return a recorded error; None of a text that says that there is none."""
+    return None if isinstance(value, str) and _is_nothing(value) else decoded(value)
+
+
 def _score(value: Any, _: str = "") -> Any:
     """Return a recorded value.
 
     A number, a word for true or false, a list or an object written as text is decoded.
     """
     if isinstance(value, str):
+        if _is_nothing(value):
+            return None
         try:
             return loads(value)
         except JsonProblem:
@@ -169,6 +181,8 @@ def _score(value: Any, _: str = "") -> Any:
     return value
 
 
+_NOTHING: Final = frozenset({"", "none", "null", "nan", "n/a", "na", "<na>", "nil"})
+"""Texts in place of an error or a score that nobody recorded, in lower case."""
 Cell = Callable[[Any, str], Any]
 FIELDS: Final[Mapping[str, Cell]] = {
     **dict.fromkeys(("cluster", "model", "agent_id", "ended", "text", "label"), _text),
@@ -176,7 +190,8 @@ FIELDS: Final[Mapping[str, Cell]] = {
     **dict.fromkeys(("turns", "tools", "children"), _data),
     "calls": _made,
     **dict.fromkeys(("facets", "trace", "usage", "recorded"), _data),
-    **dict.fromkeys(("input", "plan", "state", "error"), _anything),
+    **dict.fromkeys(("input", "plan", "state"), _anything),
+    "error": _error,
     **dict.fromkeys(("expected", "predicted"), _side),
     "id": _id,
     "run": _run,
@@ -195,7 +210,7 @@ FIELDS: Final[Mapping[str, Cell]] = {
 """Fields of the jsonl form, and those a prediction has there, with what reads a cell of each."""
 BELOW: Final[Mapping[str, Cell]] = {"facets": _anything, "recorded": _score, "trace": _text}
 """Fields that hold anything by name: ``facets.domain``."""
-SEVERAL: Final = frozenset({_data, _talk, _made, _due, _side, _anything})
+SEVERAL: Final = frozenset({_data, _talk, _made, _due, _side, _anything, _error})
 """What reads a list: all that a path with wildcards leads to."""
 _OF_CALLS: Final = frozenset({_made, _due})  # what reads calls: an empty cell is none
 PREDICTED: Final = ("calls", "label", "text", "plan")

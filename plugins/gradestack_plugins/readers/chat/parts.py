@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ _PARENTS: Final = (
 _STEP_OF_SMOLAGENTS: Final = frozenset({"model_output", "observations", "action_output"})
 _STEP_OF_VERCEL: Final = frozenset({"toolCalls", "toolResults", "finishReason"})
 _STEP_OF_SWE_AGENT: Final = frozenset({"action", "observation", "thought", "response"})
+_PIECE_OF_STREAM: Final = re.compile(
+    r"response\..+|message_(?:start|delta|stop)|content_block_(?:start|delta|stop)"
+)
 CONVERT: Final = (
     "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
 )
@@ -68,6 +72,11 @@ def _is_step_of_swe_agent(record: Mapping[str, Any]) -> bool:
     return record.keys() >= _STEP_OF_SWE_AGENT
 
 
+def _is_piece_of_a_stream(record: Mapping[str, Any]) -> bool:
+    is_of_chat = str(record.get("object", "")).endswith(".chunk")
+    return is_of_chat or bool(_PIECE_OF_STREAM.fullmatch(str(record.get("type", ""))))
+
+
 _FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "spans of Weave": _is_span_of_weave,
     "spans of Braintrust": _is_span_of_braintrust,
@@ -77,4 +86,5 @@ _FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "events of OpenHands": _is_event_of_openhands,
     "steps of the Vercel AI SDK": _is_step_of_vercel,
     "steps of SWE-agent": _is_step_of_swe_agent,
+    "pieces of streamed answers": _is_piece_of_a_stream,
 }

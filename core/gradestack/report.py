@@ -140,7 +140,7 @@ def _odd_ends(value: Any, place: str = "$") -> Iterator[str]:
 
 
 def damage(path: Path) -> str | None:
-    """Return that a run has lost its header.json, or that no JSON can be read from it.
+    """Return that a run has lost its header.json, or that the one there cannot be used.
 
     None of any other directory.
     """
@@ -149,19 +149,21 @@ def damage(path: Path) -> str | None:
     except NotADirectoryError:
         return None
     except FileNotFoundError:
-        with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
-            first = as_map(loads(whole_line(rows)))
-            if {
-                "predicted",
-                "facets",
-                "status",
-            } <= first.keys():  # which rows of letta-evals have not
-                advice = "copy the whole directory, or grade the files again"
-                return f"{path}: a gradestack run without its {HEADER}; {advice}"
-        return None
+        what = f"{path}: a gradestack run without its {HEADER}"
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)
-    return None
+    else:
+        what = f"{path / HEADER}: does not say that gradestack wrote it"
+    advice = "copy the whole directory, or grade the files again"
+    return f"{what}; {advice}" if _has_rows_of_ours(path) else None
+
+
+def _has_rows_of_ours(path: Path) -> bool:
+    """Return whether the first row in a folder has keys that rows of letta-evals have not."""
+    with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
+        first = as_map(loads(whole_line(rows)))
+        return first.keys() >= {"predicted", "facets", "status"}
+    return False
 
 
 def _unreadable(path: Path, error: Exception) -> str:

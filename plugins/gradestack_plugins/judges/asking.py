@@ -53,6 +53,7 @@ _LONGEST_SHOWN = 200  # characters of a reply that is shown
 _SHORTEST_SECRET = 8  # characters; shorter ones are in ordinary words
 _FINISHES = ("stop", "length", "content_filter", "tool_calls")
 _SHOWN_EVERY = 10.0
+_REDIRECTS = range(300, 400)
 _FORM = re.compile("response_format|json_schema|json_object")
 _REFUSED = {
     401: "the key is refused",
@@ -218,6 +219,8 @@ class Asker:
             f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}"
         )
         last = f", the last for {self.last}" if self.last else ""
+        if self.last and not self._has_form:
+            last += self._address_advice
         return f"not asked: {self.stopped}" if self.stopped else f"given up{last}"
 
     async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
@@ -272,7 +275,12 @@ class Asker:
             self._shown = time.monotonic()
             self.say(f"{self.counts['judged']:,} judged{self.spent_text}")
 
-    def _note_formless(self, text: str) -> None:
+    @property
+    def _address_advice(self) -> str:
+        """Where was asked, and how another address is named, while nothing has answered there."""
+        return f" (asked at {self._connection.url}; another address: --base-url URL)"
+
+    def _note_formless(self, text: str, advice: str = "") -> None:
         """Count a reply without the form asked for; stop where the first ones are all so."""
         self._formless += 1
         if self._has_form or self._formless < _FORMLESS:
@@ -280,7 +288,7 @@ class Asker:
         shown = visible(dumps(" ".join(self._clean(text).split())[:_LONGEST_SHOWN]))
         self.stopped = (
             f"the endpoint's replies do not have the form asked for, {_FORMLESS} in a row from "
-            f"the first on; the last: {shown}"
+            f"the first on; the last: {shown}{advice}"
         )
 
     async def _reply(self, request: Request, vote: int, mode: int) -> tuple[Reply, int]:
@@ -324,9 +332,9 @@ class Asker:
                     if status < 400
                     else "it refuses the request"
                 )
-                raise ConfigError(
-                    f"the judge's server says HTTP {status}: {_REFUSED.get(status, refusal)}{said}"
-                )
+                advice = self._address_advice if status in (*_REDIRECTS, 404, 405) else ""
+                what = f"{_REFUSED.get(status, refusal)}{said}{advice}"
+                raise ConfigError(f"the judge's server says HTTP {status}: {what}")
             why = (
                 f"a reply that is no chat completion{said}"
                 if fine
@@ -335,7 +343,7 @@ class Asker:
                 else text
             )
             if fine:
-                self._note_formless(text)
+                self._note_formless(text, self._address_advice)
                 if self._over:
                     break
             pause = min(_LONGEST_BACKOFF, self.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311

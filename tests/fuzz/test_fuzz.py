@@ -216,3 +216,67 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
         st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)),
         look,
     )
+
+
+def test_a_mutated_journal_of_a_judge_is_read_or_refused(tmp_path, ended, fuzz):
+    """Replies that are changed, lost or repeated."""
+    judged = DATA["judged"]
+    (tmp_path / "log.jsonl").write_bytes(mutation.written(judged["log"], "lines"))
+    (tmp_path / "rubric.yaml").write_text(yaml.safe_dump(judged["rubric"]))
+
+    def look(drawn):
+        trees, edits = drawn
+        records = mutation.changed(judged["journal"], trees)
+        content = mutation.edited(mutation.written(records, "lines"), edits)
+        (tmp_path / "journal.jsonl").write_bytes(content)
+        judge = ["--rubric", "rubric.yaml", "--judgements", "journal.jsonl"]
+        ended("grade", "log.jsonl", *judge, "-q", "--engine", "serial", "-o", "out")
+
+    trees = mutation.tree_edits | mutation.one_value
+    fuzz(st.tuples(trees, st.just([]) | mutation.byte_edits), look)
+
+
+FILTER_TOKENS = [
+    *(
+        b"facet.",
+        b"tag.",
+        b"calls.",
+        b"usage.",
+        b"id",
+        b"==",
+        b"!=",
+        b">=",
+        b"in ",
+        b"not ",
+        b"and ",
+    ),
+    *(
+        b"(",
+        b")",
+        b"[",
+        b"]",
+        b'"',
+        b"'",
+        b"1e999",
+        b"-1",
+        b"None",
+        b"true",
+        b".",
+        b",",
+        b" ",
+        b"__class__",
+    ),
+]
+
+
+def test_a_mutated_filter_takes_samples_or_is_refused(ended, fuzz):
+    """Whatever its text is."""
+
+    def look(drawn):
+        number, edits = drawn
+        text = DATA["filters"][number % len(DATA["filters"])].encode()
+        filtered = mutation.edited(text, edits, FILTER_TOKENS).decode(errors="replace")
+        given = ["--filter", filtered.replace("\0", ""), "-q", "--engine", "serial"]
+        ended("grade", EXAMPLES / "quickstart/runs.jsonl", *given, "-o", "out")
+
+    fuzz(st.tuples(st.integers(0, 9), mutation.byte_edits), look)

@@ -136,6 +136,8 @@ class Reader(Contract):
             user, it is given the directory whole, whatever is in it.
         empty_answers: True when an empty answer is graded where a text is expected; otherwise it is
             a failed grade.
+        one_model: Options under which files are trials of one agent, where it takes each file for a
+            model by its name.
         simulated_users: True when ``input`` is what a simulated user said, which does not tell
             tasks apart.
     """
@@ -149,6 +151,7 @@ class Reader(Contract):
     takes_directories: ClassVar[bool] = False
     empty_answers: ClassVar[bool] = False
     simulated_users: ClassVar[bool] = False
+    one_model: ClassVar[str] = ""
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:

@@ -38,6 +38,7 @@ from gradestack.report import Report
 from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Figure, Suite
+from gradestack.table import Table
 
 if TYPE_CHECKING:
     pass
@@ -165,6 +166,7 @@ def summary(  # noqa: C901
             *suite.warnings,
             *_warnings_of_records(suite, merged, table.keys["id"].values),
             *_warnings_of_models(models),
+            *_warnings_of_files(suite, table),
             *_warnings_of_grades(suite, counts, doubted, merged, firsts),
             *(text for gate in gates for text in gate_warnings(gate)),
             *_warnings_of_components(suite, broken | failed_metrics, aggregates),
@@ -440,6 +442,31 @@ def _warnings_of_models(models: Iterable[str]) -> Iterator[str]:
     if len(groups) > _SHOWN:
         more = counted(len(groups) - _SHOWN, "other group")
         yield f"{more} of models differ only in white space or case"
+
+
+def _warnings_of_files(suite: Suite, table: Table) -> Iterator[str]:
+    """Yield that files which look like trials of one agent are taken for models, by their names."""
+    names = [given.name for given in suite.inputs.data]
+    advice = suite.reader.component.one_model
+    if len(names) < 2 or not advice:
+        return
+    ids, models = table.keys["id"], table.keys["model"]
+    tasks_of_files = []
+    for name in names:
+        rows = table.of_input(name)
+        tasks = {ids.codes[row] for row in rows}
+        has_one_run_each = len(tasks) == len(rows)
+        if not has_one_run_each or any(models.values[models.codes[row]] != name for row in rows):
+            return
+        tasks_of_files.append(tasks)
+    first = tasks_of_files[0]
+    if not first or any(tasks != first for tasks in tasks_of_files):
+        return
+    tasks_text = counted(len(first), "task")
+    yield (
+        f"{len(names)} files with one run each of the same {tasks_text} are {len(names)} models, "
+        f"by the files' names; if they are trials of one agent: {advice}"
+    )
 
 
 def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:

@@ -183,6 +183,7 @@ class TauBench(RecordReader):
     sniffed: ClassVar[int] = 5
     behind_others: ClassVar[float] = 1.0
     simulated_users: ClassVar[bool] = True
+    one_model: ClassVar[str] = "--id task_id --set reader.model=NAME"
 
     model: str | None = None
 

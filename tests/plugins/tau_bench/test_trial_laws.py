@@ -171,3 +171,25 @@ def test_the_program_keeps_its_rule_and_both_figures_are_named(tmp_path, trials,
     assert "by each task's own trials 1: 1.000" in said
     own = gradestack.grade_files(path, output=tmp_path / "own")
     assert own.aggregates["reward"]["pass_hat_k"]["pass_hat_k"]["1"] == 1.0
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_files_of_one_trial_each_are_models_and_the_warning_says_how_they_are_trials(
+    tmp_path, trials
+):
+    paths = []
+    for name in "abc":
+        paths.append(tmp_path / f"{name}.json")
+        content = [tau_record(task, trial, 1.0) for task in range(3) for trial in range(trials)]
+        paths[-1].write_text(json.dumps(content))
+    report = gradestack.grade_files(paths, overrides=("reports=[]",))
+    assert list(report.aggregates["reward"]["pass_hat_k"]["models"]) == ["a", "b", "c"]
+    warning = (
+        "3 files with one run each of the same 3 tasks are 3 models, by the files' names; if they "
+        "are trials of one agent: --id task_id --set reader.model=NAME"
+    )
+    assert (warning in report.summary["warnings"]) == (trials == 1)
+    again = gradestack.grade_files(paths, ids="task_id", overrides=("reports=[]", "reader.model=m"))
+    hat = again.aggregates["reward"]["pass_hat_k"]
+    assert (hat["trials"], hat["tasks"]) == (3 * trials, 3)
+    assert warning not in again.summary["warnings"]

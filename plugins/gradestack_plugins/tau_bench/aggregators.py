@@ -270,9 +270,8 @@ class PartialStatistics(_Averages):
         for grade, times in grades.counted:
             if grade.score is not None:
                 scores[float(grade.score)] += times
-        share = self.share and all(
-            _is_share(each.score) and _is_share(_reward(each)) for each, _ in grades.counted
-        )
+        are_shares = self.share and all(_is_share(grade.score) for grade, _ in grades.counted)
+        are_rewards_shares = all(_is_share(_reward(grade)) for grade, _ in grades.counted)
         figures: dict[str, Any] = {
             "n": scores.total(),
             "total": len(grades),
@@ -292,7 +291,7 @@ class PartialStatistics(_Averages):
                 }
                 for lower, upper, count in _binned(scores, BIN_EDGES)
             ],
-            "binary": self._binary(grades, share=share),
+            "binary": self._binary(grades, share=are_rewards_shares),
             "binary_fail_high_partial": _cases(
                 grades, lambda r, score: r < FAIL_BELOW and score > HIGH_PARTIAL
             ),
@@ -312,7 +311,7 @@ class PartialStatistics(_Averages):
         }
         if scores:
             figures["statements"] = [*_range_statements(ranges), *_case_statements(figures)]
-        if not share:
+        if not are_shares:
             figures |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         if not scores:
             figures |= _undefined(("average", "average_over_total", "min", "max"), _NO_GRADE)

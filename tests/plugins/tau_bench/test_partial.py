@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Outcome, Reason, Sample, ToolCall
+import gradestack
+from gradestack import Expectation, Grade, Outcome, Reason, Sample, ToolCall
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauRecord
 from gradestack_plugins.tau_bench.similarity import MAX_REASONS, describe
@@ -175,3 +176,14 @@ def test_equals_the_independent_scorer(tau: SimpleNamespace, profile, record):
     assert (grade.outcome is Outcome.FAILED) == (expected is None)
     assert (bool(grade.reasons) or grade.outcome is Outcome.FAILED) == (expected != 1.0)
     assert json.dumps(record) == before
+
+
+def test_rewards_beyond_one_say_nothing_of_partial_scores():
+    """The interval of an average of scores stays within [0, 1], whatever the rewards are."""
+    rows = []
+    for task, score in enumerate((0.0, 0.2, 1.0)):
+        rows.append((f"t{task}", 0, None, Grade(score=score, parts={"reward": 2.0 + task})))
+    found = gradestack.figures({"partial": {"kind": "partial_statistics"}}, rows)["partial"]
+    interval = found["average_interval"]
+    assert 0 <= interval["low"] <= found["average"] <= interval["high"] <= 1
+    assert found["binary"]["average_interval"]["high"] > 1

@@ -97,33 +97,6 @@ def test_no_samples(df, profile):
     assert metrics["interpretation"]["advice"] == []
 
 
-def test_weights_without_a_score_leave_the_rates(df, grades):
-    metrics = df.fold(
-        DeepFabricMetrics(profile="upstream"),
-        grades("upstream", weights={"tool_selection": math.nan}),
-    )
-    assert metrics["tool_selection_accuracy"] == 3 / 7
-    assert metrics["samples_processed"] == 5
-    assert metrics["overall_score"] is None
-    assert "not finite" in metrics["undefined"]["overall_score"]
-    assert metrics["overall_score_attempted"] is None
-
-
-def test_native_overall_score_sums_from_left_to_right(df, grades):
-    """The result file's overall score is the weighted sum of the rounded rates, one rounding per
-    step.
-    """
-    found = grades("upstream")
-    metrics = df.fold(DeepFabricMetrics(profile="upstream"), found)
-    native = native_metrics(metrics, DeepFabric(profile="upstream"))
-    assert list(native) == DATA["native_overall_score_sums_from_left_to_right"]
-    expected = 3 / 7 * 0.40
-    expected += 3 / 7 * 0.35
-    expected += 2 / 7 * 0.25
-    expected += 0.0 * 0.00
-    assert native["overall_score"] == expected
-
-
 def test_native_overall_score_with_odd_weights(df, grades):
     """NaN as a weight gives NaN upstream, but an empty set is 0.0 all the same.
 

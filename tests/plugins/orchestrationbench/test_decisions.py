@@ -70,34 +70,6 @@ def test_counting_table(judge, turns, profile, gold, calls, content, documented,
     assert grade.score == (1.0 if right else 0.0)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_denominators_come_from_the_label(judge, turns, profile):
-    """Steps not predicted count as cases: failed generations, in upstream in no cell.
-
-    A repeated prediction is counted twice in the matrix.
-    """
-    missing = judge(
-        CALL, [], profile, **{"3": {"role": "assistant", "agent_id": "a", "content": AWAIT}}
-    )
-    assert (missing.counts["function_call_cases"], missing.counts["rejection_cases"]) == (1, 1)
-    documented = profile == "documented"
-    cells = {"failed_generation", "false_negative_fc", "true_negative_fc"}
-    assert counted(missing) == (cells if documented else set())
-    assert missing.counts["steps_missing"] == 2
-    assert missing.score == 0.0
-    outcome = "graded" if documented else "missing"
-    assert [str(item.outcome) for item in missing.items] == [outcome, outcome]
-    assert [item.reasons[0].code for item in missing.items] == ["no_prediction", "no_prediction"]
-    twice = judge(CALL, [turns.answer("2", CALL), turns.answer("2", [], AWAIT)], profile)
-    assert (
-        twice.counts["function_call_cases"],
-        twice.counts["true_positive_fc"],
-        twice.counts["false_negative_fc"],
-    ) == (1, 1, 1)
-    assert [item.id for item in twice.items] == ["2", "2 (again 1)"]
-    assert twice.score == 0.5
-
-
 def test_reasons_name_the_mistake(judge, turns):
     def codes(gold, answer):
         return [

@@ -149,36 +149,6 @@ def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
     assert statistics["key_metrics"]["Average"] == 1.0
 
 
-def test_a_gap_in_run_names(bench, sound):
-    """Both profiles grade the calls of all runs.
-
-    Upstream reads only the plans of runs named without a gap.
-    """
-    sound["history"] = {"run #1": sound["history"]["run #1"], "run #3": sound["history"]["run #2"]}
-    bench.write("one", sound)
-    documented, upstream = row(bench, "documented"), row(bench, "upstream")
-    assert (documented["fc_fc"], documented["total_comparison_steps_evaluated"]) == (2, 2)
-    assert (upstream["fc_fc"], upstream["total_comparison_steps_evaluated"]) == (2, 1)
-    samples = bench.read()
-    assert [sample.run for sample in samples] == [1, 3]
-
-
-@pytest.mark.parametrize("calls", [{}, "text", [None], [{"function": None}], [{"name": "f"}], 5])
-def test_odd_call_lists(bench, sound, calls):
-    """Documented reads what is a call and else says FAILED.
-
-    Upstream fails the file or calls nothing.
-    """
-    first(sound)["sub_agent_history"][0].update(tool_calls=calls, content="hm")
-    bench.write("one", sound)
-    documented, upstream = row(bench, "documented"), row(bench, "upstream")
-    readable = calls in ([{"function": None}], [{"name": "f"}])
-    assert (documented["fc_fc"], documented["fc_failed"]) == ((2, 0) if readable else (1, 1))
-    assert bool(upstream["arguments_error"]) is (calls != {})
-    if calls == {}:
-        assert upstream["fc_fc"] == 2
-
-
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
     """Such a file is a failed run, as the original counts it.
 

@@ -42,19 +42,6 @@ def test_worked_example_documented(page_example, tmp_path):
     assert found["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
 
 
-def test_worked_example_upstream(page_example, tmp_path):
-    """The same file under the original's rules."""
-    found = figures(
-        gradestack.grade_files([page_example], output=tmp_path / "run", profile="upstream")
-    )
-    assert (found["call_rejection_accuracy"], found["fc"], found["plan"], found["average"]) == (
-        0.4,
-        0.3889,
-        0.85,
-        0.5463,
-    )
-
-
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path, profile):
     places = []

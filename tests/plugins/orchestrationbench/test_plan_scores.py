@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack import ConfigError, Outcome
+from gradestack import ConfigError
 from gradestack_plugins.orchestrationbench.graders import OrchestrationPlan
 from tests.core.outcomes import data
 
@@ -38,24 +38,6 @@ def grade(bench, scenario, turns):
         return found
 
     return run
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_without_gold_plan(grade, profile):
-    """A trial without gold plan is skipped in documented and 0.0 in upstream."""
-    found = grade({3: "just text"}, [], profile)
-    assert found.outcome is (Outcome.SKIPPED if profile == "documented" else Outcome.GRADED)
-    assert found.score == (None if profile == "documented" else 0.0)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_gold_plan_that_does_not_parse(grade, profile):
-    """It is a failed item outside all figures in documented; upstream does not see it."""
-    found = grade({3: ONE, 5: "workflow_1: [oops"}, [(3, ONE), (5, ONE)], profile)
-    assert found.score == 1.0
-    assert found.counts["plans"] == 1
-    outcomes = [str(item.outcome) for item in found.items]
-    assert outcomes == (["graded", "failed"] if profile == "documented" else ["graded"])
 
 
 @pytest.mark.parametrize("text", DATA["a_malformed_plan_drops_the_run_in_upstream_only"])

@@ -49,16 +49,3 @@ def test_graders_agree_or_not_only_where_the_interval_says_so(tmp_path):
     pairs = {(pair.a, pair.b): pair.agree for pair in page_of(graded(tmp_path, 120)).agreement}
     assert pairs["rules", "same"] == "yes"
     assert pairs["rules", "judge"] == "no"
-
-
-def test_one_grader_figures_that_are_no_verdicts_and_no_outcome_have_no_section(tmp_path):
-    samples = [
-        {"id": "a", "expected": "x", "predicted": "x"},
-        {"id": "b", "expected": "x", "predicted": "y"},
-    ]
-    for graders in (["exact_match"], ["exact_match", "usage"]):
-        report = gradestack.grade(
-            samples, graders=graders, output=tmp_path / "-".join(graders), reports=["html"]
-        )
-        assert page_of(report).agreement == []
-        assert "Do the graders agree" not in report.pages[0].read_text(encoding="utf-8")

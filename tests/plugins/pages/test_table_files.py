@@ -6,7 +6,6 @@ import json
 import pytest
 
 from gradestack import Report
-from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.table_files import (
     CsvReporter,
     JsonReporter,
@@ -57,58 +56,6 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
     assert {row["score"] for row in lines(texts["grades"]) if row["state"] != "graded"} == {""}
     assert lines(texts["samples"])[0]["facets"] == '{"domain": "rail"}'
     assert {row["passed"] for row in lines(texts["samples"])} == {"true", "false", ""}
-
-
-def test_figures_stand_by_their_paths_with_intervals_and_reasons(fake, tables):
-    report = fake.make_report(fake.realistic_rows())
-    interval = {
-        "low": 0.1,
-        "high": 0.3,
-        "confidence": 0.95,
-        "n": 8,
-        "clusters": 4,
-        "method": "logit_t",
-    }
-    metrics = {
-        "rate": 0.2,
-        "rate_interval": interval,
-        "by": {"a": 0.5},
-        "by_interval": {"a": {"reason": "one task"}},
-    }
-    metrics |= {
-        "none": None,
-        "undefined": {"none": "no call"},
-        "text": "x",
-        "models": {"=m": {"rate": 0.25}},
-    }
-    report.summary["metrics"]["aggregates"]["partial"]["more"] = metrics
-    data, texts = tables(report)
-    found = {
-        (row["figure"], row["model"]): row for row in data["figures"] if row["aggregator"] == "more"
-    }
-    assert set(found) == {("rate", None), ("by.a", None), ("none", None), ("rate", "=m")}
-    assert {name: found["rate", None][name] for name in interval} == interval
-    assert (found["by.a", None]["value"], found["by.a", None]["reason"]) == (0.5, "one task")
-    assert (found["none", None]["value"], found["none", None]["reason"]) == (None, "no call")
-    assert [row["model"] for row in lines(texts["figures"]) if row["model"]] == ["'=m"]
-    head = {row["figure"]: (row["value"], row["reason"]) for row in data["headline"]}
-    assert head["reward.pass_hat_k.pass_hat_k.2"] == (0.2733, None)
-    assert head["reward.mean.mean"] == (None, "no <b>reward</b> | at all")
-    assert data["gates"][0]["gate"] == "partial >= 0.6"
-
-
-def test_tasks_and_failures_are_counted(fake, tables):
-    report = fake.make_report(fake.realistic_rows(tasks=9, trials=3))
-    data, _ = tables(report)
-    assert sum(row["trials"] for row in data["tasks"]) == len(list(report.rows())) == 54
-    for row in data["tasks"]:
-        assert row["passed"] + row["not_passed"] + row["ungraded"] == row["trials"] == 3
-    assert sum(row["passed"] for row in data["tasks"]) == report.summary["outcome"]["passed"]
-    given = dict(zip(index_of(report).given.kinds, index_of(report).given.samples, strict=True))
-    keys = ("grader", "code", "subject", "argument")
-    assert {
-        tuple(row[key] or "" for key in keys): row["samples"] for row in data["failures"]
-    } == given
 
 
 def test_a_spreadsheet_calculates_nothing(fake, tables):

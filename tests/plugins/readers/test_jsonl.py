@@ -17,7 +17,6 @@ from gradestack import (
     ToolCall,
     testing,
 )
-from gradestack_plugins.readers.chat import list_schema
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, CallDetails
 from tests.core.outcomes import data
@@ -290,57 +289,3 @@ def test_the_form_has_every_detail_of_a_call():
         del details[name]
     assert {field.name: field.type for field in msgspec.structs.fields(CallDetails)} == details
     assert set(details) <= set(SAMPLE_SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])
-
-
-def test_types_and_required_names():
-    """The six words become JSON Schema's, which are understood too.
-
-    Any other leaves the type undeclared.
-    """
-    words = [
-        "str",
-        "int",
-        "float",
-        "bool",
-        "list",
-        "dict",
-        "string",
-        "object",
-        "Any",
-        "list[str]",
-        3,
-        None,
-    ]
-    schema = list_schema([{"name": f"p{n}", "type": word} for n, word in enumerate(words)])
-    found = [schema["properties"][f"p{n}"].get("type") for n in range(len(words))]
-    assert found == [
-        "string",
-        "integer",
-        "number",
-        "boolean",
-        "array",
-        "object",
-        "string",
-        "object",
-        *[None] * 4,
-    ]
-    assert schema["required"] == [f"p{n}" for n in range(len(words))]
-    assert (
-        list_schema([{"name": "a", "required": False, "description": "A"}, {"name": 1}, None])
-        == DATA["parameters_with_odd_names"]
-    )
-
-
-DEFAULTS = DATA["defaults"]
-
-
-@pytest.mark.parametrize(("kind", "text", "value"), DEFAULTS)
-def test_defaults_of_the_own_form(kind, text, value):
-    """A default converts to its type; what does not convert, and an empty one, is left out."""
-    parameter = {"name": "a", "type": kind, "description": "", "required": False, "default": text}
-    schema = list_schema([parameter])
-    found = schema["properties"]["a"].get("default")
-    assert (found, type(found)) == (value, type(value))
-    required = {**parameter, "required": True}
-    schema = list_schema([required])
-    assert "default" not in schema["properties"]["a"]

@@ -202,15 +202,6 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
         figures({"agreement": {"again": ["b"]}}, [])
 
 
-def test_an_id_with_two_labels_is_refused(tmp_path):
-    path = tmp_path / "people.jsonl"
-    path.write_text(
-        '{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8"
-    )
-    with pytest.raises(ConfigError, match=r"people.jsonl:2: the id 'a' has a label already"):
-        figures({"agreement": {"labels": str(path)}}, [])
-
-
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
@@ -234,20 +225,6 @@ def test_a_cell_over_several_lines_and_an_empty_label_are_no_mistakes(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('id, note, label\nt0,"a\nb", pass\n\nt1,,\n7,c,fa\u2028il\n', encoding="utf-8")
     assert read_labels(path) == {"t0": "pass", "7": "fa\u2028il"}
-
-
-def test_labels_are_read_anew_by_every_run(tmp_path):
-    path, found = tmp_path / "a.jsonl", []
-    for label in ("pass", "fail"):
-        path.write_text(json.dumps({"id": "t1", "label": label}), encoding="utf-8")
-        report = gradestack.grade(
-            [{"id": "t1", "expected": "x", "predicted": "x"}],
-            graders={"judge": {"kind": "contains"}},
-            metrics={"agreement": {"of": "judge", "labels": str(path)}},
-        )
-        found.append(report.aggregates["judge"]["agreement"]["percent_agreement"])
-    assert found == [1.0, 0.0]
-    assert report.summary["warnings"] == []
 
 
 @pytest.mark.parametrize(("line", "text"), DATA["labels_that_can_agree_with_nothing_are_warned_of"])

@@ -163,24 +163,6 @@ def test_pass_hat_k_divides_by_the_trials_of_each_task(tau2, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_simulations_are_solved_by_their_reward(tau2, tmp_path):
-    """The stack's own headline: the average reward, pass^k of the tasks' own trials, and pass@k."""
-    path = tau2.write(
-        tau2.simulation("a", 0), tau2.simulation("a", 1, reward=0.0), tasks=[tau2.task("a")]
-    )
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert (report.summary["outcome"]["grader"], report.summary["outcome"]["words"]["passed"]) == (
-        "reward",
-        "solved",
-    )
-    figures = {each["label"]: each["value"] for each in report.summary["headline"]["figures"]}
-    assert figures == {
-        "Average reward": 0.5,
-        "pass^k": {"1": 0.5, "2": 0.0},
-        "pass@k": {"1": 0.5, "2": 1.0},
-    }
-
-
 def test_a_planned_trial_that_is_not_there_did_not_pass(tau2, tmp_path):
     """``info.num_trials`` is the plan; without it each task is divided by its own trials."""
     trials = [("t", 0), ("t", 1), ("t", 2), ("u", 0), ("u", 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import Expectation, ExpectedCall, Outcome, Sample, ToolCall, ToolSpec
+from gradestack import Expectation, ExpectedCall, Outcome, Sample, ToolCall
 from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
@@ -84,60 +84,6 @@ def test_rules_by_hand():
         for preset, expected, made, _ in CASES["by_hand"]
     ]
     assert found == [(preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]]
-
-
-def test_undecodable_arguments():
-    """Where a program raises on arguments that are no object the grade is failed.
-
-    Names alone do not look at them.
-    """
-    broken = Sample(
-        id="s",
-        expected=Expectation(calls=(ExpectedCall(name="f"),)),
-        calls=(ToolCall(name="f", arguments=None, raw_arguments="not json"),),
-    )
-    listed = Sample(
-        id="s",
-        expected=broken.expected,
-        calls=(ToolCall(name="f", arguments=None, raw_arguments="[1]"),),
-    )
-    two = Sample(id="s", expected=broken.expected, calls=broken.calls * 2)
-    raising = {
-        name: [said(name, each) == "undecodable_arguments" for each in (broken, listed, two)]
-        for name in PRESETS
-    }
-    for name, (text, a_list, more) in raising.items():
-        family = name.partition("/")[0]
-        always = family in {"adk", "agentevals", "ragas", "deepeval", "tau2", "toolsandbox"}
-        assert text is (always or family in {"azure", "mlflow"}), name
-        assert a_list is (always or family == "mlflow"), name
-        assert more is (always or family == "azure"), name
-
-
-def test_parallel_calls_of_bfcl():
-    """Calls are found greedily, each once, and need a description.
-
-    One with several tools is of `multiple`.
-    """
-    tools = tuple(
-        ToolSpec(name=name, parameters={"properties": {"x": {"type": "integer"}}, "required": []})
-        for name in "fg"
-    )
-    both = [("f", {"x": 1}), ("g", {"x": 2})]
-    grader = ToolCalls(preset="bfcl/ast")
-
-    def error(expected, made, tools=tools):
-        grade = grader.grade(sample(expected, made, tools=tools))
-        return grade.metadata.get("error_type") or (
-            grade.fault.code if grade.fault else grade.score
-        )
-
-    assert error(both, both[::-1]) == 1.0
-    assert error(both, both[:1]) == "parallel_function_checker_no_order:wrong_count"
-    assert error(both, [both[0], both[0]]) == "parallel_function_checker_no_order:cannot_find_match"
-    assert error(both[:1], both) == "multiple_function_checker:wrong_count"
-    assert error(both, both, tools[:1]) == "schema_incomplete"
-    assert said("bfcl/ast", sample(both, both)) == "not_expressible"
 
 
 @pytest.mark.parametrize("mode", ["strict", "unordered", "subset", "superset"])

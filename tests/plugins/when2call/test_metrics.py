@@ -64,17 +64,6 @@ def reference(rows, predictions):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_unknown_uuids_are_counted_and_change_no_metric(evaluate, row, profile):
-    """A prediction outside the dataset is skipped with its reason and reported."""
-    with_it = evaluate([judge("a", "tool_call"), judge("x", "direct")], [row("a")], profile=profile)
-    without = evaluate([judge("a", "tool_call")], [row("a")], profile=profile)
-    assert with_it.grades[1].reasons[0].code == "not_in_dataset"
-    assert with_it.counts["not_in_dataset"] == 1
-    assert with_it.rates == without.rates
-    assert with_it.native["metrics"] == without.native["metrics"]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
 def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
     """No row with that gold label.
 

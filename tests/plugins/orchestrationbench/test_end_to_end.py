@@ -260,14 +260,3 @@ def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     unreadable = {sample.id: sample.recorded["unreadable_steps"] for sample in samples}
     assert {number: steps for number, steps in unreadable.items() if steps} == UNREADABLE
     assert sum(len(sample.expected.plan or {}) for sample in samples) == 317
-    # 669 single calls, 19 double ones and 17 with three to nine.
-    steps = list(ScenarioReader(unit="step").plan(inputs, None))
-    read = [sample for shard in steps for sample in ScenarioReader(unit="step").read(shard, None)]
-    calls = [len(sample.expected.calls) for sample in read if sample.expected.label == "FC"]
-    assert (calls.count(1), calls.count(2), sum(count > 2 for count in calls)) == (669, 19, 17)
-    labels = [sample.expected.label for sample in read]
-    rejections = [
-        labels.count(name)
-        for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")
-    ]
-    assert rejections == [191, 13, 4]

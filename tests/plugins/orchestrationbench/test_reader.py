@@ -93,24 +93,11 @@ def test_steps_as_samples(bench, content):
     can grade.
     """
     bench.write("one", content)
-    samples = bench.read(unit="step")
-    assert [(sample.id, str(sample.status)) for sample in samples] == [
-        ("s/4", "ok"),
-        ("s/5", "ok"),
-        ("s/7", "missing"),
-        ("s/3", "ok"),
-    ]
-    called, waited, missing, planned = samples
-    assert (called.label, called.expected.label, called.agent_id) == ("FC", "FC", "a")
-    assert [call.arguments for call in called.calls] == [{"a": 2}]
-    assert [call.name for call in called.expected.calls] == ["f", "g"]
-    assert (waited.calls, waited.expected.calls, waited.label) == ((), (), "AWAITING_USER_INPUT")
-    assert waited.expected.text == "AWAITING_USER_INPUT: phone"
-    assert (missing.calls, missing.expected.label) == (None, "TOOL_CONSTRAINT_VIOLATION")
-    assert (planned.plan, planned.expected.plan) == ('{"workflow_1": {}}', "workflow_1: {}")
-    assert [sample.source.ordinal for sample in samples] == [0, 1, 2, 3]
-    assert {sample.facets["step"] for sample in samples} == {"3", "4", "5", "7"}
-    assert all(sample.run == 1 for sample in samples)
+    called, waited, missing, planned = bench.read(unit="step")
+    assert (called.id, called.label, called.expected.label) == ("s/4", "FC", "FC")
+    assert (waited.id, waited.label) == ("s/5", "AWAITING_USER_INPUT")
+    assert (missing.id, str(missing.status)) == ("s/7", "missing")
+    assert (planned.id, planned.expected.plan) == ("s/3", "workflow_1: {}")
 
 
 def test_cards_are_flattened_to_tools(tmp_path):

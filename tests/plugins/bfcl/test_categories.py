@@ -16,7 +16,7 @@ def report(bfcl, tmp_path):
         wrong = [] if category == "simple_python" else [{"id": names[0], "valid": False}]
         correct = size - len(wrong)
         bfcl.scores(bfcl.header(correct, size), *wrong, category=category)
-    return gradestack.grade_files([bfcl.root], output=tmp_path / "out")
+    return gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])
 
 
 def test_every_category_weighs_the_same(report):

@@ -4,10 +4,9 @@ line.
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+from gradestack.cli.commands import main
 from gradestack_plugins.deepfabric.aggregators import BANDS
 from tests.plugins.deepfabric.conftest import evaluate
 
@@ -64,22 +63,29 @@ def test_options_bands_and_reasons_are_documented():
     assert codes <= spans
 
 
-def run_cli(*arguments):
+def run_cli(capsys, *arguments):
     """Run the command and return (exit code, output)."""
-    code = "import sys; from gradestack.cli import main; main(sys.argv[1:])"
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    code = 0
+    try:
+        main([*map(str, arguments)])
+    except SystemExit as ended:
+        code = ended.code or 0
+    said = capsys.readouterr()
+    return code, said.out + said.err
 
 
-def test_the_example_suite(tmp_path):
+def test_the_example_suite(tmp_path, capsys):
     """The suite runs and passes its gate, and options are reached from the command line."""
-    code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "one")
+    code, output = run_cli(capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "one")
     assert code == 0, output
     weights = "graders.tools.weights={tool_selection: 0, response_quality: 1}"
-    code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "two", "--set", weights)
+    code, output = run_cli(
+        capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "two", "--set", weights
+    )
     assert code == 1, output
     bad = "graders.tools.weights={tool_selection: 2}"
-    code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "three", "--set", bad)
+    code, output = run_cli(
+        capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "three", "--set", bad
+    )
     assert code == 2
     assert "weights must sum to 1" in output

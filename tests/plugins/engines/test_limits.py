@@ -74,6 +74,7 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     assert ids(tmp_path) == ["t0", "t2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "listed"),
     some_of(map(pytest.param, ["processes", "serial", "dask"] * 2, [True] * 3 + [False] * 3), 6),
@@ -89,6 +90,7 @@ def test_the_limit_of_a_record(tmp_path, engine, listed):
     assert ids(tmp_path) == ["t0", "t1", "t2"]
 
 
+@pytest.mark.slow
 def test_one_document_above_the_limit(tmp_path):
     """A chat log that is one object is one record."""
     talk = [{"role": "user", "content": "x" * 2 * MIB}, {"role": "assistant", "content": "x"}]
@@ -101,6 +103,7 @@ def test_one_document_above_the_limit(tmp_path):
     assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
 
 
+@pytest.mark.slow
 def test_parts_beside_the_records_above_the_limit(tmp_path):
     """They were decoded all the same, which ended the process where memory was short.
 
@@ -127,6 +130,7 @@ def tree():
     return [{"text": "a" * 40 + "!"}, found, found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.faults)])
 @pytest.mark.parametrize(
@@ -164,6 +168,7 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     assert len(ids(tmp_path)) == (3 if how == "ids of two files" else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"]
 )
@@ -200,6 +205,7 @@ def certified(place, monkeypatch):
         monkeypatch.setenv(f"{setting}{role}__KEY", str(place / "key.pem"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 @pytest.mark.parametrize(
     ("protocol", "when"),

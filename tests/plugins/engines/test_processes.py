@@ -132,6 +132,7 @@ def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
     assert time.monotonic() - begun < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_dead_process_costs_only_the_shard_it_was_at(tmp_path, shards, workers):
     work = Noted(tmp_path, {3: _die, 10: _die})
@@ -200,6 +201,7 @@ def _no_memory(shard):
     raise MemoryError
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_around_the_graders(shards):
     """In this process it is an error with its place.
 
@@ -221,6 +223,7 @@ def served(monkeypatch):
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context("forkserver"))
 
 
+@pytest.mark.slow
 def test_processes_need_not_be_forked(served, shards):
     assert list(Processes(workers=2).map(_ordinal, shards(20))) == list(range(20))
     assert len(set(Processes(workers=2).map(_process, shards(40)))) == 2
@@ -236,6 +239,7 @@ class Unloadable:
         return (int, ("nothing",))
 
 
+@pytest.mark.slow
 def test_processes_that_never_get_ready(served, shards):
     with pytest.raises(PluginError, match="worker processes end before they are ready"):
         list(Processes(workers=2).map(Unloadable(), shards(4)))
@@ -261,6 +265,7 @@ def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
 STUCK = DATA["stuck"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with what it is at")
 def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
     """A pattern that takes for ever keeps the interpreter's lock.

@@ -201,6 +201,7 @@ def test_other_threads_are_left_to_themselves():
 NATIVE = DATA["native"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "how"),
     [

@@ -26,7 +26,7 @@ def grade(capsys):
 
     def run(*words):
         with pytest.raises(SystemExit) as ended:
-            main(["grade", *map(str, words)])
+            main(["grade", *map(str, words), "--set", "reports=[]"])
         said = capsys.readouterr()
         return ended.value.code, said.out + said.err
 

@@ -292,6 +292,7 @@ LINE = [
 ]
 
 
+@pytest.mark.slow
 def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
     """One reply in twenty is 429, 503 or cut off, one in fifty hangs.
 
@@ -371,6 +372,7 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
     assert verdicts == right
 
 
+@pytest.mark.slow
 def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
     whole, part = on_record.read_bytes(), place / "J.jsonl.part"
     on_record.unlink()
@@ -405,6 +407,7 @@ def test_ctrl_c_keeps_what_has_arrived(command, place):
     assert (place / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wait", some_of([lambda: "0.7", lambda: formatdate(time.time() + 2, usegmt=True)], 2)
 )
@@ -518,6 +521,7 @@ def test_transcripts_stay_data(tmp_path):
     assert len(body) < 1100
 
 
+@pytest.mark.slow
 def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place, monkeypatch):
     """`grade` asks nobody; header.json has the journal's digest."""
     found = []

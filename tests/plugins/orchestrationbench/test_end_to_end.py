@@ -27,7 +27,9 @@ def page_example(tmp_path):
 
 def test_worked_example_documented(page_example, tmp_path):
     """The page's figures follow from the formulas."""
-    report = gradestack.grade_files([page_example], output=tmp_path / "run")
+    report = gradestack.grade_files(
+        [page_example], output=tmp_path / "run", overrides=["reports=[]"]
+    )
     found = figures(report)
     third = 2 * (1 / 3 * 1 / 3) / (1 / 3 + 1 / 3)
     call = round((1 + round(2 / 3, 4) + round(third, 4)) / 3, 4)
@@ -52,8 +54,12 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
         (tmp_path / name).mkdir()
         (tmp_path / name / "ferry_out.json").write_text(text)
         places.append(tmp_path / name)
-    one = gradestack.grade_files(places[:1], output=tmp_path / "one", profile=profile)
-    two = gradestack.grade_files(places, output=tmp_path / "two", profile=profile)
+    one = gradestack.grade_files(
+        places[:1], output=tmp_path / "one", profile=profile, overrides=["reports=[]"]
+    )
+    two = gradestack.grade_files(
+        places, output=tmp_path / "two", profile=profile, overrides=["reports=[]"]
+    )
     assert [row["model_name"] for row in two.rows()] == ["strong", "weak"]
     assert [row["model_name"] for row in two.metrics["per_model"]] == ["strong", "weak"]
     assert two.summary["duplicates"]["count"] == 0

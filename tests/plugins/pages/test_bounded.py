@@ -40,6 +40,7 @@ def calls(count, word):
     return [{"name": f"t{n % 7}", "arguments": {"q": f"{word} {n}"}} for n in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["other", "same", "one name"])
 def test_what_is_shown_of_a_sample_is_bounded(made):
     """It would not end if each call were looked for among all others."""
@@ -106,6 +107,7 @@ def _lines_shown(report, folder):
     return len(pages), len(lines_of(short)), len(page_of(short).view.success.models)
 
 
+@pytest.mark.slow
 def test_pages_show_the_figures_of_as_many_models_however_many_there_are(graded, tmp_path):
     few, many = (_lines_shown(graded(count), tmp_path) for count in (60, 240))
     assert few == many
@@ -127,6 +129,7 @@ def test_a_run_of_few_models_is_shown_as_a_whole(graded):
     assert with_first_models(report) is report
 
 
+@pytest.mark.slow
 def test_work_on_figures_grows_as_the_models_do(graded, monkeypatch):
     calls = Counter()
     covers = Figure.covers

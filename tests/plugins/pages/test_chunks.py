@@ -85,6 +85,7 @@ def rewritten(report, out, **options):
     return sorted(path.name for path in (out / "report_data").glob("*"))
 
 
+@pytest.mark.slow
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
     beside = tmp_path / "report_data"

@@ -41,6 +41,7 @@ def test_progress_is_a_line_that_changes(monkeypatch):
     assert shown == ["250 samples, 25% of the input", "1,000 samples"]
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_what_running_it_shows(tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     nbformat = pytest.importorskip("nbformat")

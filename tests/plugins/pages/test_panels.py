@@ -352,6 +352,7 @@ def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html
         HtmlReporter(templates=tmp_path / "gone")
 
 
+@pytest.mark.slow
 def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
@@ -384,6 +385,7 @@ def first_name(report):
     return {"id": next(report.rows())["sample"]["id"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "template", "said"), some_of(DATA["the_kit_finds_what_is_wrong"], 3)
 )

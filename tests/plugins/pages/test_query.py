@@ -50,6 +50,7 @@ from grades a, grades b, grades c, grades d, grades e, grades f
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(
     "delay",

@@ -157,12 +157,14 @@ def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
     ]
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    report = gradestack.grade_files([path], output=tmp_path / "out")
+    report = gradestack.grade_files([path], output=tmp_path / "out", overrides=["reports=[]"])
     assert list(report.aggregates) == ["text"]
     assert report.summary["metrics"]["avg_score_attempted"] == 1.0
     lines.append({"id": "c", "expected": [FLAT], "predicted": []})
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    assert list(gradestack.grade_files([path], output=tmp_path / "two").aggregates) == ["calls"]
+    assert list(
+        gradestack.grade_files([path], output=tmp_path / "two", overrides=["reports=[]"]).aggregates
+    ) == ["calls"]
 
 
 CALLING = {"id": "a", "expected": [FLAT], "predicted": [FLAT]}
@@ -177,7 +179,7 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
     """Mappings, samples, and what gives each only once: what is expected is compared."""
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
-    file = gradestack.grade_files([path], output=tmp_path / "out")
+    file = gradestack.grade_files([path], output=tmp_path / "out", overrides=["reports=[]"])
     samples = [
         JsonLines().record(each, file="memory", ordinal=at) for at, each in enumerate(records)
     ]

@@ -72,7 +72,7 @@ CASES = data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml")
 SEEDS = [record for case in CASES for record in case["records"]] + DATA["usual"]
 
 
-@settings(max_examples=examples(1200), deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     records=st.lists(st.tuples(st.sampled_from(SEEDS), tree_edits), min_size=1, max_size=2),
     spoilt=byte_edits,

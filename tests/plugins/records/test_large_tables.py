@@ -47,6 +47,7 @@ def written(place, column, **options):
     return (place / "runs.parquet").stat().st_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some_of(FILES, 2))
 def test_a_small_file_that_holds_gigabytes_is_refused(bounded, tmp_path, name):
     """With exit code 3, in words, within 20 s and 500 MB.
@@ -59,6 +60,7 @@ def test_a_small_file_that_holds_gigabytes_is_refused(bounded, tmp_path, name):
     assert "unpack to more than 256 MiB and 1000 times its size" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_page_that_unpacks_to_much_is_refused_by_what_the_file_says(bounded, tmp_path):
     """Compressed a thousand times, without a dictionary: nothing of it is read."""
     written(tmp_path, pa.array(["x" * MB] * 300), use_dictionary=False, data_page_size=1 << 30)
@@ -67,6 +69,7 @@ def test_a_page_that_unpacks_to_much_is_refused_by_what_the_file_says(bounded, t
     assert "unpack to more than" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_row_of_many_megabytes_is_a_bad_record(bounded, tmp_path):
     """As in CSV: rows before and behind it are read."""
     text = os.urandom(MB // 2).hex()
@@ -78,6 +81,7 @@ def test_a_row_of_many_megabytes_is_a_bad_record(bounded, tmp_path):
     assert "longer than 64 MiB" in (tmp_path / "out/summary.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
     """Columns with a dictionary, also within lists and objects, hold the texts they hold without
     one.

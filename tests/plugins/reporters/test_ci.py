@@ -176,6 +176,7 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     assert few.read_text(encoding="utf-8").splitlines() == lines[:2]
 
 
+@pytest.mark.slow
 def test_the_documented_action_runs_as_a_script(tmp_path):
     """Its steps, one after the other.
 

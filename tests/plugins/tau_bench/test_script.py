@@ -134,6 +134,7 @@ def test_names_from_data_stay_on_their_lines(tau, tmp_path, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_runs_as_a_module(results):
     """The module runs as a program; a wrong command line exits 2."""
     command = [sys.executable, "-m", "gradestack_plugins.tau_bench"]

@@ -18,7 +18,7 @@ def test_a_suite_names_its_price_file(tmp_path):
         "prices: prices.json}}\n"
     )
     (tmp_path / "suite.yaml").write_text(suite)
-    two = ["engine={kind: processes, workers: 2}"]
+    two = ["engine={kind: processes, workers: 2}", "reports=[]"]
     report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out", overrides=two)
     assert report.metrics["avg_score_attempted"] == 2.0
     (tmp_path / "prices.json").write_text("[]")

@@ -77,6 +77,8 @@ def test_golden_file_of_results(bench, write, turns, profile):
     pairs = [("f", "f"), (AWAIT, VIOLATE), ("f", "hm")]
     write("b", *pairs, gold_plan=plan, main=[turns.plan(90, plan)])
     write("a", (AWAIT, AWAIT))
+    long_plan = "workflow_1: {steps: [{name: a}, {name: b}, {name: c}]}"
+    write("third", ("f", "f"), gold_plan=long_plan, main=[turns.plan(90, plan)])
     write("broken", runs={"run #1": {"label": {}, "sub_agent_history": []}})
     call = [turns.call("f", {"a": 1})]
     run = {"label": turns.label(_2=call), "sub_agent_history": [turns.answer("2", call)]}

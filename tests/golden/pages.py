@@ -1,6 +1,6 @@
 """Golden pages: a page as a whole is what a committed file holds.
 
-    GRADESTACK_REWRITE=1 pytest -q -k golden_page tests
+    GRADESTACK_REWRITE=1 pytest -q -k golden tests
 
 writes the files again from today's pages; ``git diff`` then shows what a reader of the pages sees
 differently. Styles and scripts are our own files and left out; lists that pages carry packed are

@@ -139,22 +139,6 @@ def test_frames_of_the_libraries_are_read():
     assert len(tables[0][1]) == 1
 
 
-def test_parquet_is_read_as_its_table(tmp_path):
-    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    path = tmp_path / "runs.parquet"
-    parquet.write_table(
-        arrow.Table.from_pylist(
-            [{"task": "a", "messages": TALK}, {"task": None, "messages": TALK}]
-        ),
-        path,
-    )
-    report = gradestack.grade_files(
-        path, columns={"id": "task", "messages": "messages"}, output=tmp_path / "out"
-    )
-    assert [row["sample"]["id"] for row in report.rows()] == ["a", "runs:1"]
-    assert report.states["tool_success"]["graded"] == 2
-
-
 def test_parquet_with_columns_of_runs_is_recognised(tmp_path):
     """As a CSV file is; of another one the columns are named, with what to type."""
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")

@@ -184,20 +184,6 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     )
 
 
-def test_every_option_can_be_set_in_a_suite(tmp_path):
-    """Options are structured from YAML, those of single tools and of empty sides, too."""
-    line = {
-        "id": "a",
-        "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}],
-        "predicted": [{"name": "f"}],
-    }
-    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    options = data(__file__, "families.yaml")["options_of_every_option_can_be_set_in_a_suite"]
-    report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}})
-    assert next(iter(report.rows()))["grade"]["score"] == 1.0
-    assert report.header["components"][1]["options"] == options
-
-
 def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
     """An unknown preset, a contradiction and an unknown option are configuration errors, all at
     once.

@@ -360,7 +360,8 @@ def readable(path: Path) -> Path:
     if path.is_dir():
         return _directory(path)
     with open_regular(path) as file:
-        kind = _packed(file)
+        with reading(path):
+            kind = _packed(file)
         if kind is None:
             return path
         state = FileState.of(os.fstat(file.fileno()))

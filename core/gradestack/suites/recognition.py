@@ -32,7 +32,7 @@ from gradestack.copies.files import (
     readable,
     standard_input,
 )
-from gradestack.errors import ConfigError, DataError, GradestackError, suggest
+from gradestack.errors import ConfigError, DataError, GradestackError, reading, suggest
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import MIXED, Mixed
 from gradestack.jsonio.files import encoding_problem
@@ -80,6 +80,7 @@ def _nearly(path: Path) -> str:
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _NEIGHBOURS)]
+            names = [name for name in names if name != path.name]  # a link that leads nowhere
     except OSError:
         return ""
     near = [
@@ -337,7 +338,7 @@ def _dataset(
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
-    with open_regular(path) as file:
+    with reading(path), open_regular(path) as file:
         return file.read(_HEAD)
 
 

@@ -6,6 +6,7 @@ Samples of any format as lines of the ``jsonl`` form, or as ATIF trajectories.
 from __future__ import annotations
 
 import gzip
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -129,10 +130,10 @@ def _convert(
 
 @contextmanager
 def _file(out: Path) -> Iterator[Any]:
-    part = out.with_name(f"{out.name}.part")
+    part = out.with_name(f"{out.name}.{os.urandom(4).hex()}.part")  # of ours alone
     try:
         with (
-            part.open("wb") as raw,
+            part.open("xb") as raw,
             gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if out.suffix == ".gz" else raw as file,
         ):
             yield file

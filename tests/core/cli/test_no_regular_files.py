@@ -24,7 +24,7 @@ COMMANDS = DATA["commands"]
 READS = {
     "header.json": {"report", "show", "compare"},
     "summary.json": {"report", "show", "compare"},
-    "results.jsonl": {"report", "show", "compare", "grade", "grade as letta"},
+    "results.jsonl": {"report", "show", "compare", "grade", "grade as letta", "convert"},
 }
 """The commands that cannot do without a file."""
 

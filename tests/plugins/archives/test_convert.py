@@ -171,3 +171,39 @@ def test_what_is_written_is_whole(convert, tmp_path):
     assert [json.loads(line)["id"] for line in gzip.decompress(first).splitlines()] == ["a", "b"]
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz --force")[0] == 0
     assert (tmp_path / "out.jsonl.gz").read_bytes() == first
+
+
+@pytest.mark.parametrize("form", ["jsonl", "atif"])
+@pytest.mark.parametrize("put", [Path.touch, os.mkfifo, lambda path: path.symlink_to("victim")])
+def test_convert_touches_nothing_but_its_output(tmp_path, monkeypatch, put, form):
+    """What somebody laid beside it under a name that may be meant for unfinished output stays."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "log.jsonl").write_text('{"id": "a", "predicted": "x", "expected": "x"}\n')
+    put(tmp_path / "out.jsonl.part")
+    before = os.lstat(tmp_path / "out.jsonl.part")
+    main(["convert", "log.jsonl", "--to", form, "-o", "out.jsonl"])
+    after = os.lstat(tmp_path / "out.jsonl.part")
+    assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
+    assert (tmp_path / "victim").read_text() == "mine"
+    names = {"victim", "log.jsonl", "out.jsonl", "out.jsonl.part"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link that leads nowhere", "loop", "memory"])
+def test_convert_ends_at_what_is_no_file(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "log.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        targets = {"device": "/dev/zero", "link that leads nowhere": "none", "loop": "log.jsonl"}
+        path.symlink_to(targets.get(kind, "/proc/self/mem"))
+    with pytest.raises(SystemExit) as ended:
+        main(["convert", "log.jsonl", "--to", "jsonl", "-o", "out.jsonl"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 3
+    assert said.startswith("error: log.jsonl: ")
+    assert "did you mean" not in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out.jsonl").exists()

@@ -134,6 +134,10 @@ def test_tasks_only_one_side_has_are_listed(made):
     assert caught.value.problems == (
         "a and c have no task in common; try --match input or ordinal",
     )
+    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
+    with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
+        made("d", {"8": [1], "9": [1]}, gate=gate)
+    assert caught.value.problems == (f"{a} and this run have no task in common",)
 
 
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):

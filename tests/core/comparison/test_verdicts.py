@@ -149,6 +149,18 @@ def test_an_interval_agrees_with_the_mid_p_test_at_every_level(level):
                 assert low <= known.difference <= high
 
 
+def test_equal_and_opposite_vectors_are_one_test():
+    """Whatever their scale: percent and share, a rate and its opposite count once."""
+    gaps = [0.3, -0.1, 0.2, 0.4, 0.0, 0.1]
+    other = [0.1, 0.2, -0.4, 0.1, 0.3, 0.0]
+    vectors = [gaps, [100 * gap for gap in gaps], [-gap + 1e-12 for gap in gaps], other, [0.0] * 6]
+    tests = [make_test(difference(each, bounded=False), "abcdef", each) for each in vectors]
+    decisions = decide_together(tests, ALPHA)
+    assert [decision.tests for decision in decisions] == [2, 2, 2, 2, 1]
+    assert len({decision.p for decision in decisions[:3]}) == 1
+    assert len({decision.p_holm for decision in decisions[:3]}) == 1
+
+
 def test_holm_decides_all_intervals_at_one_level():
     """That of the first test that is not certain; α where all are."""
     strong, weak = [0.2, 0.3, 0.25, 0.2, 0.35, 0.3], [0.1, -0.2, 0.3, -0.1, 0.2, 0.05]

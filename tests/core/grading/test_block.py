@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack import Expectation, Fault, Sample
+from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
 from gradestack.grading import worker as workers
 from gradestack.grading.selection import Selection, identity_of
 from tests.core.block_samples import CALL, SHARD, records, sample, whole
@@ -38,6 +38,18 @@ WAYS = {
     "without rows": {"rows": False},
     "figures only": {"rows": False, "exporters": ()},
 }
+
+
+def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
+    quick(64)
+    worker = make_worker(strict=True)
+    for wrong, kind, words in (
+        (sample(5), PluginError, r"grader 'quality' \(toy 7\) raised on in.jsonl:6"),
+        (sample(17), PluginError, "broke its contract on in.jsonl:18"),
+        (BadRecord(source=Source(file="f", line=9), reason="no"), DataError, "f:9: no"),
+    ):
+        with pytest.raises(kind, match=words):
+            worker.process(SHARD, singly([sample(1), sample(2), wrong, sample(4)]))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack import grade_files
+from gradestack import grade, grade_files
 
 GRADERS = ["exact_match", "contains", "tool_calls"]
 
@@ -37,3 +37,9 @@ def test_a_score_that_is_no_share_has_no_verdict(tmp_path):
     report = grade_files([tmp_path / "log.jsonl"], output=tmp_path / "out")
     (row,) = report.rows()
     assert "passed" not in row["grades"]["usage"]
+
+
+def test_a_grader_beside_that_of_the_outcome_has_its_rule_too():
+    samples = [{"id": name, "expected": "x", "predicted": name} for name in "xy"]
+    report = grade(samples, {"first": "exact_match", "second": "contains"})
+    assert [row["grades"]["second"]["passed"] for row in report.rows()] == [True, False]

@@ -31,6 +31,8 @@ KEPT = 20
 BUILD = Path(__file__).parents[2] / "build/fuzz"
 NOISE = re.compile(r"^Traceback|^Exception ignored|^\S+:\d+: \w*Warning: ", re.MULTILINE)
 """What no command may leave on standard error: Python's own words."""
+LATER = re.compile(r"(\d+) record\(s\) repeat an .*; the last is kept")
+"""The warning on records left out because a later one of the same run counts."""
 NO_NAME = dict.fromkeys(map(ord, "/ []"), "-")
 
 
@@ -49,11 +51,10 @@ class Ended(NamedTuple):
             return None
         summary = json.loads((self.out / "summary.json").read_text())
         rows = (self.out / "results.jsonl").read_bytes().count(b"\n")
-        return (
-            rows
-            + summary["bad_records"]["count"]
-            + summary["duplicates"]["count"] * (summary["duplicates"]["policy"] == "last")
+        superseded = sum(
+            int(found[1]) for text in summary["warnings"] if (found := LATER.match(text))
         )
+        return rows + summary["bad_records"]["count"] + superseded
 
 
 @pytest.fixture(scope="session")

@@ -197,16 +197,24 @@ def _finish(report: Report, *, quiet: bool) -> None:
             for name, text in sorted(report.summary.get(kind, {}).items()):
                 _say(f"error: {name} {what}: {text}")
     if "incomplete" in report.summary:
-        from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
-        from gradestack.rundir.place import can_continue  # noqa: PLC0415
-
-        graded = report.summary["incomplete"] == PAGES_MISSING
-        rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
-        if report.path is not None and can_continue(report.path):
-            rest = "--resume writes the pages" if graded else "--resume grades the rest"
-        kept = "results were kept, pages are missing" if graded else "partial results were kept"
-        _say(f"interrupted: {kept}{'; ' * bool(rest)}{rest}")
+        _say(_interrupted_text(report))
     sys.exit(report.exit_code)
+
+
+def _interrupted_text(report: Report) -> str:
+    """Return what an interrupted run has kept, and how it goes on."""
+    from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
+    from gradestack.rundir.place import can_continue  # noqa: PLC0415
+
+    is_graded = report.summary["incomplete"] == PAGES_MISSING
+    is_resumable = report.path is not None and can_continue(report.path)
+    if is_graded:
+        by_command = f"`gradestack report {report.path}` writes the pages"
+        rest = "--resume writes the pages" if is_resumable else by_command
+        return f"interrupted: results were kept, pages are missing; {rest}"
+    has_samples = bool(report.metrics["total"])
+    kept = "partial results were kept" if has_samples else "nothing was graded yet"
+    return f"interrupted: {kept}{'; --resume grades the rest' * is_resumable}"
 
 
 def _registry(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
@@ -455,19 +463,21 @@ def main(arguments: list[str] | None = None) -> None:
         # Python's own way is "surrogateescape".
         if getattr(stream, "errors", None) in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if arguments is None:  # a program of its own
-        # here alone
-        from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415
-
-        install_excepthooks()
-        gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
     try:
+        if arguments is None:  # a program of its own
+            # here alone
+            from gradestack.cli.signals import install_excepthooks  # noqa: PLC0415
+
+            install_excepthooks()
+            gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
         code = _exit_code(given)
     except KeyboardInterrupt:  # one more, while the first was dealt with
         code = EXIT_INTERRUPTED
     except OSError:  # the error cannot be written either
         code = DataError.exit_code
     if arguments is None:
+        from gradestack.cli.signals import ignore_sigint_at_exit  # noqa: PLC0415 - likewise
+
         ignore_sigint_at_exit()
         # what lives now goes with the process: looking through it once more takes a tenth of a
         # short run

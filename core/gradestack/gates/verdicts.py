@@ -257,12 +257,9 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     upstream = profile == "upstream"
     attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
     nothing = 0.0 if upstream else None
-    mean = over_all = nothing
-    if graded:
-        mean = float(count.sum / graded)
-        over_all = float(
-            count.sum / (total if upstream else graded + count.lost - count.unreadable)
-        )
+    mean = float(count.sum / graded) if graded else nothing
+    counted = total if upstream else graded + count.lost - count.unreadable
+    over_all = float(count.sum / counted) if counted else nothing
     return {
         "total": total,
         "total_attempted": attempted,

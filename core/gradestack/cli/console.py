@@ -164,7 +164,7 @@ def _causes(report: Report) -> list[str]:
     others = sum(cause.samples for cause in causes[_MOST_CAUSES:])
     lines = [(cause.samples, f"{_cut(cause.name)}{_most_often(cause)}") for cause in listed]
     if others:
-        lines.append((others, counted(len(causes) - len(listed), "other cause")))
+        lines.append((others, f"others ({counted(len(causes) - len(listed), 'cause')})"))
     width = len(str(failed))
     failure = "failed" if has_outcome else "did not score 1"
     return [

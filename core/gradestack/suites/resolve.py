@@ -949,9 +949,9 @@ class Verdicts:
         brought = self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ()
         first = next((each for each in judging if each not in brought), key)
         if success is not None and success.rule is None and spec.outcome is None and first != key:
-            whose = f"Outcome: the verdict of grader {key!r}, not of {first!r}, the first one named"
             self.resolver.notes.append(
-                f"{whose}. To change it: outcome: {first} (--set outcome={first})"
+                f"Outcome: as grader {key!r} says, although {first!r} is named first; for {first!r}: "
+                f"--set outcome={first}"
             )
         main = success.grader if success is not None else next(iter(graders), "")
         mean = next(

@@ -369,7 +369,7 @@ def _case_statements(figures: Mapping[str, Any]) -> Iterator[str]:
         if cases["total"]:
             first = ", ".join(_case_text(case) for case in cases["first"])
             number = cases["total"]
-            yield f"{name}: {number} {'task' if number == 1 else 'tasks'}; first: {first}"
+            yield f"{name}: {number} {'run' if number == 1 else 'runs'}; first: {first}"
 
 
 def _case_text(case: Mapping[str, Any]) -> str:

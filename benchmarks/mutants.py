@@ -327,7 +327,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         function = item.nodeid.partition("[")[0]
         counts[function] += 1
         is_elsewhere = ELSEWHERE & set(getattr(item, "fixturenames", ()))
-        if counts[function] <= MOST_CASES and not is_elsewhere:
+        is_listed = item.config.option.collectonly or counts[function] <= MOST_CASES
+        if is_listed and not is_elsewhere:
             left.append(item)
     items[:] = left
     if items and items[0].config.option.collectonly:

@@ -35,6 +35,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 def test_every_path_is_read_by_its_own_reader(run, tmp_path):
     """Whatever the engine, and after a stop, in the order of the suite.
 

@@ -64,6 +64,11 @@ RESULT_KEYS = frozenset(
         "grades",
         "submission",
         "uuid",
+        "calls",
+        "tool_calls",
+        "actual_tool_calls",
+        "predicted_calls",
+        "tools_called",
     }
 )
 """Keys of recorded results in other forms: a row with one of them is no dataset row."""

@@ -69,6 +69,7 @@ from gradestack_plugins.readers.chat.names import (
     guess,
     has_several_records,
     is_session,
+    is_tool_name,
     names_session,
     notes_on,
     usual_record,
@@ -92,6 +93,9 @@ _LONGEST_NAME: Final = (
 _SURE: Final = 0.85
 _PERHAPS: Final = (
     0.1  # how sure it is of a Parquet file that nothing can read: reading it says what to install
+)
+_CALL_COLUMNS: Final = frozenset(
+    {"calls", "tool_calls", "actual_tool_calls", "predicted_calls", "tools_called"}
 )
 _TABLES: Final = frozenset({".csv", ".tsv"})
 _SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standard input has none
@@ -736,6 +740,10 @@ def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
     parts = parts_of_runs(chain(rows, *inner))
     if parts is not None:
         return parts, CONVERT
+    keyed = next(filter(None, map(_column_of_keyed_calls, rows)), None)
+    if keyed is not None:
+        form = '{"name": TOOL, "arguments": ARGUMENTS}'
+        return f"{keyed}: calls as {{TOOL: ARGUMENTS}} are not read", f"write each as {form}"
     found, advice = guess(rows, reader_of), CONVERT
     if all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
         known, texts = (
@@ -752,6 +760,22 @@ def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
         whole = f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
         advice = whole if len(mapping) == len(fields) else _COMPARED
     return f"fields: {_listed(found.names)}", advice
+
+
+def _column_of_keyed_calls(row: Mapping[str, Any]) -> str | None:
+    """Return the column of calls whose entries are objects under the names of their tools."""
+    for name in _CALL_COLUMNS & row.keys():
+        entries = as_list(decoded(row[name]))
+        if entries and all(map(_is_keyed_call, entries)):
+            return name
+    return None
+
+
+def _is_keyed_call(entry: Any) -> bool:
+    if not isinstance(entry, dict) or len(entry) != 1:
+        return False
+    ((tool, arguments),) = entry.items()
+    return isinstance(arguments, dict) and is_tool_name(tool) and tool != "function"
 
 
 def _is_plain(value: Any) -> bool:

@@ -40,12 +40,12 @@ calls: calls tool_calls actual_tool_calls predicted_calls tools_called actual_to
 expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls
   reference_calls
   ground_truth_tool_calls $.reference_outputs.tool_calls $.ground_truth.tool_calls
-  $.expected.tool_calls
+  $.expected.tool_calls $.expectations.expected_tool_calls
   expected reference ground_truth gold target expected_tool gold_tool
 expected.text: expected.text expected expected_answer expected_output reference reference_answer
   reference_output
   ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label
-  answer
+  answer $.expectations.expected_response
 id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id
   trace_id uuid case
   $.metadata.task_id $.config.configurable.thread_id $.checkpoint.thread_id $.context.trace_id

@@ -443,8 +443,11 @@ class Conversation:
 
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1
-        self.model = text_or_none(entry.get("model")) or self.model
-        self.usages += [entry["usage"]] if entry.get("usage") else []
+        named_model = entry.get("model") or as_map(entry.get("modelInfo")).get("modelId")
+        self.model = text_or_none(named_model) or self.model
+        metrics = as_map(entry.get("metrics"))
+        usage = entry.get("usage") or (metrics if "tokens" in metrics else None)
+        self.usages += [usage] if usage else []
         author = text_or_none(entry.get("author")) or name
         self.remark_unread_keys(entry)
         given, legacy = decoded(entry.get("tool_calls")) or [], decoded(entry.get("function_call"))

@@ -78,6 +78,8 @@ def usage_of(raw: Any) -> Usage | None:
     """
     if not isinstance(raw, dict):
         return None
+    if isinstance(raw.get("tokens"), dict):
+        raw = _without_levels(raw)
     asked, said = (next(filter(raw.__contains__, names), "") for names in (_INPUT, _OUTPUT))
     into, out = count_of(raw.get(asked)), count_of(raw.get(said))
     if into is None and out is None:
@@ -109,6 +111,14 @@ def usage_of(raw: Any) -> Usage | None:
         reasoning_tokens=thought,
         **measured,
     )
+
+
+def _without_levels(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of Cline's messages (``tokens``, and ``cost`` in USD) as one object."""
+    tokens = metrics["tokens"]
+    measured = {"cost_usd": metrics["cost"]} if "cost" in metrics else {}
+    cached = {"cached_tokens": tokens["cached"]} if "cached" in tokens else {}
+    return {**tokens, **cached, **measured}
 
 
 def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,0 +1,43 @@
+"""Forms that public reports and repositories show: read right, or refused by what they are."""
+
+import json
+
+import pytest
+
+from gradestack import DataError, grade_files
+
+CALL = {"id": "c", "type": "function", "function": {"name": "refund", "arguments": '{"t": 1}'}}
+TALK = [
+    {"role": "user", "content": "Refund."},
+    {"role": "assistant", "content": "Done.", "tool_calls": [CALL]},
+]
+
+
+def graded(tmp_path, records):
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return list(grade_files([path], output=tmp_path / "out").rows())
+
+
+def test_expectations_of_mlflow_are_compared(tmp_path):
+    expected = [{"name": "refund", "arguments": {"t": 1}}, {"name": "weather"}]
+    expectations = {"expected_tool_calls": expected, "expected_response": "Done."}
+    record = {"inputs": {"q": "x"}, "outputs": {"messages": TALK}, "expectations": expectations}
+    (row,) = graded(tmp_path, [record])
+    assert row["grades"]["calls"]["score"] == pytest.approx(2 / 3)
+
+
+def test_calls_under_the_names_of_their_tools_are_refused_by_that_form(tmp_path):
+    calls = [{"set_alarm": {"at": "07:30"}}]
+    record = {"id": "a", "question": "q", "ground_truth": calls[0], "tool_calls": calls}
+    with pytest.raises(DataError, match=r"calls as \{TOOL: ARGUMENTS\} are not read"):
+        graded(tmp_path, [record])
+
+
+def test_model_and_usage_of_clines_messages_are_read(tmp_path):
+    tokens = {"prompt": 500, "completion": 20, "cached": 5}
+    spent = {"modelInfo": {"modelId": "m"}, "metrics": {"tokens": tokens, "cost": 0.01}}
+    (row,) = graded(tmp_path, [{"messages": [TALK[0], {**TALK[1], **spent}]}])
+    usage = row["grades"]["usage"]["parts"]
+    assert row["model_name"] == "m"
+    assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (500, 20, 0.01)

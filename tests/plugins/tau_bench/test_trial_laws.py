@@ -37,16 +37,22 @@ def random_grade(choose, skill):
 
 
 def trials_by_task(rows):
-    """Return the verdicts of each task's trials; of one name the last, of no name each."""
+    """Return the verdicts of each task's trials; of one name the last, of no name each.
+
+    Nothing where no trial was graded: there is no figure then.
+    """
     tasks = {}
     for position, (task, name, _, grade) in enumerate(rows):
         key = ("unnamed", position) if name is None else name
         tasks.setdefault(task, {})[key] = grade
-    graded = [
+    grades = [grade for trials in tasks.values() for grade in trials.values()]
+    if all(grade.outcome is not Outcome.GRADED for grade in grades):
+        return []
+    counted = [
         [bool(grade.passed) for grade in trials.values() if grade.outcome is not Outcome.SKIPPED]
         for trials in tasks.values()
     ]
-    return [trials for trials in graded if trials]
+    return [trials for trials in counted if trials]
 
 
 def renamed(rows):

@@ -82,3 +82,4 @@ def test_reasons_name_the_mistake(judge, turns):
     assert codes(AWAIT, turns.answer("2", [], VIOLATE)) == [("rejection_type", AWAIT, VIOLATE)]
     assert codes(CALL, turns.answer("2", [], "")) == [("failed_generation", "FC", "FAILED")]
     assert codes(CALL, turns.answer("2", CALL)) == []
+    assert codes(CALL, [])[0][0] == "no_prediction"

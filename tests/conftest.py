@@ -36,9 +36,10 @@ settings.load_profile("steady")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that start the command line as a program of its own take over half a second."""
+    """Mark tests that start the command line as a program, or a browser: over half a second each."""
     for item in items:
-        if {"spawn", "held", "bounded"} & set(getattr(item, "fixturenames", ())):
+        starts_program = {"spawn", "held", "bounded"} & set(getattr(item, "fixturenames", ()))
+        if starts_program or item.path.parent.name == "browser":
             item.add_marker("slow")
 
 

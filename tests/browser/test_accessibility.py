@@ -29,15 +29,6 @@ FAMILIES = (
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
   [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
-PRESETS = """
-name: presets
-target: {paths: [runs.jsonl]}
-graders:
-  own: {kind: tool_calls, preset: documented}
-  strict: {kind: tool_calls, preset: adk/exact}
-  loose: {kind: tool_calls, preset: ragas/tool_call_f1}
-outcome: own
-"""
 MAP = """(async () => {
   const map = document.getElementById('whole-map');
   if (map) { map.scrollIntoView({behavior: 'instant'}); }
@@ -116,22 +107,6 @@ def test_a_page_with_its_samples_beside_it_has_no_violation(
     report = gradestack.load_report(page_of("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
-
-
-@everywhere
-def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, scheme, width):
-    call = {"name": "f", "arguments": {"a_long_argument": 1}}
-    made = [
-        {"id": f"t{place // 2}", "expected": [call] * 2, "predicted": [call] * (place % 3)}
-        for place in range(30)
-    ]
-    (tmp_path / "runs.jsonl").write_text(
-        "".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8"
-    )
-    (tmp_path / "suite.yaml").write_text(PRESETS, encoding="utf-8")
-    report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out", engine="serial")
-    assert violations(tab, axe, report.path / "report.html", width=width, scheme=scheme) == []
-    assert tab.run("document.querySelector('#whole-map path') !== null")
 
 
 @everywhere

@@ -14,10 +14,6 @@ from tests.placed import panel_of, with_panels
 
 BOOM = {"category": "target", "code": "boom", "message": "bad"}
 READY = "document.documentElement.classList.contains('ready')"
-PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
-  pair.className, pair.querySelector('.tool').textContent,
-  ...[...pair.querySelectorAll('tbody tr')].map(row => row.className + ' ' + row.querySelector('th code').textContent)
-])"""
 
 
 @pytest.fixture
@@ -57,23 +53,6 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
     assert "Row 8 of results.jsonl" in tab.run("document.getElementById('one').textContent")
     assert tab.messages() == []
     assert tab.requests() == [path.as_uri(), (path.parent / "report_data" / "chunk-1.js").as_uri()]
-
-
-def test_calls_stand_side_by_side(opened, fake):
-    row = next(
-        row
-        for row in (fake.graded_row(7, run, "m") for run in range(50))
-        if row["grade"]["reasons"] and row["grade"]["reasons"][0].get("pointer") == "/legs/1/day"
-    )
-    tab, _ = opened([row])
-    show(tab, 0)
-    old = row["grade"]["reasons"][0]["expected"]
-    marked = tab.run(
-        "[...document.querySelectorAll('#one mark')].map(one => one.textContent.replace(/,$/, ''))"
-    )
-    assert marked[:2] == [f'"day": "{old}"', '"day": "2025-03-30"']
-    assert {kind for kind, *_ in tab.run(PAIRS)} >= {"pair differs"}
-    assert "wrong_argument /legs/1/day" in tab.run("document.getElementById('one').textContent")
 
 
 @pytest.mark.parametrize(
@@ -241,16 +220,6 @@ def test_panels_stand_in_samples(opened, panel, options):
     assert tab.messages() == []
 
 
-def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, panel, monkeypatch):
-    monkeypatch.setattr("gradestack_plugins.pages.html._MOST_WITH_PANELS", 23)
-    tab, _ = opened(panels=[panel], max_samples=2, max_bytes=10**7)
-    show(tab, 23)
-    assert tab.run(OWN) == []
-    assert "<i>Own: in a run of this size drawn for the worst samples only" in tab.run(
-        "document.body.textContent"
-    )
-
-
 def test_numbers_keep_their_digits(opened, fake):
     row = fake.graded_row(1, 0, "m")
     row["expected"]["calls"][0]["arguments"] = {"many": 12345678901234567890, "one": 1.0, "two": 2}
@@ -303,14 +272,6 @@ def test_a_chunk_of_another_page_is_not_shown(opened):
     assert tab.run("document.querySelector('#one .inside')") is None
 
 
-def test_samples_in_the_page_are_drawn_from_their_rows(opened):
-    tab, path = opened(max_bytes=5_000_000, max_samples=2)
-    for row in range(24):
-        show(tab, row)
-    assert tab.messages() == []
-    assert tab.requests() == [path.as_uri()]
-
-
 def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
     monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
     tab, _ = opened()
@@ -333,13 +294,3 @@ def test_the_worst_samples_stay_in_the_page(opened):
     assert "5 of 24 samples, failures first" in tab.run("document.body.innerText")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     tab.emulate()
-
-
-def test_a_slim_run_says_where_its_conversations_are(opened, fake):
-    row = fake.graded_row(1, 0, "m")
-    del row["trajectory"]
-    tab, _ = opened([row])
-    show(tab, 0)
-    text = tab.run("document.getElementById('one').textContent")
-    assert "It was left in the input of this run: runs/rail.json" in text
-    assert tab.run("document.querySelectorAll('#one .pair').length") > 0

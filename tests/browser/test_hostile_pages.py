@@ -116,20 +116,22 @@ def test_the_page_of_a_run(watched, report, tmp_path, options):
     assert watched(path, samples=20) == [path.as_uri()]
 
 
+def render(source):
+    """Write a page of Markdown beside its source."""
+    renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
+    body = renderer.render(source.read_text(encoding="utf-8"))
+    page = source.with_name("rendered.html")
+    head = "<!doctype html><meta charset=utf-8><link rel=icon href=data:,>"
+    page.write_text(head + body, encoding="utf-8")
+    return page
+
+
 def test_markdown(watched, report, tmp_path):
     """Rendered with HTML allowed and no policy, which is worse than what forges do, it asks for
     nothing.
     """
     (source,) = MarkdownReporter().write(report, tmp_path)
-    page = tmp_path / "rendered.html"
-    text = (
-        MarkdownIt("commonmark", {"html": True})
-        .enable("table")
-        .render(source.read_text(encoding="utf-8"))
-    )
-    page.write_text(
-        f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8"
-    )
+    page = render(source)
     assert watched(page) == [page.as_uri()]
 
 
@@ -162,16 +164,8 @@ def test_a_comparison(watched, tmp_path):
     assert {"comparison.html", "comparison.md"} <= pages
     assert "onerror=alert(3)" in (out / "comparison.html").read_text(encoding="utf-8")
     assert watched(out / "comparison.html") == [(out / "comparison.html").as_uri()]
-    rendered = out / "rendered.html"
-    text = (
-        MarkdownIt("commonmark", {"html": True})
-        .enable("table")
-        .render((out / "comparison.md").read_text("utf-8"))
-    )
-    rendered.write_text(
-        f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8"
-    )
-    assert watched(rendered) == [rendered.as_uri()]
+    page = render(out / "comparison.md")
+    assert watched(page) == [page.as_uri()]
 
 
 def test_what_runs_is_seen(watched, tmp_path):

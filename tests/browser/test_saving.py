@@ -108,13 +108,3 @@ def test_buttons_have_names_and_are_not_printed(opened):
     opened.send("Emulation.setEmulatedMedia", media="print")
     assert opened.run(shown) == 0
     opened.send("Emulation.setEmulatedMedia", media="")
-
-
-def test_without_scripts_there_are_no_buttons(tab, report, tmp_path):
-    (path,) = HtmlReporter().write(report, tmp_path)
-    tab.visit(path.as_uri(), scripts=False)
-    assert (
-        tab.run("[...document.querySelectorAll('.save')].some(one => one.checkVisibility())")
-        is False
-    )
-    tab.emulate()

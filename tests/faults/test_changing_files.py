@@ -64,29 +64,10 @@ def _run(path, engine, tmp_path, name):
     return gradestack.run({**suite, "engine": engine}, output=tmp_path / name)
 
 
-@pytest.mark.parametrize("share", some_of([0.55, 0.0, 0.3, 0.999], 4))
-@pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
-def test_a_file_cut_short_meanwhile_ends_the_run(lines, tmp_path, engine, share, meanwhile):
-    """Wherever it is cut, the message says so; nothing is written that would look complete."""
-    size = lines.stat().st_size
-    kept = int(size * share)
-
-    def cut():
-        with lines.open("r+") as file:
-            file.truncate(kept)
-
-    meanwhile(cut)
-    with pytest.raises(
-        DataError, match=r"runs\.jsonl: was cut short while it was read: it held \d+ bytes, now"
-    ):
-        _run(lines, engine, tmp_path, "cut")
-    assert not (tmp_path / "cut" / "summary.json").exists()
-
-
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
 def test_a_file_removed_meanwhile_ends_the_run(lines, tmp_path, engine, meanwhile):
     meanwhile(lines.unlink)
-    with pytest.raises(DataError, match=r"runs\.jsonl: No such file or directory"):
+    with pytest.raises(DataError, match=r"runs\.jsonl: cannot be read: No such file"):
         _run(lines, engine, tmp_path, "removed")
 
 

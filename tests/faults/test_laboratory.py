@@ -180,28 +180,6 @@ def test_two_ctrl_c_print_no_traceback(laboratory, scratch, marked, engine, case
 # room
 
 
-@pytest.mark.faults
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("most", [3_000, 20_000, 60_000])
-def test_no_file_may_grow_any_more(laboratory, expected, scratch, marked, engine, most):
-    """One message and exit 3; with more room the run is continued."""
-    limit = (
-        f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({most}, "
-        "resource.RLIM_INFINITY))\n"
-    )
-    done = laboratory.run("out", engine, before=limit)
-    assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr
-    kept = "continue with --resume" in done.stderr
-    assert kept == (laboratory.on_record() > 0), done.stderr
-    again = laboratory.run("out", engine, "--resume")
-    assert again.returncode == 0
-    assert files_of(laboratory.place / "out") == expected
-    assert marked() == []
-    assert list(scratch.iterdir()) == []
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """Return a function that gives a directory on a file system of its own a size, or makes it
@@ -222,21 +200,6 @@ def small_disk(tmp_path):
 
     yield mount
     subprocess.run(["umount", place], capture_output=True, check=False)
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_full_disk(laboratory, expected, small_disk, engine, marked):
-    """One message and exit 3; what was on record counts once there is room again."""
-    place = small_disk("size=120k")
-    done = laboratory.run(place / "out", engine)
-    assert done.returncode == 3, done.stderr
-    assert "No space left on device" in done.stderr
-    assert "Traceback" not in done.stderr
-    small_disk("remount,size=20m")
-    assert laboratory.run(place / "out", engine, "--resume").returncode == 0
-    assert files_of(place / "out") == expected
-    assert marked() == []
 
 
 @pytest.mark.parametrize(

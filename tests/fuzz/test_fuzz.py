@@ -21,7 +21,6 @@ SUBJECTS = subjects.subjects()
 RUNS = {
     "airline": ["grade", EXAMPLES / "airline/results.json", "--set", "max_samples=8"],
     "quickstart": ["run", EXAMPLES / "quickstart/suite.yaml"],
-    "slim": ["grade", EXAMPLES / "quickstart/runs.jsonl", "--rows", "slim"],
     "letta": ["grade", EXAMPLES / "letta/recorded", "--dataset", EXAMPLES / "letta/dataset.jsonl"],
     "when2call": ["run", EXAMPLES / "when2call/suite.yaml"],
     "deepfabric": ["run", EXAMPLES / "deepfabric/suite.yaml"],

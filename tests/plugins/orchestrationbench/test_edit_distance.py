@@ -21,36 +21,26 @@ from gradestack_plugins.orchestrationbench.graphs import (
     networkx_distance,
 )
 from tests.conftest import examples
+from tests.plugins.orchestrationbench.orchestration_oracle import (
+    brute_distance,
+    component_price,
+)
 
 WEIGHTS = Weights(0.8, 0.5)
 NETWORKX = pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
 
 
 def brute(left, right, weights):
+    """Return the least cost over all mappings of nodes, by the slow calculation of the family."""
+    between_labels = component_price(weights.agent, weights.status)
+
     def price(i, j):
         if left.labels is None:
             return 0
-        (a, s), (b, t) = left.labels[i], right.labels[j]
-        return (
-            0
-            if (a, s) == (b, t)
-            else round(weights.status * 10)
-            if a == b
-            else round(weights.agent * 10)
-            if s == t
-            else 10
-        )
+        return between_labels(left.labels[i], right.labels[j])
 
-    n1, n2 = left.nodes, right.nodes
-    edges = set(right.edges)
-    best = None
-    for images in itertools.permutations([*range(n2), *[None] * n1], n1):
-        mapped = [(i, j) for i, j in enumerate(images) if j is not None]
-        cost = sum(price(i, j) for i, j in mapped) + 10 * (n1 + n2 - 2 * len(mapped))
-        kept = sum((images[a], images[b]) in edges for a, b in left.edges)
-        cost += 10 * (len(left.edges) + len(right.edges) - 2 * kept)
-        best = cost if best is None else min(best, cost)
-    return best / 10
+    sides = [(range(graph.nodes), set(graph.edges)) for graph in (left, right)]
+    return float(brute_distance(*sides, price))
 
 
 PRICES = [(0.8, 0.5), (0.8, 0.2), (1.0, 0.0), (2.0, 1.5), (0.3, 0.3)]

@@ -17,8 +17,6 @@ DATA = data(__file__, "graders_in_the_way.yaml")
 
 ENGINES = ["serial", "processes"]
 COUNT = 12
-ASKED = 2 * COUNT
-"""How often graders of others are asked: the first samples of a run are graded twice."""
 AGGREGATOR = DATA["aggregator"]
 
 
@@ -95,7 +93,7 @@ def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffer
     for said in ("loaded", "loaded by another name"):
         assert lines.count(said) == 1
     for said in ("printed", "by another name", "by its number", "by a child"):
-        assert lines.count(said) == ASKED, noisy.stderr
+        assert lines.count(said) == COUNT, noisy.stderr
 
 
 DIES = DATA["dies"]
@@ -160,7 +158,7 @@ def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
         written = list(iter(lambda: pipe.read(4096), b""))
     assert run.wait() == 0
     assert sorted(written) == sorted(
-        f"a line of t{number % COUNT} in one piece\n".encode() for number in range(ASKED)
+        f"a line of t{number} in one piece\n".encode() for number in range(COUNT)
     )
 
 

@@ -89,7 +89,8 @@ def test_both_ways_give_one_result(place, records, spoilt):
     first, *lines = [line for text in texts for line in text.splitlines()] or [b"{}"]
     first = edited(first, spoilt, PIECES).replace(b"\n", b" ")
     found = [line for line in (first, *lines) if line.strip()]
-    if found and not first.startswith(b"\xef\xbb\xbf"):
+    is_list = b"[" in (line.lstrip()[:1] for line in found)  # the file is one then, not lines
+    if found and not is_list and not first.startswith(b"\xef\xbb\xbf"):
         agrees(place, *found)
 
 

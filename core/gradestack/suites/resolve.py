@@ -1018,10 +1018,10 @@ class Verdicts:
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
         """Return figures of a headline, before them that which corrects the outcome's share."""
+        if main not in self.graders:  # a suite whose graders are refused has metrics all the same
+            return figures
         known = self.metrics.get(main, {})
-        corrected = (
-            getattr(type(self.graders[main].component), "corrected", None) if known else None
-        )
+        corrected = getattr(type(self.graders[main].component), "corrected", None)
         if corrected is None:
             return figures
         path, label, share = corrected

@@ -235,7 +235,7 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     assert data["sentence"].lower() in text_of(page).lower()
     words = set()
     for pair in data["pairs"]:
-        block = console[console.index(f"a: {pair['a']}, b: {pair['b']};") :].partition("\n\n")[0]
+        block = console[console.index(f"a: {pair['a']}, b: {pair['b']}:") :].partition("\n\n")[0]
         title = f"<bdi>{pair['b']}</bdi> against <bdi>{pair['a']}</bdi></h2>"
         card = page[page.index(title) :].partition("</section>")[0].split('<li class="row">')[1:]
         assert len(card) == len(compared_rows(pair)) > 1

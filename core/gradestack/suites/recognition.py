@@ -454,7 +454,11 @@ def _resolved_folder(folder: Path) -> Path:
 
 def _resolved(path: Path) -> Path:
     """Return the real path of a file; that of its folder is looked up once for all its files."""
-    return path.resolve() if path.is_symlink() else _resolved_folder(path.parent.absolute()) / path.name
+    return (
+        path.resolve()
+        if path.is_symlink()
+        else _resolved_folder(path.parent.absolute()) / path.name
+    )
 
 
 def _files(directory: Path) -> list[Path]:

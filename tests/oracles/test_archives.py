@@ -82,9 +82,9 @@ def test_results_of_adk_are_adks(tmp_path):
         ]
         assert [call.result for call in sample.calls] == results
         assert sample.text == made[-1].final_response.parts[0].text
-        assert dict(sample.recorded) == {
-            each.metric_name: each.score for each in case.overall_eval_metric_results
-        }
+        scores = {each.metric_name: each.score for each in case.overall_eval_metric_results}
+        passed = case.final_eval_status == EvalStatus.PASSED
+        assert dict(sample.recorded) == {**scores, "passed": passed}
 
 
 def test_trajectories_of_atif_are_atifs(tmp_path):

@@ -61,16 +61,6 @@ def test_engines_are_compared_by_their_bytes(tmp_path):
     assert {row[-1] for row in table["rows"]} == {"yes"}
 
 
-@pytest.mark.proof
-def test_the_profile_names_functions_without_their_places(tmp_path):
-    """Shares add up to at most all of the time."""
-    table = table_of("profile_run", tmp_path, "--records=600")
-    assert without_parsers(table["notes"]) == []
-    assert table["rows"]
-    assert all(0 <= float(row[1].rstrip("%")) <= 100 for row in table["rows"])
-    assert not [row for row in table["rows"] if row[-1].startswith("/")]
-
-
 def test_a_script_prints_its_table(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "startup.py"), "--rounds", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import ConfigError, load_report
+from gradestack import load_report
 from gradestack.outcome.pages import rewrite_pages
 from tests.core.outcomes import data, files_but_headers, read_json
 from tests.placed import carried, without_rows
@@ -126,13 +126,3 @@ def test_a_folder_that_holds_more_than_was_graded_is_not_read(run, place, regist
     rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
     assert len(told) == 1
     assert "holds files that were not graded" in told[0]
-
-
-def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch, full_disk):
-    monkeypatch.setattr("gradestack.rundir.recorder.PAUSE", -1.0)
-    run("whole", rows="slim")
-    full_disk(4, lambda: run("out", rows="slim"))
-    with pytest.raises(ConfigError, match="cannot be continued"):
-        run("out", rows="full", resume=True)
-    assert run("out", rows="slim", resume=True).header["resumed"] == 4
-    assert files_but_headers(place / "out") == files_but_headers(place / "whole")

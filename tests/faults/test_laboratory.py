@@ -154,29 +154,6 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
     assert list(scratch.iterdir()) == [], what
 
 
-@pytest.mark.parametrize(
-    ("engine", "case"),
-    [
-        *(pytest.param("processes", n, marks=pytest.mark.faults if n else ()) for n in range(30)),
-        *(pytest.param("dask", n, marks=pytest.mark.faults) for n in range(6)),
-    ],
-)
-def test_two_ctrl_c_print_no_traceback(laboratory, scratch, marked, engine, case):
-    """In whatever succession, and whatever the run is at, its last steps included."""
-    choose = random.Random(case)  # noqa: S311 - a seed is wanted
-    run = laboratory.start("out", engine)
-    until(lambda: laboratory.on_record() >= 1 + case % (FILES - 1) or run.poll() is not None)
-    for _ in range(choose.randint(2, 4)):
-        send(signal.SIGINT, [] if run.poll() is not None else [run.pid, *marked()])
-        time.sleep(choose.choice([0, choose.uniform(0, 0.05)]))
-    _, err = run.communicate()
-    assert run.returncode in (0, ASKED), err
-    assert "Traceback" not in err
-    assert "Exception ignored" not in err
-    until(lambda: marked() == [])
-    assert list(scratch.iterdir()) == []
-
-
 # room
 
 
@@ -247,37 +224,3 @@ def test_an_error_that_cannot_be_written_either(tmp_path):
 
 
 # permissions
-
-
-@pytest.fixture
-def another_user(laboratory):
-    """Return who else can run the command here: options of the process."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can be somebody else")
-    for path in (laboratory.place, *laboratory.place.parents):
-        if path.owner() == "root" and not path.stat().st_mode & 0o001:
-            pytest.skip(f"{path} is closed to other users")
-    somebody = {
-        "user": 65534,
-        "group": 65534,
-        "env": {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"},
-    }
-    command = [sys.executable, "-c", "import gradestack.runner"]
-    if subprocess.run(command, cwd="/", capture_output=True, check=False, **somebody).returncode:
-        pytest.skip("this installation is closed to other users")
-    return somebody
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("closed", ["an input", "the place"])
-def test_what_another_user_may_not_do(laboratory, another_user, closed):
-    """A file that cannot be read ends the run with exit 3, a place that cannot be written with exit
-    2; by name.
-    """
-    if closed == "an input":
-        laboratory.place.chmod(0o777)
-        (laboratory.place / "03.jsonl").chmod(0o600)
-    done = laboratory.run("out", "serial", **another_user)
-    assert done.returncode == (3 if closed == "an input" else 2), done.stderr
-    assert ("03.jsonl" if closed == "an input" else "out: ") in done.stderr
-    assert "Traceback" not in done.stderr

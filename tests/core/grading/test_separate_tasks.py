@@ -75,13 +75,3 @@ def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk
     assert report.header["notes"] == whole.header["notes"]
     for name in ("results.jsonl", "summary.json"):
         assert (report.path / name).read_bytes() == (whole.path / name).read_bytes()
-
-
-def test_slim_rows_find_their_conversations(grade, command):
-    turn = [{"role": "user", "content": "well?"}]
-    files = {
-        name: [{"id": 1, "input": name, "expected": "x", "predicted": "x", "messages": turn}]
-        for name in "ab"
-    }
-    grade(files, "--rows", "slim")
-    assert "well?" in command("show", "out", "b:1").out

@@ -74,14 +74,3 @@ def test_a_file_of_another_format_among_many_is_met(tmp_path, registry, name, ot
             recognition.recognise([tmp_path / "runs"], registry, None)
     else:
         assert recognition.recognise([tmp_path / "runs"], registry, None).reader == alone[0]
-
-
-def test_readers_are_asked_for_few_of_many_files_that_are_alike(tmp_path, registry, monkeypatch):
-    write(tmp_path / "runs", RECORDS["openai_logs"])
-    asked = []
-    surest = recognition._surest
-    monkeypatch.setattr(
-        recognition, "_surest", lambda path, *more: asked.append(path) or surest(path, *more)
-    )
-    recognition.recognise([tmp_path / "runs"], registry, None)
-    assert len([path for path in asked if path.is_file()]) == 1

@@ -40,41 +40,6 @@ def grades(df):
     return make
 
 
-FIGURES = {
-    # N = 7: the skipped sample is left out, the missing one is not
-    "documented": (4 / 7, 4 / 7, 3 / 7, 5),
-    "upstream": (3 / 7, 3 / 7, 2 / 7, 5),
-}
-
-
-@PROFILES
-def test_figures(df, grades, profile):
-    """Rates divide by all but skipped samples.
-
-    Errors, missing replies, and abstentions upstream, can only lose.
-    """
-    metrics = df.fold(DeepFabricMetrics(profile=profile), grades(profile))
-    selection, parameters, execution, processed = FIGURES[profile]
-    assert metrics["tool_selection_accuracy"] == selection
-    assert metrics["parameter_accuracy"] == parameters
-    assert metrics["execution_success_rate"] == execution
-    assert metrics["response_quality"] == 0.0
-    assert math.isclose(
-        metrics["overall_score"],
-        0.4 * selection + 0.35 * parameters + 0.25 * execution,
-        abs_tol=1e-15,
-    )
-    assert metrics["samples_evaluated"] == 7
-    assert metrics["samples_processed"] == processed
-    assert metrics["processing_errors"] == 7 - processed
-    assert (metrics["samples_missing"], metrics["samples_skipped"]) == (1, 1)
-    assert metrics["tool_selection_accuracy_attempted"] == selection * 7 / processed
-    assert math.isclose(
-        metrics["overall_score_attempted"], metrics["overall_score"] * 7 / processed
-    )
-    assert metrics["undefined"] == {}
-
-
 @PROFILES
 def test_no_samples(df, profile):
     """Nothing to divide by: 0.0 upstream, null with a reason in documented.

@@ -1,19 +1,14 @@
-"""The page's worked examples, the example suite, the benchmark, and the family through the command
-line.
-"""
+"""The page's worked examples, and that its options, bands and reasons are there."""
 
 import json
 import re
 from pathlib import Path
 
-from gradestack.cli.commands import main
 from gradestack_plugins.deepfabric.aggregators import BANDS
 from tests.plugins.deepfabric.conftest import evaluate
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deepfabric.md").read_text(encoding="utf-8")
-EXAMPLE = ROOT / "examples" / "deepfabric"
-PROFILES = ["documented", "upstream"]
 
 
 def table(mark):
@@ -61,31 +56,3 @@ def test_options_bands_and_reasons_are_documented():
     )
     assert len(codes) > 12
     assert codes <= spans
-
-
-def run_cli(capsys, *arguments):
-    """Run the command and return (exit code, output)."""
-    code = 0
-    try:
-        main([*map(str, arguments)])
-    except SystemExit as ended:
-        code = ended.code or 0
-    said = capsys.readouterr()
-    return code, said.out + said.err
-
-
-def test_the_example_suite(tmp_path, capsys):
-    """The suite runs and passes its gate, and options are reached from the command line."""
-    code, output = run_cli(capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "one")
-    assert code == 0, output
-    weights = "graders.tools.weights={tool_selection: 0, response_quality: 1}"
-    code, output = run_cli(
-        capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "two", "--set", weights
-    )
-    assert code == 1, output
-    bad = "graders.tools.weights={tool_selection: 2}"
-    code, output = run_cli(
-        capsys, "run", EXAMPLE / "suite.yaml", "-o", tmp_path / "three", "--set", bad
-    )
-    assert code == 2
-    assert "weights must sum to 1" in output

@@ -1,11 +1,9 @@
 """Grades of DeepFabric replies: options, errors, turns."""
 
-import json
 import math
 
 import pytest
 
-import gradestack
 import gradestack_plugins.deepfabric as family
 from gradestack import Expectation, Sample, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
@@ -90,26 +88,6 @@ def test_documented_refuses_from_a_suite_what_is_no_finite_number(weight):
         structure({"weights": {"tool_selection": weight}}, DeepFabric)
 
 
-READ, ADD = ("read", {"path": "a"}), ("add", {"a": 1})
-
-
-@pytest.fixture
-def record(df):
-    tools = [
-        df.tool("read", ["path"], path="string"),
-        df.tool("add", ["a"], a="integer"),
-        df.tool("free"),
-    ]
-    found = df.record(tools=tools)
-    found["tool_context"] = {
-        "executions": [df.execution(*READ), df.execution(*ADD), df.execution("add", {"b": 2})]
-    }
-    return found
-
-
-PATH, A = {"path": "b"}, {"a": 2}
-
-
 @pytest.fixture
 def lines(df):
     """A right record, one with a broken rule, and one whose inference failed."""
@@ -121,64 +99,6 @@ def lines(df):
         {"sample": broken, "recorded": df.reply(("f", {"a": 1}))},
         {"sample": record, "recorded": {"kind": "exception", "message": "out of memory"}},
     ]
-
-
-def graded(df, tmp_path, lines, profile="documented", **options):
-    path = df.write(tmp_path / "joined.jsonl", *lines)
-    overrides = [f"graders.tools.{name}={json.dumps(value)}" for name, value in options.items()]
-    return gradestack.grade_files(
-        [path], output=tmp_path / "run", profile=profile, overrides=overrides
-    )
-
-
-@PROFILES
-def test_states_rows_and_figures(df, tmp_path, lines, profile):
-    """States, attempted and rows call them failed.
-
-    Native file and aggregator count them as the original does.
-    """
-    report = graded(df, tmp_path, lines, profile)
-    metrics = report.summary["metrics"]
-    assert metrics["states"]["tools"] == {"graded": 1, "skipped": 0, "failed": 2, "missing": 0}
-    assert (metrics["total"], metrics["total_attempted"]) == (3, 1)
-    assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (
-        1.0,
-        pytest.approx(1 / 3),
-    )
-    rows = list(report.rows())
-    assert [row["state"] for row in rows] == ["graded", "failed", "failed"]
-    assert [row["grade"]["fault"]["code"] for row in rows[1:]] == ["processing_error"] * 2
-    assert "out of memory (see whether the model answered" in rows[2]["grade"]["rationale"]
-    figures = metrics["aggregates"]["tools"]["deepfabric"]
-    native = json.loads((report.path / "native/deepfabric.json").read_bytes())
-    for found in (figures, native["metrics"]):
-        assert found["tool_selection_accuracy"] == pytest.approx(1 / 3)
-        assert (
-            found["samples_evaluated"],
-            found["samples_processed"],
-            found["processing_errors"],
-        ) == (3, 1, 2)
-    assert [record["error"] for record in native["predictions"]][::2] == [None, "out of memory"]
-
-
-@PROFILES
-def test_the_loud_line(df, tmp_path, lines, profile):
-    """Summary and pages say how many there are and name the first; without any, nothing is said."""
-    report = graded(df, tmp_path, lines[1:], profile)
-    said = [text for text in report.summary["warnings"] if "processing errors" in text]
-    (line,) = said
-    assert line.startswith(
-        "grader 'tools': 2 of 2 records are processing errors, first: 0: metadata.conversation_type"
-    )
-    assert "2 of 2 records are processing errors" in (report.path / "report.md").read_text(
-        encoding="utf-8"
-    )
-    assert graded(df, tmp_path / "fine", lines[:1], profile).summary["warnings"] == []
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path):
-    (tmp_path / "fine").mkdir()
 
 
 def test_the_first_error_is_the_first_in_input_order(df, lines):

@@ -75,33 +75,6 @@ def recognise_and_plan(path):
     return list(reader.plan(inputs, reader.index(inputs)))
 
 
-def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
-    letta.write(tmp_path / "results.jsonl", [])
-    assert Letta.sniff(tmp_path, b"") == 0.0
-    (tmp_path / "header.json").write_text("{}", encoding="utf-8")
-    assert Letta.sniff(tmp_path, b"") == 0.5
-    assert letta.read(tmp_path) == []
-
-
-@pytest.mark.parametrize(("far", "sure"), [(16 * 1024 * 1024, 0.95), (100_000, 0.7)])
-def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
-    """A first line longer than the usual head is read whole.
-
-    One longer than that is recognised by its keys.
-    """
-    monkeypatch.setattr("gradestack.jsonio.records._FAR", far)
-    for record in (
-        letta.result(1, "x" * 200_000),
-        letta.wrapped(letta.result(1, sample={"input": "x" * 50_000})),
-    ):
-        file = letta.write(
-            tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}]
-        )
-        assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == sure
-    other = letta.write(tmp_path / "other.jsonl", [{"text": "x" * 200_000}])
-    assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
-
-
 def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     """Without the samples the lines point at, a directory of the later layout cannot be read."""
     (tmp_path / "suite.json").write_text("{", encoding="utf-8")
@@ -127,7 +100,6 @@ def test_a_result(letta, tmp_path, case):
         assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
 
 
-ERROR = {"category": "target", "exception_type": "TimeoutError", "message": "boom"}
 SUITE = {
     "suite": "s",
     "config": {},
@@ -222,15 +194,6 @@ def test_nothing_but_damage(letta, tmp_path, given):
     assert isinstance(bad, BadRecord)
     letta.write(tmp_path / "results.jsonl", ['{"uuid": "'])
     assert Letta.sniff(tmp_path, b"") == 0.0
-
-
-def test_results_among_other_objects(letta, tmp_path):
-    """A result behind objects of another form is little more than a guess; none is none."""
-    others = [{"id": "a", "expected": []}, {"x": {"sample": 1}}, {"sample_id": 1, "error": "no"}]
-    file = letta.write(tmp_path / "data.jsonl", [*others, letta.result(0)])
-    assert Letta.sniff(file, file.read_bytes()) == 0.3
-    file = letta.write(tmp_path / "data.jsonl", [others[0], letta.result(0)])
-    assert Letta.sniff(file, file.read_bytes()) == 0.3
 
 
 @pytest.mark.parametrize("case", data(__file__, "messages.yaml"))

@@ -125,30 +125,6 @@ def test_a_file_without_runs(bench, sound, history):
     assert figures["overall_statistics"]["failed_evaluations"] == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "nothing", "{}", "null", "[]", '"x', b"\xff{}"])
-@pytest.mark.parametrize("profile", PROFILES)
-def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
-    """A file that is no JSON, or holds nothing, fails alone; the others are graded."""
-    bench.write("one", sound)
-    path = bench.write("two", "")
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    graded = bench.grades(profile=profile)
-    assert [str(grade.outcome) for _, grade in graded] == ["graded", "graded", "failed"]
-    assert graded[2][1].fault.code == "unreadable_file"
-    assert graded[2][0].id == "two"
-    statistics = bench.figures(profile=profile)["overall_statistics"]
-    assert (
-        statistics["total_files"],
-        statistics["successful_evaluations"],
-        statistics["failed_evaluations"],
-    ) == (
-        2,
-        1,
-        1,
-    )
-    assert statistics["key_metrics"]["Average"] == 1.0
-
-
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
     """Such a file is a failed run, as the original counts it.
 

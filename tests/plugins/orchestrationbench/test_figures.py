@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradestack import Grade, Outcome, figures
-from tests.core.outcomes import data
 from tests.golden.pages import check_golden_file
-
-DATA = data(__file__, "figures.yaml")
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
@@ -37,30 +34,6 @@ def write(bench, scenario, turns):
         bench.write(name, scenario(label, main, answers, runs))
 
     return run
-
-
-def test_without_gold_plans_there_is_no_plan_score_and_no_average(bench, scenario, turns):
-    """Calls and rejections have their figures.
-
-    Plan and Average are null and say why, in upstream they are numbers.
-    """
-    call, ask = turns.call("f", {"x": 1}), "AWAITING_USER_INPUT"
-    label = turns.label(_2=[call], _3=ask)
-    bench.write(
-        "one", scenario(label, sub=[turns.answer("2", [call]), turns.answer("3", content=ask)])
-    )
-    found, original = (bench.figures(profile=profile) for profile in PROFILES)
-    assert (found["call_rejection_accuracy"], found["fc"]) == (1.0, 1.0)
-    assert (found["plan"], found["plan_upper_bound"], found["average"]) == (None, None, None)
-    assert (found["undefined"]["plan"], found["undefined"]["average"]) == (
-        "no gold plan",
-        "plan not defined",
-    )
-    assert (original["plan"], original["average"]) == (0.0, 0.6667)
-    assert (
-        bench.native()["overall_statistics"]["key_metrics"]
-        == DATA["key_metrics_without_gold_plans"]
-    )
 
 
 def native_file(bench, profile):

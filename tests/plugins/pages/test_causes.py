@@ -150,27 +150,3 @@ def test_what_a_cause_is_mostly_about(reasons, often):
 @pytest.mark.parametrize("case", data(__file__, "errors.yaml"), ids=lambda case: case["text"][:40])
 def test_errors_of_one_kind(case):
     assert error_kind(case["text"]) == case["kind"]
-
-
-def test_errors_are_causes_without_a_reference(tmp_path):
-    """Of fifteen failed calls: five time-outs, five files not found, five of a wrong type."""
-    texts = ["Error: timeout after {} s", "Error: /tmp/{}.txt not found", "TypeError: 'a' and {}"]
-
-    def messages(number):
-        call = {"name": f"tool_{number % 2}", "arguments": "{}"}
-        calls = [{"id": "1", "type": "function", "function": call}]
-        result = texts[number % 3].format(number) if number < 15 else "fine"
-        return [
-            {"role": "user", "content": "go"},
-            {"role": "assistant", "content": None, "tool_calls": calls},
-            {"role": "tool", "tool_call_id": "1", "content": result},
-            {"role": "assistant", "content": "done"},
-        ]
-
-    lines = [json.dumps({"id": f"t{n}", "messages": messages(n)}) for n in range(20)]
-    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    report = grade_files([tmp_path / "log.jsonl"], output=tmp_path / "out")
-    failed, printed_lines = printed(report)
-    assert (failed, [number for number, _ in printed_lines]) == (15, [5, 5, 5])
-    for word in ("timeout", "not found", "TypeError"):
-        assert sum(word in text for _, text in printed_lines) == 1

@@ -128,15 +128,6 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, mon
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
-    report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
-    (path,) = HtmlReporter(max_bytes=0).write(report, tmp_path)
-    assert re.search(r'id="rows"[^>]*></script>', path.read_text(encoding="utf-8"))
-    text = (tmp_path / "report_data" / "index.js").read_text(encoding="ascii")
-    assert len(json.loads(unpacked(FILE.fullmatch(text)[1]))["i"]) == 20
-
-
 def test_blank_lines_between_rows_are_none_of_them(fake):
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
     lines = report.held.getvalue().splitlines(keepends=True)

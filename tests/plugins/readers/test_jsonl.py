@@ -128,17 +128,6 @@ def test_the_same_records_are_the_same_samples_in_lines_and_in_lists(tmp_path, l
     assert len(graded[".json"]) == 2
 
 
-def test_a_long_first_line_is_recognised(tmp_path):
-    """Conversations are often longer than the head of a file that readers are shown."""
-    path = tmp_path / "x.jsonl"
-    path.write_text(
-        json.dumps({"id": "a", "messages": [{"role": "user", "content": "x" * 200_000}]}) + "\n"
-    )
-    assert JsonLines.sniff(path, path.read_bytes()[: 64 * 1024]) == 0.5
-    path.write_text(json.dumps({"other": "x" * 200_000}) + "\n")
-    assert JsonLines.sniff(path, path.read_bytes()[: 64 * 1024]) == 0.0
-
-
 def test_the_reader_keeps_the_contract(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text(

@@ -83,25 +83,6 @@ def test_columns_that_do_not_fit_are_refused(frame, columns, error, message):
         gradestack.grade(frame, ["usage"], columns=columns)
 
 
-def test_a_mapping_on_the_command_line_names_the_reader(tmp_path, monkeypatch):
-    """The same from Python."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.jsonl").write_text(
-        json.dumps({"task": "a", "log": {"messages": TALK}, "gold": [{"name": "f"}]})
-    )
-    options = ["--map", "id=task", "--map", "messages=$.log.messages", "--map", "expected=gold"]
-    found = CliRunner().invoke(
-        cli, ["grade", "log.jsonl", "--grader", "tau_partial", "-o", "out", *options]
-    )
-    assert found.exit_code == 0, found.output
-    columns = {"id": "task", "messages": "$.log.messages", "expected": "gold"}
-    report = gradestack.grade_files(
-        "log.jsonl", graders=["tau_partial"], columns=columns, output="again"
-    )
-    assert report.metrics == gradestack.load_report(tmp_path / "out").metrics
-    assert report.metrics["avg_score_attempted"] == 1.0
-
-
 @pytest.mark.parametrize(
     "given",
     [["--map", "id"], ["--map", "=x"], ["--map", "id="], ["--map", "id=a", "--map", "id=b"]],
@@ -160,18 +141,6 @@ def test_a_parquet_file_that_nothing_can_read_says_what_to_install(tmp_path, mon
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(DataError, match=r"\(extra 'tables'\)"):
         gradestack.grade_files(path, output=tmp_path / "out")
-
-
-def test_a_data_frame_gives_a_page_by_one_call(tmp_path):
-    """Without ids and without expectations, as the README has it."""
-    pandas = pytest.importorskip("pandas")
-    (tmp_path / "runs.csv").write_text(
-        'input,calls\nRefund T-3.,"[{""name"": ""refund"", ""status"": ""error""}]"\n'
-    )
-    frame = pandas.read_csv(tmp_path / "runs.csv")
-    report = gradestack.grade(frame, reports=["html"], output=tmp_path / "out")
-    assert report.states["tool_success"]["graded"] == 1
-    assert "refund" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
 
 
 def test_a_table_on_standard_input_is_recognised(tmp_path, monkeypatch):

@@ -306,17 +306,6 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
     assert found["fc_interval"]["n"] == len(rows)
 
 
-def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
-    rows = [
-        (task, run, model, each) for task, run, _, each in orchestration_rows(4) for model in "mn"
-    ]
-    found = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
-    assert found["average_interval"] == {
-        "reason": "several models, each has its own under `models`"
-    }
-    assert found["models"]["m"]["average_interval"]["clusters"] == 4
-
-
 class Seconds(Grader):
     """A grader whose scores happen to lie within [0, 1] here, and need not."""
 

@@ -1,19 +1,15 @@
 """The mean with error bars.
 
-Figures by hand, the clustered formula by independent code, Student's t by tables.
+Figures by hand, and the clustered formula by independent code.
 """
 
 import math
 import random
-import statistics
 from fractions import Fraction
 
 import pytest
 
 from gradestack import Grade, figures, t_quantile
-from tests.core.outcomes import data
-
-DATA = data(__file__, "mean.yaml")
 
 
 def finished(*pairs, **options):
@@ -31,13 +27,6 @@ def scores(*values):
     return [(str(number), Grade(score=value)) for number, value in enumerate(values)]
 
 
-@pytest.mark.parametrize(
-    ("confidence", "df", "expected"), DATA["quantiles_are_those_of_the_tables"]
-)
-def test_quantiles_are_those_of_the_tables(confidence, df, expected):
-    assert t_quantile((1 + confidence) / 2, df) == pytest.approx(expected, rel=1e-10)
-
-
 def test_many_degrees_are_the_normal_distribution():
     """1.96 at 95 %, and no jump where the formula changes."""
     assert t_quantile(0.975, 10**9) == pytest.approx(1.95996398454, rel=1e-8)
@@ -45,24 +34,6 @@ def test_many_degrees_are_the_normal_distribution():
     steps = [t_quantile(0.975, df) - t_quantile(0.975, df + 1) for df in (998, 999, 1000)]
     assert steps == pytest.approx([steps[0]] * 3, rel=1e-2)
     assert t_quantile(0.025, 7) == -t_quantile(0.975, 7)
-
-
-def test_one_run_per_task_is_the_usual_standard_error():
-    """0, 1, 1, 0: mean 0.5, deviation sqrt(1/3), error sqrt(1/3)/2 = 0.288675…, t(3) =
-    3.18244630528.
-    """
-    found = finished(*scores(0.0, 1.0, 1.0, 0.0))
-    assert found["mean"] == 0.5
-    assert found["stderr"] == pytest.approx(math.sqrt(1 / 12), rel=1e-15)
-    half = 3.18244630528 * math.sqrt(1 / 12) / 0.25
-    assert ends(found) == pytest.approx(
-        [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
-    )
-    assert (found["n"], found["total"], found["clusters"]) == (4, 4, 4)
-    values = [0.1, 0.7, 0.35, 0.9, 0.2]
-    assert finished(*scores(*values))["stderr"] == pytest.approx(
-        statistics.stdev(values) / math.sqrt(5), rel=1e-14
-    )
 
 
 def test_runs_of_a_task_depend_on_each_other():

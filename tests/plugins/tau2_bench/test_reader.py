@@ -144,25 +144,6 @@ def test_rewards_of_other_samples():
         Tau2Reward(tolerance=-1)
 
 
-def test_pass_hat_k_divides_by_the_trials_of_each_task(tau2, tmp_path):
-    """A simulation lost to the infrastructure is no trial; one without a reward is a failed one."""
-    path = tau2.write(
-        tau2.simulation("a", 0),
-        tau2.simulation("a", 1),
-        tau2.simulation("a", 2, reward=None, ended="infrastructure_error"),
-        tau2.simulation("b", 0),
-        tau2.simulation("b", 1, reward=None),
-        tau2.simulation("b", 2, reward=0.0),
-        tasks=[tau2.task("a"), tau2.task("b")],
-    )
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    figures = report.aggregates["reward"]
-    assert figures["pass_hat_k"]["pass_hat_k"] == {"1": pytest.approx((1 + 1 / 3) / 2), "2": 0.5}
-    assert figures["pass_hat_k"]["rule"] == "task"
-    assert report.summary["metrics"]["avg_score_attempted"] == pytest.approx(3 / 4)
-    assert (tmp_path / "out" / "report.html").exists()
-
-
 def test_a_planned_trial_that_is_not_there_did_not_pass(tau2, tmp_path):
     """``info.num_trials`` is the plan; without it each task is divided by its own trials."""
     trials = [("t", 0), ("t", 1), ("t", 2), ("u", 0), ("u", 1)]

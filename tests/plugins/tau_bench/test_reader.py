@@ -7,8 +7,8 @@ import pytest
 
 from gradestack import BadRecord, Sample, testing
 from gradestack_plugins.tau_bench.__main__ import main
-from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
-from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
+from gradestack_plugins.tau_bench.aggregators import Binary
+from gradestack_plugins.tau_bench.grader import TauReward
 from gradestack_plugins.tau_bench.reader import TauBench, TauRecord
 from gradestack_plugins.tau_bench.reliability import PassHatK
 from tests.core.outcomes import data
@@ -106,14 +106,6 @@ def test_result_files_are_recognised(tau, indent):
     assert sniff([{"task_id": 1, "reward": 0, "traj": []}], indent) > 0.9
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-def test_long_first_records_are_recognised(tau, indent):
-    long = tau.record(traj=[{"role": "system", "content": 'brackets ] } " in text ' * 10_000}])
-    assert sniff([long], indent) > 0.9
-    backwards = dict(reversed(long.items()))
-    assert 0 < sniff([backwards], indent) < 0.9
-
-
 @pytest.mark.parametrize("value", DATA["other_files_are_not"])
 def test_other_files_are_not(value):
     """Lists of other records, objects, JSON Lines and garbage are not claimed."""
@@ -131,39 +123,6 @@ PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.fixture(scope="module")
 def samples(tau, reference_file):
     return tau.read(reference_file)
-
-
-@PROFILES
-def test_partial_scores(tau, samples, profile):
-    """Average, histogram, binary figures and lists are the published ones.
-
-    Every score is the independent scorer's.
-    """
-    grades = [TauPartial(profile=profile).grade(sample) for sample in samples]
-    assert [grade.score for grade in grades] == [
-        tau.ref_score(sample.native.record) for sample in samples
-    ]
-    out = tau.fold(PartialStatistics(), grades, samples)
-    assert abs(out["average"] - 0.59634117965368) < 1e-12
-    assert (out["min"], out["max"]) == (0.0, 1.0)
-    assert [entry["count"] for entry in out["histogram"]] == [53, 8, 24, 20, 44, 51]
-    assert (out["binary"]["successes"], out["binary"]["n"], out["binary"]["average"]) == (
-        84,
-        200,
-        0.42,
-    )
-    high, low = out["binary_fail_high_partial"], out["binary_success_low_partial"]
-    assert (high["total"], low["total"]) == (65, 43)
-    assert [(case["id"], f"{case['score']:.2f}") for case in high["first"]] == [
-        ("0", "0.95"),
-        ("2", "0.77"),
-        ("7", "0.93"),
-    ]
-    assert [(case["id"], case["score"]) for case in low["first"]] == [
-        ("12", 0.0),
-        ("18", 0.0),
-        ("24", 0.0),
-    ]
 
 
 @PROFILES

@@ -36,23 +36,3 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
         f"not used: {kind.replace(':', ' ')} (2 times, first at log.jsonl:1)",
     ]
     assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2
-
-
-def test_no_interval_of_steps_goes_below_zero():
-    """Neither of their mean nor of a gate on it: there are no negative steps."""
-    samples = [
-        {"id": str(task), "messages": [{"role": "assistant", "content": "x"}] * steps}
-        for task, steps in enumerate((*[1] * 9, 8))
-    ]
-    gate = {"metric_key": "usage", "op": "lte", "value": 100}
-    report = gradestack.grade(samples, graders={"usage": {"kind": "usage"}}, gate=gate)
-    found = report.aggregates["usage"]
-    sure = (
-        found["mean"]["mean_interval"],
-        found["usage_totals"]["steps"]["mean_interval"],
-        report.gates[0]["interval"],
-    )
-    assert {(round(each["low"], 9), round(each["high"], 6), each["method"]) for each in sure} == {
-        (round(sure[0]["low"], 9), round(sure[0]["high"], 6), "skewed_t")
-    }
-    assert (sure[0]["low"], sure[0]["high"] > 1.7) == (0.0, True)

@@ -63,28 +63,6 @@ def reference(rows, predictions):
     }
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
-    """No row with that gold label.
-
-    Null with a reason, in both profiles and in the native artefact.
-    """
-    found = evaluate([judge("a", "tool_call")], [row("a")], profile=profile)
-    assert (
-        found.rates["tool_hallucination_rate"]
-        is found.rates["parameter_hallucination_rate"]
-        is None
-    )
-    assert set(found.rates["undefined"]) == {
-        "tool_hallucination_rate",
-        "parameter_hallucination_rate",
-    }
-    assert found.rates["answer_hallucination_rate"] == 0.0
-    metrics = found.native["metrics"]
-    assert metrics["tool_hallucination_rate"] is None
-    assert evaluate([], [], profile=profile).rates["answer_hallucination_rate"] is None
-
-
 def logprob(uuid, labels):
     return {"uuid": uuid, "mode": "llama_scoring"} | {
         f"predicted_label_{name}": label for name, label in zip(VARIANTS, labels, strict=True)

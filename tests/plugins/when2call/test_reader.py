@@ -163,14 +163,3 @@ def test_every_form_is_recognised(row, tmp_path, as_list):
         assert When2CallReader.sniff(path, head_of([record], as_list=as_list)) == 0.0
     assert When2CallReader.sniff(path, b"\x00\xff") == 0.0
     assert When2CallReader.sniff(tmp_path, b"") == 0.0
-
-
-def test_a_first_record_longer_than_the_head_is_recognised():
-    """Its keys near the beginning are enough."""
-    from pathlib import Path
-
-    head = (
-        b'{"uuid": "a", "judge_response": {"classification": "direct"}, "question": "'
-        + b"x" * 70_000
-    )
-    assert When2CallReader.sniff(Path("x.jsonl"), head[:65_536]) > 0.5

@@ -34,18 +34,6 @@ def bad(found):
     return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
 
 
-def test_an_overwritten_prediction_upstream_is_a_missing_one(evaluate, row):
-    found = evaluate(
-        [mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream"
-    )
-    metrics = found.native["metrics"]
-    assert (
-        metrics["n_total"],
-        metrics["n_missing_uuid"],
-        metrics["n_converted_to_cannot_answer"],
-    ) == (1, 1, 1)
-
-
 @pytest.mark.parametrize(
     "mark", ["judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second"]
 )
@@ -65,34 +53,6 @@ def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, prof
     found = evaluate(records, [row("a"), row("b")], profile=profile, **options)
     assert found.native["header"]["method"] == "mcq"
     assert found.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("options", [{}, {"method": "mcq_logprob"}])
-def test_a_scoring_record_without_labels_counts_under_its_mode(evaluate, row, profile, options):
-    """The counters are over every record that has a uuid, its labels there or not.
-
-    The row is missing.
-    """
-    records = [
-        {"uuid": "b", "mode": "string_fallback", "string_fallback_pred_idx": -1},
-        {"uuid": "c"},
-        {"uuid": "d", "predicted_label": "direct"},
-        *([] if options else [logprob("a")]),
-    ]
-    found = evaluate(records, [row(uuid) for uuid in "abcd"], profile=profile, **options)
-    assert found.native["mode_counts"] == {
-        "llama_scoring": 0 if options else 1,
-        "string_fallback": 1,
-        "UNKNOWN": 2,
-    }
-    fallbacks = found.native["fallbacks"]
-    assert (fallbacks["n_string_fallback"], fallbacks["n_string_fallback_pred_idx_minus1"]) == (
-        1,
-        1,
-    )
-    missing = [each["n_missing_uuid"] for each in found.native["metrics"].values()]
-    assert missing == [4 if options else 3] * 4
 
 
 @pytest.mark.parametrize(

@@ -52,15 +52,6 @@ def test_a_script_makes_its_table(name, tmp_path):
     assert {len(row) for row in table["rows"]} == {len(table["columns"])}
 
 
-@pytest.mark.proof
-def test_engines_are_compared_by_their_bytes(tmp_path):
-    """Every engine has its rows, and the same results as the serial one."""
-    table = table_of("engines", tmp_path)
-    assert without_parsers(table["notes"]) == []
-    assert len(table["rows"]) in {6, 8}
-    assert {row[-1] for row in table["rows"]} == {"yes"}
-
-
 def test_a_script_prints_its_table(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "startup.py"), "--rounds", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

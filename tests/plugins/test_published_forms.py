@@ -55,14 +55,3 @@ def test_a_published_file_gives_its_samples(folder):
                     "expected_names", [each["name"] for each in wanted.get("expected_calls", ())]
                 )
                 assert wanted.get("recorded", {}).items() <= dict(sample.recorded).items()
-
-
-@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect", "otel"])
-def test_a_published_file_gives_a_page(folder, tmp_path):
-    """By one call, without naming anything else."""
-    place = reference("formats") / folder
-    name = next(iter(json.loads((place / "expected.json").read_text(encoding="utf-8"))))
-    gradestack.grade_files(
-        place / name, output=tmp_path / "out", overrides=("reports=[html]",), registry=REGISTRY
-    )
-    assert (tmp_path / "out/report.html").stat().st_size > 0

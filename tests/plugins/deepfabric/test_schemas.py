@@ -269,15 +269,6 @@ def test_calls_in_text(row):
     assert str(found).startswith("error: ") if "broken" in row else found == call
 
 
-@PROFILES
-def test_text_too_deeply_nested_is_an_error(profile):
-    """JSON the interpreter cannot read is no "no call": the original fails on it."""
-    assert (
-        call_of("<tool_call>" + "[" * 100_000 + "</tool_call>", profile)
-        == "error: nested too deeply"
-    )
-
-
 def test_first_object_is_string_aware():
     """Braces in strings do not count, an escape protects the next character, an unbalanced object
     is none.

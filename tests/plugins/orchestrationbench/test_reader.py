@@ -88,18 +88,6 @@ def test_one_file_may_be_given(bench, content):
     assert sample.facets == {"file": "out", "trial": "run #1"}
 
 
-def test_steps_as_samples(bench, content):
-    """With ``unit: step`` every sub-agent turn and plan is a sample that other families
-    can grade.
-    """
-    bench.write("one", content)
-    called, waited, missing, planned = bench.read(unit="step")
-    assert (called.id, called.label, called.expected.label) == ("s/4", "FC", "FC")
-    assert (waited.id, waited.label) == ("s/5", "AWAITING_USER_INPUT")
-    assert (missing.id, str(missing.status)) == ("s/7", "missing")
-    assert (planned.id, planned.expected.plan) == ("s/3", "workflow_1: {}")
-
-
 def test_cards_are_flattened_to_tools(tmp_path):
     """Tools of all cards by file name, a later equal name winning."""
     for name, tools in {
@@ -197,19 +185,6 @@ def test_sniffing(bench, content, tmp_path):
     assert OrchestrationBenchReader.sniff(bench.directory, b"") > 0.5
     (tmp_path / "empty").mkdir()
     assert OrchestrationBenchReader.sniff(tmp_path / "empty", b"") == 0.0
-
-
-def test_sniffing_gives_up_on_a_huge_directory(tmp_path, monkeypatch):
-    """Only so many entries are looked at before a directory is taken for something else."""
-    from gradestack_plugins.orchestrationbench import reader
-
-    monkeypatch.setattr(reader, "_SNIFFED_ENTRIES", 3)
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        for number in range(3):
-            (tmp_path / folder / f"{number}.txt").touch()
-    (tmp_path / "b" / "x_out.json").touch()
-    assert OrchestrationBenchReader.sniff(tmp_path, b"") == 0.0
 
 
 @pytest.mark.parametrize("unit", ["trial", "step"])

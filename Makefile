@@ -115,7 +115,7 @@ faults: $(VENV)/.installed-dev
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dask,networkx,tables,query,paths,judge]' hypothesis pandas pytest pytest-timeout \
-		scikit-learn krippendorff 'inspect_ai>=0.3.285' langchain-core openai openai-agents anthropic opentelemetry-proto google-adk atif
+		krippendorff 'inspect_ai>=0.3.285' langchain-core openai openai-agents anthropic opentelemetry-proto google-adk atif
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet langchain-openai openinference-instrumentation-langchain \
 		openinference-instrumentation-openai opentelemetry-exporter-otlp-proto-common opentelemetry-instrumentation-langchain \
 		opentelemetry-instrumentation-openai opentelemetry-instrumentation-openai-v2==2.4b0 opentelemetry-util-genai==0.4b0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gradestack import discover
 from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, written
 
@@ -61,6 +62,14 @@ def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp
 def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has both keys too."""
     assert _owner(written(tmp_path, [{"id": "a", "model": "m", "input": "hi", **more}])) == owner
+
+
+@pytest.mark.parametrize("name", DATA["beginnings"])
+def test_the_beginning_of_a_very_long_record_is_enough(name):
+    """A reader knows its format by the names there, where the rest cannot be read."""
+    head = DATA["beginnings"][name].encode() + b"x" * 70_000
+    reader = discover(limit="").load("reader", name)
+    assert reader.sniff(Path("gone.json"), head[:65_536]) > 0
 
 
 PUBLISHED = DATA["published"]

@@ -38,55 +38,6 @@ def test_line_ends_and_a_byte_order_mark_do_not_matter(certainty):
     assert certainty("\ufeff" + json.dumps(JOINED), "x", end="\r\n") == 0.95
 
 
-LONG = "y" * 70_000
-
-
-@pytest.mark.parametrize(
-    "before", [(), ("{bad",), ({"sample": RECORD, "recorded": None, "id": 1},)]
-)
-@pytest.mark.parametrize(
-    ("line", "sure"),
-    [
-        ({"messages": [{"role": "user", "content": LONG}], "tool_context": None}, 0.7),
-        (
-            {
-                "messages": [{"role": "user", "content": LONG}],
-                "tool_context": None,
-                "recorded": REPLY,
-            },
-            0.9,
-        ),
-        (
-            {
-                "id": 1,
-                "sample": {"messages": [{"role": "user", "content": LONG}]},
-                "recorded": REPLY,
-            },
-            0.95,
-        ),
-        ({"metadata": {"note": LONG}, **RECORD, "recorded": REPLY}, 0.9),
-        ({"id": 1, "text": LONG}, 0.3),
-    ],
-)
-def test_a_line_longer_than_the_head_is_read_whole(certainty, before, line, sure):
-    """What comes behind a long message tells as well."""
-    assert certainty(*before, line) == (0.8 if before and isinstance(before[0], dict) else sure)
-
-
-def test_lines_too_long_to_be_read_are_told_by_their_names(tmp_path, monkeypatch):
-    """One cut off even so counts by the names in it.
-
-    Of a foreign file no more is read than its head.
-    """
-    line = json.dumps({"messages": [], "tool_context": None, "x": LONG}).encode()
-    assert DeepFabricReader.sniff(tmp_path / "gone", line[:65_536]) == 0.6
-    assert DeepFabricReader.sniff(tmp_path / "gone", line[:60_000]) == 0.0
-    foreign = b'{"history": [' + line.replace(b"messages", b"turns")[:65_536]
-    assert DeepFabricReader.sniff(tmp_path / "gone", foreign) == 0.0
-    monkeypatch.setattr(type(tmp_path), "open", None)
-    assert DeepFabricReader.sniff(tmp_path / "gone", foreign) == 0.0
-
-
 def test_bytes_of_anything(tmp_path):
     """Garbage and nothing are not recognised."""
     assert DeepFabricReader.sniff(tmp_path, b"\x00\xff garbage") == 0.0

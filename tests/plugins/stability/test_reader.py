@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gradestack import BadRecord, Status
+from gradestack import BadRecord
 from gradestack_plugins.stability.reader import StabilityReader
 from tests.core.outcomes import data
 
@@ -31,14 +31,6 @@ def item(uuid, gold="tool_call"):
 
 def bad(found):
     return [each.reason for each in found if isinstance(each, BadRecord)]
-
-
-def test_a_null_run_is_missing_in_documented_and_a_value_upstream(read):
-    records = [record("a", ["direct", None])]
-    assert [each.status for each in read(records)] == [Status.OK, Status.MISSING]
-    found = read(records, profile="upstream")
-    assert [each.status for each in found] == [Status.OK, Status.OK]
-    assert found[1].native.label.json == "null"
 
 
 def test_a_label_that_is_no_text_is_invalid_in_documented_and_a_value_upstream(read):

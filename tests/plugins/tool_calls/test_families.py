@@ -36,34 +36,6 @@ def run(place, graders, name="out"):
     return gradestack.run(place / "suite.yaml", output=place / name)
 
 
-def graded(path, place, **options):
-    report = gradestack.grade_files(
-        [path],
-        output=place / "out",
-        stack="tool_calls",
-        engine="serial",
-        overrides=["reports=[]"],
-        **options,
-    )
-    return figures(report)
-
-
-def test_logs_with_a_dataset(tmp_path):
-    """OpenAI logs have no reference of their own; a dataset brings it, by id."""
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
-    log = {
-        "id": "t",
-        "messages": [
-            {"role": "user", "content": "go"},
-            {"role": "assistant", "tool_calls": [call]},
-        ],
-    }
-    wanted = {"id": "t", "expected": [{"name": "f", "arguments": {"x": 1}}, {"name": "g"}]}
-    (tmp_path / "log.jsonl").write_text(json.dumps(log) + "\n", encoding="utf-8")
-    (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted) + "\n", encoding="utf-8")
-    found = graded(tmp_path / "log.jsonl", tmp_path, dataset=tmp_path / "wanted.jsonl")
-    assert (found["precision"], found["recall"]) == (1.0, 0.5)
-    assert graded(tmp_path / "log.jsonl", tmp_path / "none")["states"] == {"skipped": 1}
 
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")

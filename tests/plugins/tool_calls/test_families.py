@@ -36,8 +36,6 @@ def run(place, graders, name="out"):
     return gradestack.run(place / "suite.yaml", output=place / name)
 
 
-
-
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_published_examples(tmp_path):
     """BFCL's and tau2's files have references with rules.

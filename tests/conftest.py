@@ -21,6 +21,10 @@ THOROUGH = bool(os.environ.get("GRADESTACK_THOROUGH"))
 """Whether property tests draw all their examples, as in `make proofs`, or an eighth of them."""
 
 
+SLOW_FOLDERS = {"benchmarks", "browser", "docs", "faults", "fuzz", "packaging"}
+"""Folders of tests that take over half a second each."""
+
+
 def examples(number):
     """Return how many examples a property test draws of the number that is meant."""
     return number if THOROUGH else max(number // 8, 10)
@@ -36,10 +40,10 @@ settings.load_profile("steady")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark tests that start the command line as a program, or a browser: over half a second each."""
+    """Mark tests that start the command line as a program, a browser, or examples of the docs."""
     for item in items:
         starts_program = {"spawn", "held", "bounded"} & set(getattr(item, "fixturenames", ()))
-        if starts_program or item.path.parent.name == "browser":
+        if starts_program or item.path.parent.name in SLOW_FOLDERS:
             item.add_marker("slow")
 
 

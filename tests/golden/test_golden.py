@@ -22,6 +22,7 @@ from tests.golden.golden import (
 CASES = [case for case in read_cases(None) if "committed" in case]
 
 
+@pytest.mark.slow
 def test_a_planted_change_is_found(tmp_path, monkeypatch):
     """Two recordings are equal, engines agree, and one changed digit is named with its file."""
     program = Path(sys.executable).parent / "gradestack"

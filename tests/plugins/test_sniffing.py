@@ -81,6 +81,7 @@ MIXED = ("own_data/", "hostile/", "reports/", "truth/")
 """Folders of files as people bring them, of many formats in one folder."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.proof)])
 def test_published_files_go_to_their_own_reader(every):
     """Every file against every reader.

@@ -201,6 +201,7 @@ def test_tags_count_only_where_the_run_has_no_decoded_call(tmp_path):
 REFERENCE = os.environ.get("GRADESTACK_REFERENCE_DATA")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(REFERENCE is None, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_no_file_of_the_reference_data_is_unknown_without_reason():
     found = set()

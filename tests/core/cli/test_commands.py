@@ -129,6 +129,7 @@ def test_report_imports_no_yaml(command, here):
     assert done.stdout.splitlines()[-1] == "False True"
 
 
+@pytest.mark.slow
 def test_schemas_are_printed(command, here):
     suite = json.loads(command("schema", "suite").out)
     jsonschema.validate(yaml.safe_load((here / "suite.yaml").read_text()), suite)

@@ -47,6 +47,7 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
     assert (found.code, found.err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "finishes"),
     [

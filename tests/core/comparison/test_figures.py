@@ -578,6 +578,7 @@ def test_a_tasks_mean_is_the_same_on_every_python():
     assert gradestack.compare(*runs).data["metrics"]["g"]["a"] == 0.09999999999999999
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set"
 )

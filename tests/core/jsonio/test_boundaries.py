@@ -179,6 +179,7 @@ def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size
     same(path, size, piece)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=6), st.integers(1, 60), st.sampled_from([None, 1]), st.booleans())
 def test_ranges_give_the_values_that_were_written(

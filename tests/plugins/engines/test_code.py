@@ -2,6 +2,8 @@
 
 import logging
 
+import pytest
+
 import gradestack
 from gradestack_plugins.engines.dask_cluster import _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
@@ -13,6 +15,7 @@ DATA = data(__file__, "code.yaml")
 CODE = DATA["code"]
 
 
+@pytest.mark.slow
 def test_a_cluster_loads_the_code_of_each_run(tmp_path):
     """By file and name, the module beside it too.
 

@@ -98,6 +98,7 @@ def test_a_scheduler_without_workers(shards):
         list(Dask(address=address, patience=0.5).map(_twice(), shards(2)))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away(shards, tmp_path):
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(_scheduler())
@@ -165,6 +166,7 @@ def test_a_worker_of_another_version(sent):
         work_on(*sent, "9.9")
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capfd):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -179,6 +181,7 @@ def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capf
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", some_of(["foo://x:1", "foo", "tcp://x", "tcp://x:y"], 4))
 def test_an_address_that_is_none(shards, address, capfd, monkeypatch):
     """It is refused before anything is connected, and nothing is left behind that would complain
@@ -222,6 +225,7 @@ def test_errors_of_the_file_system_cross_as_they_are(cluster, shards):
     assert caught.value.errno == 28
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_around_the_graders(cluster, shards):
     def large(shard):
         raise MemoryError

@@ -119,6 +119,7 @@ def test_eight_nodes_a_side_are_always_exact(edges):
         ).exact
 
 
+@pytest.mark.slow
 def test_symmetric_pairs_of_twelve_nodes_are_exact():
     """Families that defeat plain branch and bound are solved.
 

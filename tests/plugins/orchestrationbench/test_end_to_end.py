@@ -144,6 +144,7 @@ def _agree(figures, expected):
             assert raw[f"total_{long}_{side}"] == expected["counts"][f"{short}_{side}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [35, pytest.param(210, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("trouble", [0.0, 0.4])
 @pytest.mark.parametrize("profile", PROFILES)

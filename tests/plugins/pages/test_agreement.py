@@ -1,5 +1,7 @@
 """The section on agreement of graders: pairs, folded once with the rows."""
 
+import pytest
+
 import gradestack
 from gradestack_plugins.pages.overview import page_of
 
@@ -45,6 +47,7 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
     assert all("Do the graders agree?" in page and pair.interval in page for page in pages)
 
 
+@pytest.mark.slow
 def test_graders_agree_or_not_only_where_the_interval_says_so(tmp_path):
     pairs = {(pair.a, pair.b): pair.agree for pair in page_of(graded(tmp_path, 120)).agreement}
     assert pairs["rules", "same"] == "yes"

@@ -54,6 +54,7 @@ def printed(report):
     return int(block[1]), [(int(number), text) for number, text in lines]
 
 
+@pytest.mark.slow
 def test_the_console_prints_the_three_largest_and_the_rest(run):
     report, number = run
     failed, lines = printed(report)

@@ -60,6 +60,7 @@ def test_texts_that_are_not_json_are_left_alone(text):
     assert found is None or json.loads(found) == json.loads(text)
 
 
+@pytest.mark.slow
 def test_deep_nesting_does_not_blow_up():
     text = "[" * 400 + '"' + "x" * 100 + '"' + "]" * 400
     assert len(spread(text)) < 2 * len(text)

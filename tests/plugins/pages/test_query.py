@@ -67,6 +67,7 @@ def test_an_interruption_ends_a_query_that_would_not_end(run, delay):
     assert ended.stderr.strip() == "interrupted"
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_report(run):
     report = gradestack.load_report(run)
     means = {

@@ -3,6 +3,8 @@
 import io
 import json
 
+import pytest
+
 from gradestack import Report
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
@@ -29,6 +31,7 @@ def shown_rows():
         yield {"sample": {"id": name}, **grades, **row}
 
 
+@pytest.mark.slow
 def test_golden_page_of_samples_on_a_terminal():
     """Conversations, pairs of calls, states, reasons, and whatever else may stand in a row."""
     check_golden_file("samples.txt", "\n".join(map(text_of, shown_rows())))

@@ -83,6 +83,7 @@ def test_an_empty_run_has_empty_tables(fake, tables):
     assert texts["samples"].startswith("position,id,model,run,")
 
 
+@pytest.mark.slow
 def test_parquet_is_the_tables_of_the_report(fake, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     report = fake.make_report(fake.realistic_rows(tasks=9, trials=3))

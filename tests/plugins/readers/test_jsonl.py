@@ -32,6 +32,7 @@ def valid(record):
     return jsonschema.Draft202012Validator(SCHEMA).is_valid(record)
 
 
+@pytest.mark.slow
 def test_the_schema_allows_what_the_reader_takes(read):
     """Every record of the cases in tests/cases/jsonl, in the straight way and the thorough one."""
     for case in data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml"):

@@ -92,6 +92,7 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engine):
     """Behind the first 1,000 records, in compare and in Python they are said with the option, on

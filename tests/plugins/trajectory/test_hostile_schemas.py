@@ -182,6 +182,7 @@ def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
     assert (row["state"], row["grade"]["reasons"][0]["code"]) == ("skipped", "schema_too_large")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
     """Calls just within the limits, for minutes.

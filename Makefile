@@ -87,7 +87,7 @@ test: $(VENV)/.installed-dev
 	wait $$lint || { cat build/lint.log; exit 1; }; exit $$tests
 
 slow: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto -m slow
+	$(BIN)/pytest --numprocesses auto -m "slow and not proof and not faults and not oracles and not accessibility"
 
 reference: $(VENV)/.installed-dev
 	$(BIN)/python docs/reference.py

@@ -89,7 +89,15 @@ def test_what_breaks_is_named_and_costs_nobody_else(
     if "rows" in way:
         assert way["rows"] in (tmp_path / "out/results.jsonl").read_text()
     if (tmp_path / "out/results.jsonl").exists():
-        assert [grade["score"] for grade in grades_of(tmp_path / "out")] == plain
+        # a record that ends its worker is graded by nobody
+        ended = way.get("ungraded", {}).get(engine)
+        expected = ["graded" if each["id"] != ended else "failed" for each in RECORDS]
+        grades = grades_of(tmp_path / "out")
+        assert [grade["state"] for grade in grades] == expected
+        scores = [grade["score"] for grade in grades if grade["state"] == "graded"]
+        assert scores == [
+            score for score, each in zip(plain, RECORDS, strict=True) if each["id"] != ended
+        ]
 
 
 FOUND = [

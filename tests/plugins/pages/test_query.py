@@ -54,7 +54,7 @@ from grades a, grades b, grades c, grades d, grades e, grades f
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(
     "delay",
-    [1.0, *(pytest.param(0.2 + step / 50, marks=pytest.mark.faults) for step in range(40))],
+    [3.0, *(pytest.param(0.2 + step / 50, marks=pytest.mark.faults) for step in range(40))],
 )
 def test_an_interruption_ends_a_query_that_would_not_end(run, delay):
     """With 130 and one word, while libraries are loaded, tables opened or rows counted."""

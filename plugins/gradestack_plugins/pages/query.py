@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -162,9 +163,11 @@ def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:
     form = dataset.ParquetFileFormat()
     try:
         file = opened.enter_context(open_regular(path))
-        fragment = form.make_fragment(arrow.PythonFile(file, mode="r"))
+        # several scans of one table read at the same time, which a file with one position cannot bear
+        content = mmap(file.fileno(), 0, access=ACCESS_READ)
+        fragment = form.make_fragment(arrow.BufferReader(arrow.py_buffer(content)))
         return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
-    except (OSError, arrow.ArrowException) as error:
+    except (OSError, ValueError, arrow.ArrowException) as error:
         why = getattr(error, "strerror", None) or "it is no Parquet file"
         raise _unreadable(report, str(path), why) from error
 

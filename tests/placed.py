@@ -30,9 +30,3 @@ def carried(page, name="chunk[0-9]+"):
     """Return what the page carries under a name, unpacked: rows, panels, or the list of samples."""
     found = re.findall(rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page)
     return "\n".join(map(unpacked, found))
-
-
-def without_rows(page):
-    return re.sub(
-        r'<script type="application/json" id="(?:rows|chunk[0-9]+)"[^>]*>[^<]*</script>\n', "", page
-    )

@@ -39,7 +39,7 @@ _NAMES = {
     "output": "csv_line terminal_line",
     "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run declared_presets error_kind "
     "find_causes is_failed most_often set_aside swapped_labels",
-    "outcome.pages": "publish with_trajectories",
+    "outcome.pages": "publish",
     "comparison.compared": "Comparison",
     "comparison.families": "compared_rows",
     "python_compare": "compare",

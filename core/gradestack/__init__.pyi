@@ -116,7 +116,6 @@ from gradestack.outcome.causes import most_often as most_often
 from gradestack.outcome.causes import set_aside as set_aside
 from gradestack.outcome.causes import swapped_labels as swapped_labels
 from gradestack.outcome.pages import publish as publish
-from gradestack.outcome.pages import with_trajectories as with_trajectories
 from gradestack.output import csv_line as csv_line
 from gradestack.output import terminal_line as terminal_line
 from gradestack.python_api import RunArguments as RunArguments

@@ -78,10 +78,10 @@ class RunArguments(TypedDict, total=False):
     strict: bool
     """Stop at the first bad record or raising grader instead of recording it."""
     rows: Rows | bool | None
-    """What is kept in results.jsonl, whatever the suite says.
+    """What is kept of samples, whatever the suite says.
 
-    ``full`` (or True), ``slim``, rows without the conversation, which pages then read again from
-    the input, or ``none`` (or False), figures, native files and pages without samples.
+    ``full`` (or True), results.jsonl; ``compressed``, results.jsonl.zst; or ``none`` (or False),
+    figures, native files and pages without samples.
     """
     exporters: Sequence[str]
     """Exporters by name, besides those the suite names and those of the format's own plugin."""

@@ -8,7 +8,7 @@ import io
 import json
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +38,7 @@ from gradestack.jsonio.values import JsonProblem, as_map, compact, is_number, lo
 from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
-from gradestack.regular_files import open_regular
+from gradestack.rows.packed import open_rows, rows_file
 from gradestack.rows.read import GradedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import (
@@ -55,7 +55,7 @@ from gradestack.rows.tables import (
 from gradestack.table import LABELS, Wanted
 
 GENERATOR = "gradestack"
-HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
+HEADER, SUMMARY = "header.json", "summary.json"
 
 
 def header_of(path: Path) -> dict[str, Any]:
@@ -73,7 +73,6 @@ def is_run(path: Path) -> bool:
 
 
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
-_PIECE = 256 * 1024  # bytes read at once
 
 
 # What nothing can do without of a run's files, whoever wrote them; what else stands in them is not
@@ -86,14 +85,6 @@ _more: Any = [
     ("better", Direction, "higher"),
 ]
 _Component: Any = defstruct("Component", [*_names, *_more])
-_Input: Any = defstruct("Input", [("path", str), ("name", str), ("shown", str)])
-_recording: Any = [
-    ("reader", str),
-    ("options", dict[str, Any]),
-    ("inputs", list[_Input]),
-    ("dataset", _Input | None),
-]
-_Recording: Any = defstruct("Recording", _recording)
 _File: Any = defstruct("File", [("path", str), ("bytes", int | None), ("sha256", str | None)])
 _head: Any = [
     ("components", list[_Component], []),
@@ -113,7 +104,7 @@ _gates: Any = [("suite", str), ("gates", list[dict[str, Any]]), ("gates_passed",
 _said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
 _parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
 _FORMS: Mapping[str, Any] = {
-    HEADER: defstruct("Header", [*_head, ("recording", _Recording | None, None)]),
+    HEADER: defstruct("Header", _head),
     SUMMARY: defstruct(
         "Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]
     ),
@@ -160,7 +151,7 @@ def damage(path: Path) -> str | None:
 
 def _has_rows_of_ours(path: Path) -> bool:
     """Return whether the first row in a folder has keys that rows of letta-evals have not."""
-    with suppress(OSError, JsonProblem), open_regular(path / ROWS) as rows:
+    with suppress(OSError, JsonProblem, DataError), open_rows(rows_file(path)) as rows:
         first = as_map(loads(whole_line(rows)))
         return first.keys() >= {"predicted", "facets", "status"}
     return False
@@ -190,10 +181,6 @@ class Report:
     held: IO[bytes] | None = attrs.field(
         default=None, eq=False, repr=False
     )  # the rows of a run that wrote nothing
-    completed: Callable[[Iterable[Row]], Iterator[Row]] | None = attrs.field(
-        default=None, eq=False, repr=False
-    )
-    """Puts the trajectories into rows of a slim run, one after the other."""
     registry: Any = attrs.field(default=None, eq=False, repr=False)
     """Where components come from, for reporters that show something of plugins."""
     shared: dict[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
@@ -282,14 +269,6 @@ class Report:
     def has_rows(self) -> bool:
         """Whether results.jsonl was kept; without it there are figures only."""
         return self.header.get("rows") is not False
-
-    @property
-    def has_trajectories(self) -> bool:
-        """Whether the rows of results.jsonl hold conversations.
-
-        Those of a slim run are left in its input.
-        """
-        return self.header.get("rows") not in (False, "slim")
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of results.jsonl, in input order, one at a time.
@@ -405,7 +384,7 @@ class Report:
 
         The file of the rows, where they have one.
         """
-        return "a row" if self.path is None else str(self.path / ROWS)
+        return "a row" if self.path is None else str(rows_file(self.path))
 
     def open_rows(self) -> AbstractContextManager[IO[bytes]]:
         """Open results.jsonl, or the rows of a run that wrote nothing.
@@ -413,8 +392,9 @@ class Report:
         DataError: it cannot be opened.
         """
         if self.path is not None and self.held is None:
-            with reading(self.path / ROWS):
-                return open_regular(self.path / ROWS, _PIECE)
+            path = rows_file(self.path)
+            with reading(path):
+                return open_rows(path)
         if self.held is not None and self.held.closed:
             raise DataError("the report is closed: rows that were never written are gone")
         return nullcontext(self.held or io.BytesIO())
@@ -471,9 +451,8 @@ class Report:
                     file.seek(place)  # others may read between two rows
                 line = whole_line(file)
                 if not line:
-                    check_count(
-                        None if self.held else self.path and self.path / ROWS, rows, self.summary
-                    )
+                    if self.path is not None and self.held is None:
+                        check_count(rows_file(self.path), rows, self.summary)
                     return
                 number += 1
                 if not line.isspace():
@@ -541,10 +520,9 @@ def load_report(path: str | Path) -> Report:
     for odd in _odd_ends(read[SUMMARY]):
         raise DataError(f"{path / SUMMARY}: {_NOT_OURS.format('summary', odd)}")
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
-    if report.has_rows and not (path / ROWS).is_file():
-        raise DataError(
-            f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}"
-        )
+    rows = rows_file(path)
+    if report.has_rows and not rows.is_file():
+        raise DataError(f"{rows}: {'not a regular file' if rows.exists() else 'no such file'}")
     return report
 
 

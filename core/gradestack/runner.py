@@ -25,7 +25,6 @@ from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.pages import (
     Pages,
     with_broken_pages,
-    with_trajectories,
     write_native,
     write_pages,
 )
@@ -221,9 +220,7 @@ class _Run:
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
         report = Report(path=path, header=loads((path / HEADER).read_bytes()), summary=figures)
-        complete = attrs.evolve(
-            with_trajectories(report, suite.reader.component, self.say), registry=suite.registry
-        )
+        complete = attrs.evolve(report, registry=suite.registry)
         self.progress.phase("pages")
         pages = (
             Pages(interrupted=True)

@@ -304,10 +304,6 @@ var gradestackSample = (function () {
     return make("div", "m from-" + style, head, body);
   }
   function addTalk(to, row) {
-    if (!has(row, "trajectory") && (text(row.trajectory_gone) || Object.keys(map(row.source)).length)) {
-      var gone = brief(text(row.trajectory_gone), 600) || "It was left in the input of this run: " + place(row) + "; “gradestack view RUN_DIR” shows it.";
-      to.append(make("h4", "", "Conversation"), make("p", "note", gone));
-    }
     var loose = list(row.trajectory).filter(of.isMap), turns = list(row.trajectory).filter(function (turn) { return !of.isMap(turn); });
     turns = turns.concat(loose.length ? [loose] : []).map(function (turn) { return list(turn).map(map); });
     var size = turns.reduce(function (sum, turn) { return sum + turn.length; }, 0), room = MOST_MESSAGES;

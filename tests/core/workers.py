@@ -62,7 +62,8 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
     )
     strict = known.pop("strict")
     writer = RowWriter.of(plan, Success(plan.main, plan.rule), strict=strict)
-    pieces = FilePieces(folder=folder, rows=known.pop("rows"), writer=writer)
+    rows_name = "results.jsonl" if known.pop("rows") else None
+    pieces = FilePieces(folder=folder, writer=writer, rows_name=rows_name)
     return Worker(plan=plan, index=None, pieces=pieces, strict=strict, **known)
 
 

@@ -58,8 +58,8 @@ _RUN_OPTIONS = (
     _code_option,
     click.option(
         "--rows",
-        type=click.Choice(["full", "slim", "none"]),
-        help="Rows of results.jsonl [default: full].",
+        type=click.Choice(["full", "compressed", "none"]),
+        help="Write results.jsonl [default], results.jsonl.zst, or neither.",
     ),
     click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
     click.option(

@@ -345,8 +345,12 @@ def _renamed(text: Any) -> Any:
 
 SUFFIXES: Final = frozenset({".gz", ".zst"})
 _PIECE: Final = 1 << 20
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+_PACKED: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x50\x2a\x4d\x18": "zstd",  # a frame to be skipped comes first
+}
+ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 _made: dict[tuple[Any, ...], Path] = {}
 """What a copy was made of, with its state -> the copy; one file given twice is unpacked once."""
@@ -381,7 +385,7 @@ def _packed(file: BinaryIO) -> str | None:
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
     state = FileState.of(os.fstat(file.fileno()))
-    library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
+    library = importlib.import_module("gzip" if kind == "gzip" else ZSTD)
     reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
     broken = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
     try:

@@ -17,7 +17,8 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.jsonio.values import dumps, loads
 from gradestack.regular_files import open_regular
-from gradestack.report import ROWS, Report, is_run, load_report
+from gradestack.report import Report, is_run, load_report
+from gradestack.rows.packed import rows_file
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
 
@@ -70,7 +71,7 @@ class Baselines:
             path = checksum = None
             if report is not None and report.path is not None:
                 path = str(report.path)
-                with open_regular(report.path / ROWS) as rows:
+                with open_regular(rows_file(report.path)) as rows:
                     checksum = hashlib.file_digest(rows, "sha256").hexdigest()
             found.append({"baseline": name, "path": path, "sha256": checksum})
         return {"baselines": found} if found else {}

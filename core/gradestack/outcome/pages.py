@@ -5,25 +5,17 @@ Native files, and pages, which may be written again from a run directory alone.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property, partial
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import msgspec
 
-from gradestack.api import Exporter, ExportSummary, GraderSummary, Input, Inputs, Reader, Shard
-from gradestack.copies.files import original, readable
+from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import (
     ConfigError,
-    DataError,
-    GradestackError,
     PluginError,
     error_text,
     guarded,
@@ -33,26 +25,16 @@ from gradestack.errors import (
 from gradestack.grading.merging import Merging
 from gradestack.grading.metrics import in_all
 from gradestack.grading.plan import Stage, named_graders
-from gradestack.grading.reading import MIXED, Mixed, records_of, separated, shards_of
 from gradestack.interpreter import collected_seldom
-from gradestack.jsonio.values import as_map, json_data, loads
-from gradestack.model import Sample, Source, Status
 from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
-from gradestack.rows.read import Row
-from gradestack.rows.write import encode, trajectory_of
 from gradestack.rundir.place import filling, reserve
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import Problems, structure
 
-# key of a row whose trajectory could not be read again: one sentence that says why
-GONE: Final = "trajectory_gone"
-_PART = 500  # rows looked up at a time; their trajectories are held in memory
-
 _CHUNK = 1 << 20
 Chunks = Mapping[tuple[str, str], list[Path]]
-Say = Callable[[str], None]
 
 
 def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> None:
@@ -113,194 +95,6 @@ def _write_native(
         (out / Path(file_name).name).write_text(
             text, encoding="utf-8", newline="", errors="surrogatepass"
         )
-
-
-def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Report:
-    """Return a report whose ``rows_at`` reads the trajectories of a slim run again.
-
-    Any other report as it is.
-    """
-    if report.has_trajectories or not isinstance(report.header.get("recording"), dict):
-        return report
-    return attrs.evolve(report, completed=_Recording(report.header, made, say).completed)
-
-
-_Place = tuple[str, int, int | None, str, str | None, int | str | None]
-"""What tells a sample from all others of a run: file, ordinal, line, id, model, run."""
-
-
-class _Recording:
-    """What a slim run was graded from.
-
-    Nothing fails for it: a row that cannot be completed says why.
-    """
-
-    def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
-        recording = header["recording"]
-        self._reader = made if isinstance(made, Reader) else partial(_reader, recording, made)
-        self._digests = {Path(each["path"]): each["sha256"] for each in header.get("inputs", ())}
-        self._inputs = [_input(each) for each in recording["inputs"]]
-        self._dataset = _input(recording["dataset"]) if recording["dataset"] else None
-        self._damage, self._say = cache(self._damage_of), cache(say)  # once each
-
-    def completed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with their ``trajectory``, or with ``trajectory_gone``."""
-        rows = iter(rows)
-        while part := list(islice(rows, _PART)):
-            places = {
-                id(row): _place_of(row) for row in part if row.get("status") != Status.MISSING
-            }
-            wanted: dict[str, set[_Place]] = {}
-            for place in filter(None, places.values()):
-                wanted.setdefault(place[0], set()).add(place)
-            found, why = dict[_Place, Any](), dict[str, str]()
-            for file, there in wanted.items():
-                try:
-                    self._find(file, there, found)
-                except (GradestackError, OSError) as error:
-                    why[file] = str(error)
-            for row in part:
-                if id(row) not in places:
-                    yield {**row, "trajectory": []}
-                elif (at := places[id(row)]) is None:
-                    yield {**row, GONE: self._gone("the row has no place in its input")}
-                elif at in found:
-                    yield {**row, "trajectory": found[at]}
-                else:
-                    yield {
-                        **row,
-                        GONE: self._gone(why.get(at[0], f"{at[0]} is read otherwise than before")),
-                    }
-
-    def _gone(self, why: str) -> str:
-        self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
-        return (
-            "The conversation was not kept with the results (rows: slim) and cannot be read "
-            f"again: {why}."
-        )
-
-    def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
-        """Add the trajectories of samples of one file, reading no more of it than needed."""
-        given = next(
-            (each for each in self._inputs if f"{file}/".startswith(f"{each.shown.rstrip('/')}/")),
-            None,
-        )
-        if given is None:
-            raise DataError(f"{file} is not among the inputs on record")
-        if damage := self._damage(given) or (self._dataset and self._damage(self._dataset)):
-            raise DataError(damage)
-        reader, shards, index = self._plan
-        # first the shards that begin right before the ordinals; some formats may have a record in
-        # any shard
-        begun = [(first.ordinal, shard) for first, shard in self._beginnings if first.file == file]
-        ordinals = {bisect_right(begun, place[1], key=lambda each: each[0]) - 1 for place in wanted}
-        likely = [begun[at][1] for at in sorted(ordinals) if at >= 0]
-        left = set(wanted)
-        for shard in [*likely, *sorted(shards, key=lambda shard: shard.input.name != given.name)]:
-            for record in records_of(reader, shard, index):
-                if isinstance(record, Sample) and (place := _place(record)) in left:
-                    found[place] = _as_read(record)
-                    left.discard(place)
-                    if not left:
-                        return
-
-    @cached_property
-    def _beginnings(self) -> list[tuple[Source, Shard]]:
-        """The place of each shard's first record; the other shards hold no sample."""
-        reader, shards, index = self._plan
-        first = ((next(records_of(reader, shard, index), None), shard) for shard in shards)
-        return [
-            (record.source, shard)
-            for record, shard in first
-            if record is not None and record.source
-        ]
-
-    def _damage_of(self, given: Input) -> str:
-        path = original(given.path).resolve()
-        own = [
-            (file, digest) for file, digest in self._digests.items() if file.is_relative_to(path)
-        ]
-        for file, digest in own:
-            shown = (
-                given.shown
-                if file == path
-                else f"{given.shown}/{file.relative_to(path).as_posix()}"
-            )
-            try:
-                with open_regular(file) as opened:
-                    same = hashlib.file_digest(opened, "sha256").hexdigest() == digest
-            except OSError:
-                return f"{shown} is gone"
-            if not same:
-                return f"{shown} has changed since"
-        for place, _, names in os.walk(path):
-            for name in names:
-                if Path(place, name).resolve() not in self._digests:
-                    return f"{given.shown} holds files that were not graded"
-        return "" if own else f"{given.shown} is gone"
-
-    @cached_property
-    def _plan(self) -> tuple[Reader, list[Shard], Any]:
-        """The reader of the run, its shards of the inputs that are as they were, and its index."""
-        reader = self._reader if isinstance(self._reader, Reader) else self._reader()
-        there = tuple(_readable(each) for each in self._inputs if not self._damage(each))
-        dataset = None if self._dataset is None else _readable(self._dataset)
-        inputs = Inputs(data=there, dataset=dataset)
-        shards, index = shards_of(reader, inputs)
-        return reader, shards, separated(reader, inputs, shards, index)
-
-
-def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
-    name, options = recording["reader"], recording["options"]
-    if MIXED in name:
-        names = (frozenset(given["name"] for given in each["inputs"]) for each in options["parts"])
-        return Mixed(tuple(_reader(each, registry) for each in options["parts"]), tuple(names))
-    try:
-        reader: Reader = structure(options, registry.load("reader", name))
-    except Problems as problems:
-        raise DataError(f"the reader {name!r} does not take the options of this run") from problems
-    return reader
-
-
-def _input(recorded: Mapping[str, str]) -> Input:
-    return Input(path=Path(recorded["path"]), name=recorded["name"], shown=recorded["shown"])
-
-
-def _readable(given: Input) -> Input:
-    """Return an input that readers can open; only called of files known to be those graded."""
-    return msgspec.structs.replace(given, path=readable(given.path))
-
-
-def _place_of(row: Row) -> _Place | None:
-    found = (
-        row.get("source"),
-        as_map(row.get("sample")).get("id"),
-        row.get("model_name"),
-        row.get("run"),
-    )
-    try:
-        source, name, model, run = msgspec.convert(
-            found, tuple[Source, str | int, str | None, int | str | None]
-        )
-    except msgspec.ValidationError:  # the row has no place in its input
-        return None
-    return source.file, source.ordinal, source.line, str(name), model, run
-
-
-def _place(sample: Sample) -> _Place:
-    source = sample.source or Source(file="")
-    return source.file, source.ordinal, source.line, sample.id, sample.model, sample.run
-
-
-def _as_read(sample: Sample) -> Any:
-    """Return a trajectory as it would be read back from its row.
-
-    One that cannot be written was not kept either.
-    """
-    try:
-        return loads(encode(json_data(trajectory_of(sample, []))))
-    except (RecursionError, TypeError, ValueError):
-        return []
 
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
@@ -372,7 +166,7 @@ def rewrite_pages(
         (each["name"], each.get("options", {})) for each in used if each["kind"] == "reporter"
     ]
     written: list[Path] = []
-    report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
+    report = attrs.evolve(report, registry=registry)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with reserve(out), writing(out):

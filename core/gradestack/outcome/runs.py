@@ -19,8 +19,8 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import Status
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
-from gradestack.report import HEADER, ROWS, SUMMARY, Report
-from gradestack.rows.read import iter_rows
+from gradestack.report import HEADER, SUMMARY, Report
+from gradestack.rows.packed import create_rows
 from gradestack.rundir.place import Staging
 from gradestack.suites.spec import Suite
 
@@ -34,10 +34,10 @@ def _order(run: Any) -> tuple[bool, int, str, str]:
     return not text.isdecimal(), len(digits), digits, text
 
 
-def _runs(path: Path, asked: int) -> list[Any]:
+def _runs(whole: Report, asked: int) -> list[Any]:
     """Return the runs that rows are of, in order; each model must have all that are asked for."""
     models: dict[str, set[Any]] = {}
-    for _, row in iter_rows(path):
+    for row in whole.rows():
         if row["status"] != Status.MISSING:
             models.setdefault(row["model_name"] or "", set()).add(row["run"])
     everything = sorted(set().union(*models.values()), key=_order)
@@ -56,7 +56,7 @@ def _runs(path: Path, asked: int) -> list[Any]:
     return everything
 
 
-def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
+def _split(whole: Report, runs: list[Any], staging: Staging) -> list[list[int]]:
     """Write ``run_N/results.jsonl``; return the numbers of each run's rows.
 
     A missing sample is one of every run.
@@ -67,12 +67,13 @@ def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
         for number in range(1, len(runs) + 1):
             folder = staging.path / f"run_{number}"
             folder.mkdir()
-            files.append((folder / ROWS).open("wb"))
+            files.append(create_rows(folder / Path(whole.rows_name).name))
         places = dict(zip(runs, files, strict=True))
-        for ordinal, (line, row) in enumerate(iter_rows(path)):
-            for each in [row["run"]] if row["run"] in places else runs:
-                places[each].write(line + b"\n")
-                rows[each].append(ordinal)
+        for number, _, line in whole.lines():
+            run = whole.row(number, line)["run"]
+            for each in [run] if run in places else runs:
+                places[each].writelines([line])
+                rows[each].append(number - 1)
     finally:
         for file in files:
             file.close()
@@ -155,13 +156,13 @@ def write_runs(
 
     Return the summary over all runs.
     """
-    path = staging.path / ROWS
-    runs = _runs(path, suite.num_runs or 1)
+    whole = Report(path=staging.path, header={}, summary={})
+    runs = _runs(whole, suite.num_runs or 1)
     if len(runs) == 1:
         return summary
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
-    for number, (each, part) in enumerate(zip(runs, _split(path, runs, staging), strict=True), 1):
+    for number, (each, part) in enumerate(zip(runs, _split(whole, runs, staging), strict=True), 1):
         recorded = Report(path=staging.path / f"run_{number}", header={}, summary={})
         alone = Merged(table=run.merged.table, samples=len(part))
         content = summarise(suite, run, alone, recorded, baselines, part)

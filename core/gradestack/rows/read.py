@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -13,8 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from gradestack.errors import DataError
-from gradestack.jsonio.files import iter_lines
-from gradestack.jsonio.values import as_map, check_utf8, loads
+from gradestack.jsonio.values import as_map, check_utf8
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.table import RAN, Columns, Table, Wanted
 
@@ -48,8 +47,7 @@ class Row(TypedDict):
     passed: bool | None
     expected: dict[str, Any]
     predicted: dict[str, Any]
-    trajectory: NotRequired[list[list[dict[str, Any]]]]
-    trajectory_gone: NotRequired[str]
+    trajectory: list[list[dict[str, Any]]]
     tools: list[str | dict[str, Any]] | None
     model_name: str | None
     run: int | str | None
@@ -78,18 +76,12 @@ def grade_from_json(row: Mapping[str, Any]) -> Grade:
     return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 
 
-def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
-    """Yield the lines of a results file with their rows."""
-    for line in iter_lines(path):
-        yield line.data, loads(line.data)
-
-
-def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> None:
+def check_count(path: Path, rows: int, summary: Mapping[str, Any]) -> None:
     """Refuse a results file that has lost rows, or got some, since the figures of its run were
     computed.
     """
     total = as_map(summary.get("metrics")).get("total")
-    if path is not None and isinstance(total, int) and rows != total:
+    if isinstance(total, int) and rows != total:
         msg = (
             f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; "
             "grade the files again"

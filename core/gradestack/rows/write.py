@@ -195,7 +195,7 @@ def _message(message: Message, values: list[Any]) -> Any:
     )
 
 
-def trajectory_of(sample: Sample, values: list[Any]) -> Any:
+def _trajectory(sample: Sample, values: list[Any]) -> Any:
     """Return a sample's turns as they stand in its row, and add what may be anything to a list."""
     return (
         [[_message(message, values) for message in turn] for turn in sample.turns]
@@ -256,7 +256,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         place,
         sample.status,
         specs,
-        trajectory_of(sample, values),
+        _trajectory(sample, values),
         sample.usage,
         sample.cluster,
         sample.ended,
@@ -270,13 +270,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
 def _recorded_bytes(sample: Sample, writer: RowWriter) -> bytes:
     values: list[Any] = []
     row = _recorded(sample, values, writer)
-    data = _encode(row, values)  # whole: what is kept decides no grade
-    return _encode(_slim(row), values) if writer.slim else data
-
-
-def _slim(row: Any) -> Any:
-    row.trajectory = None
-    return row
+    return _encode(row, values)
 
 
 def _bare(sample: Sample, fault: Fault) -> Sample:
@@ -353,16 +347,13 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     rules: Mapping[str, Success] = {}
     """Grader key -> rule by which a sample passes; none of a grader whose score is no share."""
     strict: bool = False
-    slim: bool = False
     schemas: bool = False
     """Tools are written with their schemas, which a grader reads."""
     natives: tuple[type[Any], ...] = ()
     """Native forms that graders read, and which are written."""
 
     @classmethod
-    def of(
-        cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False
-    ) -> RowWriter:
+    def of(cls, plan: Plan, success: Success | None, *, strict: bool) -> RowWriter:
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
         graders = [stage.component for stage in plan.graders]
@@ -379,7 +370,6 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             signatures=signatures,
             rules=rules,
             strict=strict,
-            slim=slim,
             schemas=any(grader.tool_schemas for grader in graders),
             natives=tuple({grader.native: None for grader in graders if grader.native is not None}),
         )
@@ -395,7 +385,7 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             forms = [_recorded(sample, values, self) for sample in samples]
             data = list(map(_write, forms))
             _check(values)
-            return [_write(_slim(form)) for form in forms] if self.slim else data, samples
+            return data, samples
         data, samples = [], list(samples)
         for place, sample in enumerate(samples):
             try:

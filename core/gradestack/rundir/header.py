@@ -18,14 +18,13 @@ from typing import Any
 import attrs
 
 from gradestack._version import __version__
-from gradestack.api import Input, Inputs, Shard
+from gradestack.api import Input, Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import Bundle, FileState, ends_of, files_below
 from gradestack.grading.subset import subset_entry
-from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.regular_files import open_regular
 from gradestack.report import GENERATOR
@@ -169,28 +168,6 @@ def _checksum(path: Path, state: FileState) -> dict[str, Any]:
     return found
 
 
-def _absolute(path: Any) -> str:
-    path = Path(path)
-    return name_of(path) if is_fetched(path) else str(original(path).absolute())
-
-
-def _recording(stage: Stage, inputs: Inputs) -> dict[str, Any]:
-    reader = stage.component
-    if stage.parts:
-        options: dict[str, Any] = {"parts": [_recording(*each) for each in stage.shares(inputs)]}
-    else:
-        options = {
-            field.name: json_data(getattr(reader, field.name), _absolute)
-            for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
-            if field.init and field.name in stage.options
-        }
-    given = {
-        "inputs": list(inputs.data),
-        "dataset": inputs.dataset if reader.takes_dataset else None,
-    }
-    return {"reader": stage.name, "options": options, **json_data(given, _absolute)}
-
-
 def _declared(stage: Stage) -> dict[str, JSON]:
     component = stage.component
     if stage.kind == "grader":
@@ -264,7 +241,6 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         if merged.left_out or suite.subset
         else None,
         "notes": [*suite.notes, *loop.notes],
-        "recording": _recording(suite.reader, suite.inputs) if suite.rows == "slim" else None,
         "timed_out": merged.timed_out,
         "warnings": warnings,
         "resumed": loop.resumed,

@@ -24,7 +24,8 @@ from typing import Any
 
 from gradestack.errors import ConfigError, writing
 from gradestack.jsonio.values import dumps, loads
-from gradestack.report import HEADER, ROWS, header_of, is_run
+from gradestack.report import HEADER, header_of, is_run
+from gradestack.rows.packed import PACKED_ROWS, ROWS
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
@@ -399,7 +400,7 @@ class Staging:
                 _remove(path)
         self.path.mkdir(exist_ok=True)
         for path in list(self.path.iterdir()):
-            if path.name != ROWS:
+            if path.name not in (ROWS, PACKED_ROWS):
                 _remove(path)
 
     def _check_own(self) -> None:

@@ -38,13 +38,12 @@ from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status
 from gradestack.regular_files import open_regular
-from gradestack.report import ROWS, header_of
+from gradestack.report import header_of
+from gradestack.rows.packed import PACKED_ROWS, ROWS, PackedWriter, create_rows, open_rows
 from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.rundir.header import differences, fingerprint, range_mark
 from gradestack.rundir.place import GrowingFile, Staging, synchronise
 from gradestack.suites.spec import RECORDED, Suite
-
-_BUFFER = 1 << 18  # bytes of rows that are written at once
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -59,21 +58,26 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: Path
     writer: RowWriter
-    rows: bool = True
+    rows_name: str | None = ROWS
+    """What the file of rows is called in the end; None: none are written."""
+
+    @property
+    def rows(self) -> bool:
+        """Whether rows are written."""
+        return self.rows_name is not None
 
     def open(self, shard: Shard) -> FilePiece:
         """Return the piece of a shard."""
         # A name of its own: a shard may be done twice at once, when a machine is lost after its
         # result was handed over.
-        return FilePiece(
-            self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows
-        )
+        name = f"{shard.ordinal:08d}-{os.urandom(4).hex()}"
+        return FilePiece(self.folder / name, self.writer, self.rows_name)
 
 
 class RowLines:
     """Writes the rows of blocks into a file; None keeps none."""
 
-    def __init__(self, writer: RowWriter, rows: IO[bytes] | None) -> None:
+    def __init__(self, writer: RowWriter, rows: IO[bytes] | PackedWriter | None) -> None:
         self._writer, self._rows = writer, rows
         self.recorded = writer.recorded
 
@@ -90,11 +94,10 @@ class RowLines:
 class FilePiece(RowLines):
     """Files of one shard; those of native chunks are opened when first written."""
 
-    def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
+    def __init__(self, name: Path, writer: RowWriter, rows_name: str | None) -> None:
         self._name = name
-        super().__init__(
-            writer, name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None
-        )
+        rows = None if rows_name is None else create_rows(name.with_suffix(f".rows.{rows_name}"))
+        super().__init__(writer, rows)
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
     def native(self, artefact: str, text: str, separator: str) -> None:
@@ -321,7 +324,10 @@ class Journal:
     ``damaged``: an earlier one cannot be read.
     """
 
-    def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
+    def __init__(
+        self, staging: Staging, mark: Mapping[str, Any], started: str, rows_name: str
+    ) -> None:
+        self._rows_name = rows_name
         self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
         self._staging, self._mark, self._whole = staging, mark, 0
         self._lines: GrowingFile | None = None
@@ -362,17 +368,17 @@ class Journal:
                         self.rows + entry["rows"],
                         lines.tell(),
                     )
-                path = self._staging.path / ROWS
+                path = self._staging.path / self._rows_name
                 if self.rows and source is not None and source != path:
                     with closing(GrowingFile(path)) as copy:
                         copy.copy(source)
 
     def _rows_source(self) -> Path | None:
-        place = self._staging.place
-        if (path := self._staging.path / ROWS).is_file():
+        place, name = self._staging.place, self._rows_name
+        if (path := self._staging.path / name).is_file():
             return path
         committed = header_of(place).get("timestamp") == self.started
-        return place / ROWS if committed and (place / ROWS).is_file() else None
+        return place / name if committed and (place / name).is_file() else None
 
     def begin(self, rows: GrowingFile | None) -> None:
         """Start writing; rows go into the file given, where any are kept."""
@@ -472,8 +478,13 @@ class DirectoryRecorder:
     ) -> None:
         self._suite, self._staging, self.started = suite, staging, started
         self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
-        writer = RowWriter.of(suite, suite.success, strict=strict, slim=suite.rows == "slim")
-        self.pieces = FilePieces(folder=staging.parts, rows=self._keep_rows, writer=writer)
+        self._rows_name = PACKED_ROWS if suite.rows == "compressed" else ROWS
+        writer = RowWriter.of(suite, suite.success, strict=strict)
+        self.pieces = FilePieces(
+            folder=staging.parts,
+            writer=writer,
+            rows_name=self._rows_name if self._keep_rows else None,
+        )
         self.native: dict[tuple[str, str], list[Path]] = {}
         self.damaged = False
         self._journal: Journal | None = None
@@ -481,14 +492,14 @@ class DirectoryRecorder:
         self._rows: GrowingFile | None = None
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
-        """Open results.jsonl and, where there is anything to be continued, the journal.
+        """Open the file of rows and, where there is anything to be continued, the journal.
 
         Yield what they hold.
         """
         known = self._resume and self._staging.journal.is_file()
         if len(shards) > 1 or known:
             mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
-            self._journal = Journal(self._staging, mark, self.started)
+            self._journal = Journal(self._staging, mark, self.started, self._rows_name)
             if known:
                 for result in self._journal.take_up(shards):
                     self._keep_native(result)
@@ -496,7 +507,8 @@ class DirectoryRecorder:
                 self.started, self.damaged = self._journal.started, self._journal.damaged
         if self._keep_rows:
             self._rows = GrowingFile(
-                self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0
+                self._staging.path / self._rows_name,
+                self._journal.rows if self._journal is not None else 0,
             )
         if self._journal is not None:
             self._journal.begin(self._rows)
@@ -528,7 +540,7 @@ class DirectoryRecorder:
         """Return where samples were read, from their rows; nothing without these."""
         if self._rows is None:
             return []
-        with (self._staging.path / ROWS).open("rb") as file:
+        with open_rows(self._staging.path / self._rows_name) as file:
             return places_in_rows(file, rows)
 
     def close(self, *, failed: bool = False) -> int:

@@ -41,7 +41,8 @@ from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
-from gradestack.report import ROWS, header_of
+from gradestack.report import header_of
+from gradestack.rows.packed import ROWS
 from gradestack.suites.components import Resolver, Target, made_stage
 from gradestack.suites.strict import Place
 

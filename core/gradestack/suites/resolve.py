@@ -130,6 +130,7 @@ def resolve(
                 Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile)
             )
         apply_late_overrides(resolver, late)
+        _refuse_slim_rows(resolver)
         return _resolve(resolver, options, made, target, samples, limits)
 
 
@@ -139,6 +140,16 @@ def apply_late_overrides(resolver: Resolver, overrides: Sequence[str]) -> None:
         apply_override(resolver.document, override)
         if override.startswith("gate"):
             resolver.has_recorded_gates = False
+
+
+def _refuse_slim_rows(resolver: Resolver) -> None:
+    """Name what has replaced them."""
+    if resolver.document.data.get("rows") == "slim":
+        del resolver.document.data["rows"]
+        resolver.add_problem(
+            ("rows",),
+            "slim rows are gone; `compressed` keeps whole rows in a small file, results.jsonl.zst",
+        )
 
 
 def _check_time(resolver: Resolver, wanted: LimitsSpec) -> None:

@@ -17,10 +17,10 @@ from gradestack.suites.code import LocalFiles
 if TYPE_CHECKING:
     from gradestack.grading.loop import ProgressCallback
 
-Rows = Literal["full", "slim", "none"]
-"""What is kept of samples: whole rows, rows without their trajectory, or none."""
+Rows = Literal["full", "compressed", "none"]
+"""What is kept of samples: rows, rows in a file packed with Zstandard, or none."""
 TableFormat = Literal["parquet", "csv", "json"]
-RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": False}
+RECORDED: Mapping[Rows, bool | str] = {"full": True, "compressed": "compressed", "none": False}
 """How header.json says it."""
 
 
@@ -205,10 +205,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     engine: str | dict[str, Any] = "auto"
     limits: LimitsSpec = msgspec.field(default_factory=LimitsSpec)
     rows: Rows = "full"
-    """What is kept of samples in results.jsonl.
-
-    ``slim`` leaves the trajectory out, ``none`` writes no such file.
-    """
+    """What is kept of samples: ``full``, results.jsonl; ``compressed``, results.jsonl.zst; ``none``."""
     duplicates: Duplicates | None = None
     """What to do with records of the same (id, model, run); default: the format's habit."""
 

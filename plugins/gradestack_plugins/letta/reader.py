@@ -103,21 +103,22 @@ def result_files(path: Path) -> list[ResultFile]:
     return sorted(found, key=_by_run) or ([single] if there else [])
 
 
-def has_slim_rows(path: Path) -> bool:
-    """Return whether it is a run of ours with slim rows, or a file of one.
-
-    Refuse one that lost rows, or got some.
-    """
+def check_rows(path: Path) -> None:
+    """Refuse a run of ours that lost rows, or got some, or whose rows hold no conversation."""
     run = path if path.is_dir() else path.parent
     try:
         report = load_report(run) if is_run(run) else None
     except DataError:  # whatever is missing or damaged beside the rows is not needed
         report = None
     if report is None or not report.has_rows:
-        return False
+        return
+    if report.header["rows"] == "slim":
+        raise DataError(
+            f"{path}: its rows hold no conversation (rows: slim, of an earlier gradestack)",
+            "grade the input of that run instead",
+        )
     if path.is_dir():
         deque(report.lines(), maxlen=0)  # which counts them
-    return not report.has_trajectories
 
 
 def _by_run(file: ResultFile) -> tuple[int, str]:
@@ -633,17 +634,12 @@ class Letta(RecordReader):
         return LettaIndex(samples=samples, models=models, apart=apart)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield a warning for each input whose results lack conversations, or name no model.
+        """Yield a warning for each input with results that name no model.
 
-        The only one's, then.
+        They are taken as those of the only one that is named.
         """
-        why = (
-            "a run with slim rows, which hold no conversation: graders and extractors that read "
-            "it find none"
-        )
         for given in inputs.data:
-            if has_slim_rows(given.path):
-                yield f"{given.shown}: {why}; grade the input of that run instead"
+            check_rows(given.path)
         for given in inputs.data if self.model is None else ():
             if (model := only_model(given)) is not None:
                 whose = (

@@ -70,11 +70,8 @@ class Chunks:
         self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
         self.called = {"t": searched.rows, "called": list(map(list, searched.sets)), "tools": tools}
 
-    def add_lines(self, lines: Iterable[tuple[int, str]], positions: list[list[int]]) -> None:
-        """Add lines of single samples.
-
-        Rows that hold more than those of results.jsonl (``picked``), or panels.
-        """
+    def add_panels(self, lines: Iterable[tuple[int, str]]) -> None:
+        """Add what panels show of single samples."""
         size = 0
 
         def chunk(line: tuple[int, str]) -> int:
@@ -84,7 +81,7 @@ class Chunks:
 
         for _, batch in groupby(lines, chunk):
             places, texts = zip(*batch, strict=True)
-            positions.append(list(places))
+            self.panelled.append(list(places))
             self._add(["\n".join(texts).encode()])
 
     def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:

@@ -69,8 +69,7 @@ class HtmlReporter(Reporter):
     beside: ClassVar[tuple[str, ...]] = BESIDE
 
     max_samples: int = 500
-    """Samples listed for reading without scripts, failures first, and of a slim run those with
-    their conversation.
+    """Samples listed for reading without scripts, failures first.
     """
     max_text: int = 10_000
     """Characters shown of one message, argument or rationale."""
@@ -178,14 +177,10 @@ class HtmlReporter(Reporter):
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
         many = not found.served and len(index.entries) > _MOST_WITH_PANELS
         drawn = set(chosen[:_KEPT] if many else chosen)
-        reasons, shown, whole = dict[int, str](), dict[int, list[str]](), dict[int, str]()
-        for position, row in _rows_of(report, sorted(chosen), trajectories=not found.served):
+        reasons, shown = dict[int, str](), dict[int, list[str]]()
+        for position, row in _rows_of(report, sorted(chosen)):
             reasons[position] = gist(row)
-            if found.served:
-                continue
-            if report.completed is not None:
-                whole[position] = json.dumps(row)
-            if position in drawn:
+            if position in drawn and not found.served:
                 shown[position] = list(map(str, sheets.of_sample(row)))
         rest = [] if many or found.served else sorted(set(range(len(index.entries))) - drawn)
         probed = range(len(index.entries)) if many else rest
@@ -204,11 +199,9 @@ class HtmlReporter(Reporter):
         drawings = (
             (position, json.dumps(html)) for position, html in sorted(shown.items()) if html
         )
-        found.add_lines(drawings, found.panelled)
-        found.add_lines(whole.items(), found.picked)
+        found.add_panels(drawings)
         if found.beside and not found.served:
-            rows = {position: [text.encode()] for position, text in whole.items()}
-            found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
+            found.keep((at, pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
         return [(shown_entry(index.entries[position]), reasons[position]) for position in chosen]
 
     def _context(
@@ -268,5 +261,5 @@ class HtmlReporter(Reporter):
         return Markup(found)  # noqa: S704 - base64
 
 
-def _rows_of(report: Report, positions: Sequence[int], **how: bool) -> Iterator[tuple[int, Row]]:
-    return zip(positions, rows_at(report, positions, **how) if positions else (), strict=True)
+def _rows_of(report: Report, positions: Sequence[int]) -> Iterator[tuple[int, Row]]:
+    return zip(positions, rows_at(report, positions) if positions else (), strict=True)

@@ -40,7 +40,6 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
         held.close()
         raise
     reports = list({id(side.report): side.report for side in sides}.values())
-    slim = {} if all(each.has_trajectories for each in reports) else {"rows": "slim"}
     inputs = [each for report in reports for each in as_list(report.header.get("inputs"))]
     names = [side.name for side in sides]
     summary: dict[str, Any] = {
@@ -60,7 +59,7 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
             ),
         ],
     }
-    header = {**reports[0].header, "notes": [], "inputs": inputs, **slim}
+    header = {**reports[0].header, "notes": [], "inputs": inputs}
     return Report(
         path=None, header=header, summary=summary, held=held, registry=registry
     ).closing_itself()

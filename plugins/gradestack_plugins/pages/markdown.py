@@ -184,11 +184,7 @@ class MarkdownReporter(Reporter):
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:
         """Yield what is said of samples, without their conversations."""
-        rows = (
-            rows_at(report, (entry.position for entry in entries), trajectories=False)
-            if entries
-            else ()
-        )
+        rows = rows_at(report, (entry.position for entry in entries)) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             expected, made = (
                 as_map(row.get(side)).get("calls") for side in ("expected", "predicted")

@@ -12,18 +12,11 @@ _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
 
 
-def rows_at(
-    report: Report, positions: Iterable[int], *, trajectories: bool = True
-) -> Iterator[Row]:
-    """Yield the rows at these positions, which entries of the index have; no other row is read.
-
-    Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the
-    order of the rows), or with ``trajectory_gone``, a sentence that says why it cannot be read.
-    """
+def rows_at(report: Report, positions: Iterable[int]) -> Iterator[Row]:
+    """Yield the rows at these positions, which entries of the index have; no other row is read."""
     index = index_of(report, short=True)
     lines = report.lines((position, index.place(position)) for position in positions)
-    rows = (report.row(number, line) for number, _, line in lines)
-    return report.completed(rows) if trajectories and report.completed is not None else rows
+    return (report.row(number, line) for number, _, line in lines)
 
 
 def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:

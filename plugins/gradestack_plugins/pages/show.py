@@ -23,12 +23,9 @@ from gradestack import (
     Report,
     Row,
     Subset,
-    discover,
-    forward_termination,
     load_report,
     suggest,
     terminal_line,
-    with_trajectories,
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages import jsonview
@@ -224,7 +221,6 @@ def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
         "made": None if predicted.get("calls") is None else as_list(predicted["calls"]),
         "calls": calls_of(row),
         "grades": grades_of(row),
-        "gone": brief(as_text(row.get("trajectory_gone")), 600),
         "turns": len(turns),
         "talk": [
             (place, as_map(message))
@@ -277,10 +273,6 @@ def show(
     if len(found) > 1 and not every:
         _list(task, found, words_of(report.summary))
         return
-    with forward_termination():  # packed inputs of slim rows are unpacked
-        report = with_trajectories(
-            report, discover(), lambda _: None
-        )  # what is gone is said where it would stand
     terminal, (least, most) = Console(), _WIDTHS
     colour = terminal.color_system is not None and not terminal.no_color
     style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)

@@ -28,7 +28,6 @@ from gradestack import (
     forward_termination,
     guarded,
     load_report,
-    with_trajectories,
 )
 from gradestack.jsonio import read_regular
 from gradestack_plugins.pages.chunks import served_sample
@@ -66,8 +65,7 @@ class ServedRun:
     """
 
     def __init__(self, report: Report, registry: Registry) -> None:
-        complete = with_trajectories(report, registry, lambda _: None)  # a page says what is gone
-        self._report = attrs.evolve(complete, registry=registry)
+        self._report = attrs.evolve(report, registry=registry)
         self._index, found = index_of(self._report), panels(self._report)
         self._sheets = Sheets(environment(folders=folders(found)), found, rows=False)
         self._one, self._folder = (
@@ -212,7 +210,7 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
 
     Read-only; the URL holds a secret. Ctrl-C ends it.
     """
-    with forward_termination():  # packed inputs of slim rows are unpacked
+    with forward_termination():  # the page is in a temporary directory
         run = ServedRun(load_report(run_dir), discover())
     try:
         with Server(run, port) as server:

@@ -70,9 +70,7 @@ def _samples(report: Report, most: int) -> Iterator[str]:
         if verdict(entry) not in ("passed", "skipped", "graded")
     ]
     chosen = worst(entries, most) if most > 0 else []
-    rows = (
-        rows_at(report, (entry.position for entry in chosen), trajectories=False) if chosen else ()
-    )
+    rows = rows_at(report, (entry.position for entry in chosen)) if chosen else ()
     for entry, row in zip(chosen, rows, strict=True):
         name = " ".join(
             filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else ""))

@@ -42,7 +42,7 @@ QUESTIONS = [f"What is {n} + {n}?" for n in range(20)]
 OTHERS = [f"Who was king in {n}?" for n in range(20)]
 
 
-@pytest.mark.parametrize("rows", ["full", "slim"])
+@pytest.mark.parametrize("rows", ["full", "compressed"])
 def test_shifted_ids_are_refused(graded, command, rows):
     graded("a", lines(QUESTIONS), "--grader", "exact_match", "--rows", rows)
     graded(

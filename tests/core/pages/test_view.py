@@ -26,7 +26,7 @@ COUNT = 120
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, registry):
-    """A directory with runs of the same records: `full`, `slim`, `none` (no rows)."""
+    """A directory with runs of the same records: `full`, `compressed`, `none` (no rows)."""
     place = tmp_path_factory.mktemp("viewed")
     lines = []
     for number in range(COUNT):
@@ -45,7 +45,7 @@ def runs(tmp_path_factory, registry):
         }
         lines.append(row | ({"expected": None} if number == 7 else {}))
     write_records(place / "rows.jsonl", lines)
-    for kept in ("full", "slim", "none"):
+    for kept in ("full", "compressed", "none"):
         suite = {
             "name": "s & t",
             "target": {"paths": [str(place / "rows.jsonl")]},
@@ -183,8 +183,8 @@ def test_pages_may_do_nothing_but_be_shown(full):
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-def test_a_slim_run_reads_its_input_again(runs, registry):
-    with served(runs / "slim", registry) as ask:
+def test_samples_of_compressed_rows_are_served(runs, registry):
+    with served(runs / "compressed", registry) as ask:
         assert sample_of(ask, 4)[0]["trajectory"][0][0]["content"] == "Bitte Nummer 3, schöne Grüße"
 
 

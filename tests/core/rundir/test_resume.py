@@ -86,7 +86,7 @@ def run(suite, registry):
     "pieces",
     [7, pytest.param(1, marks=pytest.mark.proof), pytest.param(30, marks=pytest.mark.proof)],
 )
-@pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
+@pytest.mark.parametrize("rows", ["full", "compressed", "none"])
 def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, rows, monkeypatch):
     """Exit 3 and one message.
 
@@ -102,7 +102,7 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
         note(self, *arguments)
 
     with monkeypatch.context() as disk:
-        if not rows:
+        if rows == "none":
             disk.setattr(recorder.Journal, "note", full)
         error = full_disk(pieces, lambda: run(rows=rows, reports=PAGES))
     assert error.problems == (KEPT,)

@@ -206,7 +206,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
         "log.jsonl.gz": (),
         "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}"),
     }.items():
-        for rows in ("full", "slim"):
+        for rows in ("full", "compressed"):
             address = f"http://{place_of_it}/{name}?{SECRET}#fragm3nt"
             said = command("grade", address, *more, "--rows", rows, "--debug")
             assert said.code == 0, said

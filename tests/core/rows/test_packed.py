@@ -1,0 +1,117 @@
+"""Compressed rows: the same rows in another file, read by everything that reads a run."""
+
+import importlib
+import json
+import shutil
+
+import pytest
+
+import gradestack
+from gradestack import DataError, load_report
+from gradestack.copies.files import ZSTD
+from gradestack.rows import packed
+from tests.core.outcomes import files_but_headers
+
+zstd = importlib.import_module(ZSTD)
+PACKED = "results.jsonl.zst"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, write_lines, record, registry):
+    """Run a suite of forty records, cut into many ranges."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
+    lines = [record(f"t{n}", run=n % 2, recorded={"score": n / 40}) for n in range(40)]
+    write_lines(lines)
+
+    def call(output, **options):
+        suite = {
+            "name": "x",
+            "target": {"paths": ["runs.jsonl"]},
+            "reader": "jsonl",
+            "graders": {"g": "toy"},
+        }
+        suite |= options.pop("more", {})
+        return gradestack.run(
+            suite, output=output, registry=registry, **{"engine": "serial"} | options
+        )
+
+    return call
+
+
+def test_everything_but_the_file_of_rows_is_the_same(run, tmp_path):
+    run("full")
+    report = run("serial", rows="compressed")
+    run("processes", rows="compressed", engine="processes", workers=2)
+    full, serial = files_but_headers(tmp_path / "full"), files_but_headers(tmp_path / "serial")
+    assert serial == files_but_headers(tmp_path / "processes")
+    assert zstd.decompress(serial.pop(PACKED)) == full.pop("results.jsonl")
+    assert serial == full
+    assert (report.header["rows"], report.has_rows) == ("compressed", True)
+
+
+def test_rows_are_read_in_any_order(run, monkeypatch):
+    monkeypatch.setattr(packed, "_FRAME", 700)  # several a range, whose ends fall into rows
+    full, report = run("full"), run("out", rows="compressed")
+    lines = list(full.lines())
+    assert list(report.lines()) == lines
+    backwards = [(number - 1, place) for number, place, _ in reversed(lines)]
+    assert list(report.lines(backwards)) == lines[::-1]
+    assert list(report.rows()) == list(full.rows())
+    assert report.table("grades").columns == full.table("grades").columns
+    with report.open_rows() as file:
+        whole = file.read()
+        assert file.seek(-9, 2) == len(whole) - 9
+        assert file.read() == whole[-9:]
+
+
+def test_they_are_compared_and_graded_again(run, tmp_path, registry):
+    run("full")
+    run("out", rows="compressed")
+    assert gradestack.compare("full", "out", registry=registry).data["incomparable"] == []
+    again = [
+        gradestack.grade_files(name, graders=["toy"], reader="letta", registry=registry)
+        for name in ("full", "out")
+    ]
+    assert again[0].metrics == again[1].metrics
+    shutil.copy(tmp_path / "full/results.jsonl", tmp_path / "out/results.jsonl")
+    (tmp_path / "out" / PACKED).unlink()  # as unpacked by hand
+    assert list(load_report("out").rows()) == list(load_report("full").rows())
+
+
+def test_runs_are_told_apart_by_them(run, tmp_path):
+    run("full", more={"num_runs": 2})
+    run("out", more={"num_runs": 2}, rows="compressed")
+    for name in ("run_1", "run_2"):
+        unpacked = zstd.decompress((tmp_path / "out" / name / PACKED).read_bytes())
+        assert unpacked == (tmp_path / "full" / name / "results.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda data: data[:-10], "cannot be unpacked"),
+        (lambda data: data[: packed._HEAD.size - 2], "it ends within a frame"),
+        (lambda data: data[:60] + bytes([data[60] ^ 255]) + data[61:], "cannot be unpacked"),
+        (lambda data: zstd.compress(zstd.decompress(data)), "gradestack did not pack it"),
+        (lambda data: data[:12] + b"\1" + data[13:], "a frame is damaged"),
+        (lambda _: b"no rows at all, not even packed", "gradestack did not pack it"),
+    ],
+)
+def test_a_file_that_cannot_be_unpacked_is_refused(run, tmp_path, damage, why):
+    run("out", rows="compressed")
+    path = tmp_path / "out" / PACKED
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=why) as caught:
+        list(load_report("out").rows())
+    assert str(caught.value).startswith(f"out/{PACKED}: ")
+    assert "grade the files again" in caught.value.problems[0]
+
+
+def test_slim_rows_of_an_earlier_release_are_not_graded_again(run, tmp_path, registry):
+    run("out")
+    header = tmp_path / "out/header.json"
+    header.write_text(json.dumps({**json.loads(header.read_text()), "rows": "slim"}))
+    with pytest.raises(DataError, match="its rows hold no conversation"):
+        gradestack.grade_files("out", graders=["toy"], reader="letta", registry=registry)
+    assert len(list(load_report("out").rows())) == 40

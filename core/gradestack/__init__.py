@@ -24,10 +24,6 @@ _NAMES = {
     "gates.verdicts": "gate_texts",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
-    "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked "
-    "reply_text schema_of visible",
-    "judging.session": "REPLY_CODES Recorder judge",
-    "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at time_limit_text",
     "grading.loop": "Progress",
     "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio "
@@ -43,7 +39,7 @@ _NAMES = {
     "comparison.compared": "Comparison",
     "comparison.families": "compared_rows",
     "python_compare": "compare",
-    "python_api": "RunArguments figures grade grade_files load_suite run stream",
+    "python_api": "RunArguments figures grade grade_files load_files_suite load_suite run stream stream_suite",
     "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",

@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack, cast
 import attrs
 import msgspec
 
-from gradestack.api import Inputs, Profile
+from gradestack.api import Grader, Inputs, Profile
 from gradestack.copies.files import Folder, local_path_of, named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.loop import ProgressCallback
@@ -288,6 +288,24 @@ def grade_files(
     )
 
 
+def load_files_suite(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    judged: Mapping[str, str | Path | None] | None = None,
+    reader: str | None = None,
+    records: str | None = None,
+    ids: str | None = None,
+    dataset: str | Path | None = None,
+    **options: Unpack[RunArguments],
+) -> Suite:
+    """Return the suite that ``grade_files`` would run.
+
+    With ``judged`` its grader is a judge's ``rubric`` with its ``judgements``.
+    """
+    given: dict[str, Any] = {"records": records, "reader": reader, "ids": ids, "dataset": dataset}
+    return files_suite(paths, run_options(**options), judged=judged, **given)
+
+
 def files_suite(  # noqa: C901
     paths: str | Path | Sequence[str | Path],
     options: RunOptions,
@@ -549,6 +567,35 @@ def stream(
         suite = files_suite(paths, options, graders=ready, **given)
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
     return stream_grades(plan, bad or _warn, strict=strict)
+
+
+def stream_suite(
+    suite: Suite,
+    graders: Mapping[str, Grader],
+    *,
+    bad: Callable[[BadRecord], None] | None = None,
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Yield the samples of a suite as ``stream`` does, graded by graders of the caller's.
+
+    Args:
+        suite: What ``load_suite`` returns.
+        graders: Key of a grader of the suite -> what grades in its place; the others are left out.
+        bad: Called with every record no sample could be made of; default: a warning each.
+    """
+    stages = tuple(
+        msgspec.structs.replace(stage, component=graders[stage.key])
+        for stage in suite.graders
+        if stage.key in graders
+    )
+    plan = msgspec.structs.replace(
+        suite.bare(),
+        graders=stages,
+        main=stages[0].key,
+        metrics=(),
+        exporters=(),
+        table=False,
+    )
+    return stream_grades(plan, bad or _warn)
 
 
 def _warn(record: BadRecord) -> None:

@@ -28,12 +28,13 @@ MODULES = sorted(
 SHARED = {
     "gradestack_plugins.readers.chat",
     "gradestack_plugins.readers.jsonl",
+    "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
     "gradestack_plugins.pages",
 }
 """What a family may use of another package.
 
-Chat-shape parsing, the jsonl form, statistics, and what shows a run.
+Chat-shape parsing, the jsonl form, what judges share, statistics, and what shows a run.
 """
 
 LAYERS = [
@@ -64,7 +65,6 @@ LAYERS = [
     "runner",
     "python_api",
     "python_compare",
-    "judging",
     "testing",
     "cli",
 ]

@@ -7,6 +7,8 @@ import pytest
 from markupsafe import escape
 
 import gradestack
+from gradestack_plugins.judges.journal import Reply
+from gradestack_plugins.judges.session import judge
 from gradestack_plugins.orchestrationbench.panels import Plans
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.panel import panels_of
@@ -61,7 +63,7 @@ def suites_in(own):
         "criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8"
     )
     (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
-    gradestack.judge(own / "judged.yaml", ask=all_pass)
+    judge(own / "judged.yaml", ask=all_pass)
     suites = {"presets": own / "suite.yaml", "judges": own / "judged.yaml"}
     return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
 
@@ -76,7 +78,7 @@ def all_pass(_, todo, record):
     for request, vote in todo:
         verdict = {"good": {"reason": "<b>Sure.</b>", "verdict": "pass"}}
         content = json.dumps({"check": request.messages[0]["content"][-8:], "criteria": verdict})
-        record(request, vote, gradestack.Reply(content=content), "plain", [])
+        record(request, vote, Reply(content=content), "plain", [])
     return ""
 
 

@@ -46,6 +46,7 @@ from gradestack.jsonio.values import is_number as is_number
 from gradestack.jsonio.values import loads as loads
 from gradestack.jsonio.values import same as same
 from gradestack.jsonio.values import standard_loads as standard_loads
+from gradestack.regular_files import append_regular as append_regular
 from gradestack.regular_files import open_regular as open_regular
 from gradestack.regular_files import read_bounded as read_bounded
 from gradestack.regular_files import read_text as read_text

@@ -23,20 +23,14 @@ import msgspec
 
 from gradestack import (
     JSON,
-    REPLY_CODES,
     ConfigError,
-    Endpoint,
     GradestackError,
-    Judged,
-    Recorder,
-    Reply,
-    Request,
-    Tokens,
     library,
-    reply_text,
-    visible,
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
+from gradestack_plugins.judges.contract import Endpoint, Judged, Request, reply_text, visible
+from gradestack_plugins.judges.journal import Reply, Tokens
+from gradestack_plugins.judges.session import REPLY_CODES, Recorder
 
 MODES = (
     "json_schema",

@@ -115,8 +115,9 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: An
     """
     import attrs  # noqa: PLC0415
 
-    from gradestack import judge as ask_judge  # noqa: PLC0415 - needs what --help does not
+    # needs what --help does not
     from gradestack_plugins.judges.asking import Asker, connection_to  # noqa: PLC0415
+    from gradestack_plugins.judges.session import judge as ask_judge  # noqa: PLC0415
 
     def say(line: str) -> None:
         click.echo(terminal_line(line), err=True)
@@ -184,7 +185,7 @@ def merge(journals: tuple[str, ...], *, output: str) -> None:
 
     Two replies to one request are refused.
     """
-    from gradestack import merge_judgements  # noqa: PLC0415
+    from gradestack_plugins.judges.journal import merge_judgements  # noqa: PLC0415
 
     number = merge_judgements([Path(each) for each in journals], Path(output))
     click.echo(terminal_line(f"{output}: {number:,} judgements"))

@@ -29,23 +29,14 @@ from gradestack import (
     Fault,
     Grade,
     Item,
-    Judged,
-    JudgeModel,
     Outcome,
     Profile,
     Reason,
-    Reply,
-    Request,
     Sample,
     failed,
-    fault_of,
-    marked,
     read_yaml,
     replace,
-    reply_text,
-    schema_of,
     suggest,
-    visible,
 )
 from gradestack.jsonio import JsonProblem, as_map, as_text, compact, dumps, loads, read_text
 from gradestack_plugins.judges.calibrated import (
@@ -55,6 +46,17 @@ from gradestack_plugins.judges.calibrated import (
     read_verdicts,
     verdict_of_people,
 )
+from gradestack_plugins.judges.contract import (
+    Judged,
+    JudgeModel,
+    Request,
+    fault_of,
+    marked,
+    reply_text,
+    schema_of,
+    visible,
+)
+from gradestack_plugins.judges.journal import Reply
 
 _SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
 _SHOWN = Literal["input", "turns", "calls", "text", "label", "plan", "state"]

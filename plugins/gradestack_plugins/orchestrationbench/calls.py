@@ -18,14 +18,12 @@ from gradestack import (
     Outcome,
     Profile,
     Reason,
-    Reply,
     Sample,
-    fault_of,
     native_of,
-    reply_text,
-    schema_of,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
+from gradestack_plugins.judges.contract import fault_of, reply_text, schema_of
+from gradestack_plugins.judges.journal import Reply
 from gradestack_plugins.orchestrationbench.decisions import (
     Bag,
     Step,

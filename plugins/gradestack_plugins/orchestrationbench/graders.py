@@ -17,11 +17,8 @@ from gradestack import (
     Grader,
     Item,
     Outcome,
-    PartlyJudged,
     Profile,
     Reason,
-    Reply,
-    Request,
     Sample,
     Status,
     failed,
@@ -30,6 +27,8 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import pointer_to
+from gradestack_plugins.judges.contract import PartlyJudged, Request
+from gradestack_plugins.judges.journal import Reply
 from gradestack_plugins.orchestrationbench.aggregators import PLANS
 from gradestack_plugins.orchestrationbench.calls import (
     Pair,

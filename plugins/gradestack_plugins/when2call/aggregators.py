@@ -25,23 +25,25 @@ from gradestack import (
     Item,
     Numbers,
     Outcome,
-    PartlyJudged,
     Profile,
     Reason,
-    Reply,
-    Request,
     Sample,
     Status,
     failed,
-    fault_of,
     native_of,
     ratio,
     ratio_interval,
     replace,
-    reply_text,
-    schema_of,
     skipped,
 )
+from gradestack_plugins.judges.contract import (
+    PartlyJudged,
+    Request,
+    fault_of,
+    reply_text,
+    schema_of,
+)
+from gradestack_plugins.judges.journal import Reply
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 from gradestack_plugins.statistics.mean import IntervalAggregator
 from gradestack_plugins.when2call.reader import (

@@ -20,10 +20,18 @@ from itertools import pairwise
 import pytest
 from msgspec import to_builtins
 
-from gradestack import Grade, Judged, Reply, Request, Sample, ToolCall, figures, testing
+from gradestack import (
+    Grade,
+    Sample,
+    ToolCall,
+    figures,
+    testing,
+)
 from gradestack.cli.commands import main
 from gradestack.jsonio import dumps
+from gradestack_plugins.judges.contract import Judged, Request
 from gradestack_plugins.judges.grader import JudgedByRubric
+from gradestack_plugins.judges.journal import Reply
 from tests.conftest import THOROUGH, until
 from tests.core.outcomes import data, some_of
 from tests.plugins.judges.fake_server import (

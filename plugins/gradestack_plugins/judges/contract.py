@@ -21,10 +21,9 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-from gradestack.api import Grader, Profile
-from gradestack.jsonio.values import dumps
-from gradestack.judging.journal import Journal, Reply
-from gradestack.model import JSON, Fault, Grade, Sample
+from gradestack import JSON, Fault, Grade, Grader, Profile, Sample, check_grade
+from gradestack.jsonio import dumps
+from gradestack_plugins.judges.journal import Journal, Reply
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _HIDDEN = re.compile(
@@ -34,6 +33,15 @@ _HIDDEN = re.compile(
 """Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
 _FENCE = re.compile(r"```\w*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
+
+
+_ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
+_ODD_REPLIES = (
+    *(Reply(content=text) for text in _ODD),
+    Reply(finish="length"),
+    Reply(finish=""),
+    Reply(refusal="no"),
+)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,6 +266,20 @@ class Judged(Grader):
         return self.verdict(
             sample, self.journal.replies([each.key for each in self.requests(sample)])
         )
+
+    def contract_problem(self, sample: Sample) -> str | None:
+        """Return what the kit refuses: requests that differ, or a reply that gives no sound grade."""
+        from gradestack.testing import masked  # noqa: PLC0415 - for the kit alone
+
+        requests = self.requests(sample)
+        keys = [each.key for each in requests]
+        if keys != [each.key for each in self.requests(masked(sample, self.needs))]:
+            return "two times the same sample, two different requests"
+        for reply in (None, *_ODD_REPLIES):
+            problem = check_grade(self.verdict(sample, [reply] * len(requests)))
+            if problem is not None:
+                return f"the verdict: {problem}"
+        return None
 
 
 def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:

@@ -11,17 +11,29 @@ import msgspec
 from msgspec import UNSET
 from typing_extensions import override
 
-from gradestack.api import Grader
-from gradestack.copies.files import named_as_given
-from gradestack.errors import ConfigError, DataError
-from gradestack.grading.plan import Stage
-from gradestack.judging.contract import Judged, Request
-from gradestack.judging.journal import Line, Place, Reply, numbered, part_of, recorded, recording
-from gradestack.model import Grade, Sample, skipped
-from gradestack.output import counted
-from gradestack.python_api import files_suite, installed, read_suite
-from gradestack.rundir.recorder import stream_grades
-from gradestack.suites.spec import RunOptions, Suite
+from gradestack import (
+    ConfigError,
+    DataError,
+    Grade,
+    Grader,
+    Sample,
+    load_files_suite,
+    load_suite,
+    skipped,
+    stream_suite,
+)
+from gradestack_plugins.judges.contract import Judged, Request
+from gradestack_plugins.judges.journal import (
+    Line,
+    Place,
+    Reply,
+    numbered,
+    part_of,
+    recorded,
+    recording,
+)
+
+__all__ = ["REPLY_CODES", "Recorder", "judge"]
 
 Say = Callable[[str], None]
 Recorder = Callable[[Request, int, Reply, str, Any], None]
@@ -53,7 +65,6 @@ class _Requests(Grader):
         return skipped("asked", "requests are noted")
 
 
-@named_as_given()
 def judge(
     suite: Any,
     *,
@@ -85,35 +96,39 @@ def judge(
         raise ConfigError(
             f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}"
         )
-    options = RunOptions(
-        registry=installed(),
-        overrides=tuple(overrides),
-        allow_code=allow_code,
-        allow_outside=allow_outside,
-    )
+    options: Any = {
+        "overrides": tuple(overrides),
+        "allow_code": allow_code,
+        "allow_outside": allow_outside,
+    }
     if rubric is None:
-        resolved = read_suite(suite, options)
+        resolved = load_suite(suite, **options)
     else:
-        resolved = files_suite(
-            suite, options, judged={"rubric": rubric, "judgements": judgements}, **reading
-        )
-    stages = [
-        stage
+        judged = {"rubric": rubric, "judgements": judgements}
+        resolved = load_files_suite(suite, judged=judged, **reading, **options)
+    judges = {
+        stage.key: stage.component
         for stage in resolved.graders
         if isinstance(stage.component, Judged) and stage.component.judgements
-    ]
-    if not stages:
+    }
+    if not judges:
         raise ConfigError(
             "no grader of this suite asks a model; one that does has `judgements: FILE`"
         )
     session: Any = {"offline": offline, "estimate": estimate, "again": again, "say": say}
-    if short := [why for stage in stages if (why := _ask_missing(resolved, stage, ask, **session))]:
+    short = [
+        why
+        for key, each in judges.items()
+        if (why := _ask_missing(resolved, key, each, ask, **session))
+    ]
+    if short:
         raise DataError("; ".join(short))
 
 
 def _ask_missing(  # noqa: C901
-    suite: Suite,
-    stage: Stage,
+    suite: Any,
+    key: str,
+    judged: Judged,
     ask: Ask,
     *,
     offline: bool,
@@ -125,16 +140,7 @@ def _ask_missing(  # noqa: C901
 
     Return why a verdict is still missing, "" where all are on record.
     """
-    judged, key, noting = stage.component, stage.key, _Requests(stage.component)
-    of = msgspec.structs.replace(stage, component=noting)
-    changes: dict[str, Any] = {
-        "graders": (of,),
-        "metrics": (),
-        "exporters": (),
-        "table": False,
-        "main": key,
-    }
-    plan = msgspec.structs.replace(suite.bare(), **changes)
+    noting = _Requests(judged)
     places = set[Place]()
     codes = dict[Place, str]()  # of replies on record, "" for a sound one
 
@@ -145,7 +151,8 @@ def _ask_missing(  # noqa: C901
         again for.
         """
         places.clear()
-        for _ in stream_grades(plan, lambda bad: say(f"warning: {bad.source}: {bad.reason}")):
+        bad = lambda record: say(f"warning: {record.source}: {record.reason}")  # noqa: E731
+        for _ in stream_suite(suite, {key: noting}, bad=bad):
             for request, place in noting.found:
                 if place in places:
                     continue
@@ -176,9 +183,8 @@ def _ask_missing(  # noqa: C901
     if estimate:
         return ""
     if offline and number:
-        unasked = (
-            f"{counted(number, 'judgement')} of {key} not on record, and --offline asks nothing"
-        )
+        many = "1 judgement" if number == 1 else f"{number:,} judgements"
+        unasked = f"{many} of {key} not on record, and --offline asks nothing"
         return "; ".join(filter(None, [unasked, _without_verdict(key, codes, total)]))
     if not (number or part.exists()):
         return _without_verdict(key, codes, total)

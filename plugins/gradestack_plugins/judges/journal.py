@@ -18,14 +18,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gradestack.errors import ConfigError, DataError, reading
-from gradestack.jsonio.values import dumps
-from gradestack.regular_files import append_regular, open_regular
+from gradestack import ConfigError, DataError, reading
+from gradestack.jsonio import append_regular, dumps, open_regular
 
 try:
     import fcntl
 except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Journal", "Reply", "Tokens", "merge_judgements"]
 
 _KEY = b',"key":"'
 """Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are

@@ -1,1 +1,0 @@
-"""Judgements of models: what is asked, what is on record, and the one place that asks."""

@@ -68,6 +68,11 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     data: tuple[Input, ...]
     dataset: Input | None = None
 
+    @property
+    def files(self) -> tuple[Input, ...]:
+        """The data, and the dataset if there is one."""
+        return self.data if self.dataset is None else (*self.data, self.dataset)
+
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """A picklable piece of the input, of a size that does not depend on the number of workers."""

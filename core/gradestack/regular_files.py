@@ -6,6 +6,9 @@ import errno
 import io
 import os
 import stat
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -14,6 +17,41 @@ _LARGEST_HOLLOW = 256 * 1024 * 1024
 _BLOCK, _MOST_TIMES = 512, 1000
 LARGEST_SIDE_FILE = 64 * 1024 * 1024
 """Bytes of a list of tasks, of labels, a prompt or a style sheet."""
+
+
+def files_below(path: Path, *, hidden: bool = True) -> list[Path]:
+    """Return a file itself, or the regular files below a directory, sorted.
+
+    A link to a file counts as the file, and no link to a directory is followed. Without ``hidden``
+    files and directories whose names begin with a point are left out.
+    """
+    if path.is_file():
+        return [path]
+    files: list[Path] = []
+    folders = [path]
+    while folders:
+        folder = folders.pop()
+        with suppress(PermissionError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") and not hidden:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / entry.name)
+                elif entry.is_file():
+                    files.append(folder / entry.name)
+    return sorted(files)
+
+
+def real_paths() -> Callable[[Path], Path]:
+    """Return what gives the real path of a file, and asks for that of each folder once."""
+    folder_of: Callable[[Path], Path] = cache(Path.resolve)
+
+    def real_path(path: Path) -> Path:
+        if path.is_symlink() or path.name == "..":
+            return path.resolve()
+        return folder_of(path.parent) / path.name
+
+    return real_path
 
 
 def _opener(path: str, flags: int) -> int:

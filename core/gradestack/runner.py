@@ -52,11 +52,8 @@ NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was
 def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its run directory."""
     if options.output is not None:
-        given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
-        keep_inputs(
-            options.output,
-            [*(original(each.path) for each in given), *([suite.origin] if suite.origin else [])],
-        )
+        given = [original(each.path) for each in suite.inputs.files]
+        keep_inputs(options.output, [*given, *([suite.origin] if suite.origin else [])])
     if suite.rows == "none":
         check_without_rows(suite)
     # Rows are our own: they may be longer than a record.

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.reading import FileState
 from gradestack.interpreter import work_limit
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import files_below, open_regular
 
 PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
 """What is opened.
@@ -406,7 +406,7 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
 
 
 def _directory(path: Path) -> Path:
-    files = sorted(each for each in path.rglob("*") if each.is_file())
+    files = files_below(path)
     if not any(each.suffix.lower() in SUFFIXES for each in files):
         return path
     key = (str(path.resolve()), *((each, FileState.of(each.stat())) for each in files))

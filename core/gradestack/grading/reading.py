@@ -10,7 +10,8 @@ import os
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from itertools import chain
+from functools import reduce
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,7 +23,7 @@ from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError, PluginError, error_text, guarded
 from gradestack.grading.plan import is_foreign
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import files_below, open_regular
 
 _SAMPLE = 64 * 1024
 
@@ -38,13 +39,6 @@ class FileState(NamedTuple):
     def of(cls, found: os.stat_result) -> FileState:
         """Return what the system says of a file."""
         return cls((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
-
-
-def files_below(path: Path) -> Iterator[Path]:
-    """Yield a file itself, or the files below a directory, sorted."""
-    yield from (
-        [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-    )
 
 
 def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, bytes]:
@@ -66,11 +60,12 @@ class InputFiles:
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        given = [*inputs.data, *([inputs.dataset] if inputs.dataset is not None else [])]
-        self._inputs = {path: each for each in given for path in files_below(each.path)}
+        self._inputs = {path: each for each in inputs.files for path in files_below(each.path)}
         self.states = {path: FileState.of(path.stat()) for path in self._inputs}
         self.grown: dict[Path, str] = {}
-        self._ends = {each.path: ends_of(each.path) for each in given if each.path in self.states}
+        self._ends = {
+            each.path: ends_of(each.path) for each in inputs.files if each.path in self.states
+        }
 
     def check(self, shards: Sequence[Shard], only: Sequence[Path] | None = None) -> None:
         """Refuse inputs of which a file has changed since.
@@ -207,18 +202,16 @@ def name_of(reader: Reader) -> str:
     return f"reader {type(reader).__name__} (version {reader.version})"
 
 
-MIXED = " + "
-"""Between the names of several formats."""
 _PART = 1 << 40
 """Samples there may be of one format among several."""
 
 
 @attrs.frozen(slots=False)
 class Mixed(Reader):
-    """Several formats in one run: inputs with a reader each, called by the names of the inputs."""
+    """Several formats in one run: readers, and the paths of the inputs that each of them reads."""
 
     readers: tuple[Reader, ...]
-    names: tuple[frozenset[str], ...]
+    paths: tuple[frozenset[Path], ...]
 
     def __attrs_post_init__(self) -> None:
         """Be what they are together.
@@ -242,12 +235,10 @@ class Mixed(Reader):
 
     def parts(self, inputs: Inputs) -> Iterator[tuple[Reader, Inputs]]:
         """Yield each reader with its own of the inputs, in their order."""
-        for reader, names in zip(self.readers, self.names, strict=True):
-            data = tuple(each for each in inputs.data if each.name in names)
-            yield (
-                reader,
-                Inputs(data=data, dataset=inputs.dataset if reader.takes_dataset else None),
-            )
+        for reader, paths in zip(self.readers, self.paths, strict=True):
+            data = tuple(each for each in inputs.data if each.path in paths)
+            dataset = inputs.dataset if reader.takes_dataset else None
+            yield reader, Inputs(data=data, dataset=dataset)
 
     @override
     def index(self, inputs: Inputs) -> Any:
@@ -296,72 +287,77 @@ def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: An
     far as they are known. Questions that differ between the runs of one input, as those of
     simulated users do, say nothing. With a dataset, an id stands for its row.
     """
-    kinds = _tasks(reader, shards, index) if len(inputs.data) > 1 and inputs.dataset is None else {}
-    if not kinds:
+    if len(inputs.data) < 2 or inputs.dataset is not None:
         return index
-    ids = {
-        (name, task): f"{names[0]}:{task}"
-        for task in kinds
-        for names in kinds[task]
-        for name in names
-    }
-    names = {name for name, _ in ids}
-    shown = ", ".join(each.shown for each in inputs.data if each.name in names)
-    stands, first = "id stands" if len(kinds) == 1 else "ids stand", next(iter(kinds))
+    ids: dict[tuple[str, str], str] = {}
+    several: list[str] = []
+    for task, known in _tasks(reader, shards, index).items():
+        kinds = _kinds(known)
+        first_of: dict[Any, str] = {}  # kind -> the first input of it
+        for name, kind in kinds.items():
+            ids[name, task] = f"{first_of.setdefault(kind, name)}:{task}"
+        if kinds:
+            several.append(task)
+    if not several:
+        return index
+    stands = "1 id stands" if len(several) == 1 else f"{len(several):,} ids stand"
+    examples = dict.fromkeys(text for (_, task), text in ids.items() if task == several[0])
     note = (
-        f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: "
-        "tasks of their own"
+        f"{stands} for other questions or expectations in other inputs: tasks of their own, "
+        f"such as {' and '.join(islice(examples, 2))}"
     )
-    return Separated(
-        index,
-        ids,
-        f"{note}, the first: {' and '.join(f'{each[0]}:{first}' for each in kinds[first])}",
-    )
+    return Separated(index, ids, note)
 
 
-def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, list[list[str]]]:
-    found: dict[
-        str, list[tuple[Any, ...]]
-    ] = {}  # an id's inputs, each with what _task says of it there
+_VARIES = "varies"
+"""In place of what is not the same in all that know it."""
+
+
+def _tasks(
+    reader: Reader, shards: Sequence[Shard], index: Any
+) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Return by id and name of the input what is asked and expected there, as ``_task`` says."""
+    tasks: dict[str, dict[str, tuple[Any, ...]]] = {}
     for shard in shards:
         name = shard.input.name
         with suppress(GradestackError, OSError):  # grading will say so
             for sample in records_of(reader, shard, index):
-                if (
-                    isinstance(sample, Sample)
-                    and sample.cluster is None
-                    and sample.status is not Status.MISSING
-                ):
-                    known = found.setdefault(sample.id, [])
-                    before = known.pop()[1:] if known and known[-1][0] == name else (None, None)
-                    known.append((name, *map(_common, before, _task(sample, reader))))
-    kinds = {task: _kinds(known) for task, known in found.items() if len(known) > 1}
-    return {task: names for task, names in kinds.items() if len(names) > 1}
+                if isinstance(sample, BadRecord) or sample.cluster is not None:
+                    continue
+                if sample.status is not Status.MISSING:
+                    known = tasks.setdefault(sample.id, {})
+                    task = _task(sample, reader)
+                    known[name] = tuple(map(_common, known.get(name, task), task))
+    return tasks
 
 
-def _kinds(known: Sequence[tuple[Any, ...]]) -> list[list[str]]:
-    names, *parts = zip(*known, strict=True)
-    telling = [part for part in parts if -1 not in part and len({*part} - {None}) > 1]
-    kinds: dict[tuple[Any, ...], list[str]] = {}
-    for name, *kind in zip(names, *telling, strict=True):
-        kinds.setdefault(tuple(kind), []).append(name)
-    return list(kinds.values())
+def _kinds(known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Return by input what tells its task from those of other inputs: nothing where all agree."""
+    parts = [*zip(*known.values(), strict=True)]
+    telling = [each for each in parts if _VARIES not in each and reduce(_common, each) == _VARIES]
+    return dict(zip(known, zip(*telling, strict=True), strict=True)) if telling else {}
 
 
-def _common(one: int | None, other: int | None) -> int | None:
-    return one if other in (None, one) else other if one is None else -1
+def _common(one: Any, other: Any) -> Any:
+    """Return what two know together; None is nothing."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one if one == other else _VARIES
 
 
 def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
-    asked, wanted = None if reader.simulated_users else sample.input or None, sample.expected
-    words = None if asked is None else str(asked if isinstance(asked, str) else asked[0]).split()
-    try:
-        text: Any = msgspec.json.encode(wanted, order="deterministic")
-    except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON
-        text = repr(wanted)
-    return None if words is None else hash(tuple(words)), None if wanted == Expectation() else hash(
-        text
-    )
+    """Return checksums of the first question and of the expectation, None of what is unknown."""
+    question = expectation = None
+    if sample.input and not reader.simulated_users:
+        first = sample.input if isinstance(sample.input, str) else sample.input[0]
+        question = hash(tuple(str(first).split()))
+    if sample.expected != Expectation():
+        try:
+            text: Any = msgspec.json.encode(sample.expected, order="deterministic")
+        except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON
+            text = repr(sample.expected)
+        expectation = hash(text)
+    return question, expectation
 
 
 def _check(block: Sequence[Any], reader: Reader) -> None:

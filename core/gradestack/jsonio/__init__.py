@@ -8,6 +8,7 @@ from gradestack.jsonio.files import Line as Line
 from gradestack.jsonio.files import iter_lines as iter_lines
 from gradestack.jsonio.files import line_blocks as line_blocks
 from gradestack.jsonio.files import line_ranges as line_ranges
+from gradestack.jsonio.files import open_lines as open_lines
 from gradestack.jsonio.files import read_regular as read_regular
 from gradestack.jsonio.files import whole_line as whole_line
 from gradestack.jsonio.paths import Query as Query
@@ -20,9 +21,9 @@ from gradestack.jsonio.records import Element as Element
 from gradestack.jsonio.records import Layout as Layout
 from gradestack.jsonio.records import Member as Member
 from gradestack.jsonio.records import Range as Range
+from gradestack.jsonio.records import begins_list as begins_list
 from gradestack.jsonio.records import csv_rows as csv_rows
 from gradestack.jsonio.records import first_records as first_records
-from gradestack.jsonio.records import holds_list as holds_list
 from gradestack.jsonio.records import iter_list as iter_list
 from gradestack.jsonio.records import iter_members as iter_members
 from gradestack.jsonio.records import iter_records as iter_records

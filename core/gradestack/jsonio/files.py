@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -80,12 +80,12 @@ def encoding_problem(head: bytes) -> str | None:
     return None
 
 
-def require_text(path: Path, file: BinaryIO) -> None:
+def require_text(file: io.BufferedReader) -> None:
     """Refuse a file that is no UTF-8 text, open at its beginning, and leave it there."""
     problem = encoding_problem(file.read(_LOOKED_AT))
     file.seek(0)
     if problem is not None:
-        raise DataError(f"{path}: {problem}")
+        raise DataError(f"{file.name}: {problem}")
 
 
 SHARD_BYTES = (
@@ -98,6 +98,15 @@ _BLOCK = (
     96 * 1024
 )  # bytes of lines worked on together: they and what is made of them fit into a core's second cache
 _PIECE = 256 * 1024  # bytes read at once
+
+
+def open_lines(path: Path) -> io.BufferedReader:
+    """Return a file opened for reading line by line.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
+    return open_regular(path, _PIECE)
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -117,8 +126,12 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
         DataError: The file is compressed, or of another encoding than UTF-8.
     """
     with open_regular(path) as file:
-        require_text(path, file)
+        require_text(file)
         start, line = 0, 1
+        whole = os.fstat(file.fileno()).st_size
+        if 0 < whole <= size:  # whose lines need not be counted
+            yield 0, whole, 1
+            return
         while True:
             left, lines, last = size, 0, b"\n"
             while left and (piece := file.read(min(left, _PIECE))):
@@ -165,10 +178,13 @@ def whole_line(file: IO[bytes]) -> bytes:
 
 
 def line_blocks(
-    path: Path, start: int = 0, end: int | None = None, first_line: int = 1
+    file: io.BufferedReader,
+    start: int = 0,
+    end: int | None = None,
+    first_line: int = 1,
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of
-    a line.
+    a line, of a file that ``open_lines`` has opened.
 
     Lines may come with their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order
     mark is removed. Lines added to the file behind the range are not looked at. In place of a line
@@ -179,44 +195,44 @@ def line_blocks(
     """
     number, position = first_line, start
     last = sys.maxsize if end is None else end
-    with open_regular(path, _PIECE) as file:
-        if start:
-            file.seek(start)
-        else:
-            require_text(path, file)
-        while data := file.read(min(_BLOCK, last - position)):
-            position += len(data)
-            lines = io.BytesIO(data).readlines()  # split() looks at byte after byte
-            rest = b"" if data.endswith(b"\n") else lines.pop()
-            if rest and position < last:
-                begin = position - len(rest)
-                ended = _skip(file)
-                position = file.tell()
-                size = position - begin - ended
-                file.seek(begin)
-                rest = TooLong(rest, size) if exceeds_limit(size) else file.read(size)
-                file.seek(position)
-            if rest:
-                lines.append(rest)
-            if number == 1:
-                lines[0] = lines[0].removeprefix(_MARK)
-            count = len(lines)
-            del (
-                data,
-                rest,
-            )  # which may be long, and are not needed while somebody works on the lines
-            yield number, lines
-            number += count
+    if start:
+        file.seek(start)
+    else:
+        require_text(file)
+    while data := file.read(min(_BLOCK, last - position)):
+        position += len(data)
+        lines = io.BytesIO(data).readlines()  # split() looks at byte after byte
+        rest = b"" if data.endswith(b"\n") else lines.pop()
+        if rest and position < last:
+            begin = position - len(rest)
+            ended = _skip(file)
+            position = file.tell()
+            size = position - begin - ended
+            file.seek(begin)
+            rest = TooLong(rest, size) if exceeds_limit(size) else file.read(size)
+            file.seek(position)
+        if rest:
+            lines.append(rest)
+        if number == 1:
+            lines[0] = lines[0].removeprefix(_MARK)
+        count = len(lines)
+        del (
+            data,
+            rest,
+        )  # which may be long, and are not needed while somebody works on the lines
+        yield number, lines
+        number += count
 
 
 def iter_lines(
     path: Path, start: int = 0, end: int | None = None, first_line: int = 1
 ) -> Iterator[Line]:
     """Yield the non-blank lines of a range; see ``line_blocks``."""
-    for number, lines in line_blocks(path, start, end, first_line):
-        lines.reverse()
-        for at in range(len(lines)):
-            if lines[-1] and not lines[-1].isspace():
-                yield Line(number + at, lines.pop().removesuffix(b"\n"))
-            else:
-                lines.pop()
+    with open_lines(path) as file:
+        for number, lines in line_blocks(file, start, end, first_line):
+            lines.reverse()
+            for at in range(len(lines)):
+                if lines[-1] and not lines[-1].isspace():
+                    yield Line(number + at, lines.pop().removesuffix(b"\n"))
+                else:
+                    lines.pop()

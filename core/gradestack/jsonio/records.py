@@ -348,7 +348,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
         if part.start:
             walk = Walk(file, part)
         else:
-            require_text(path, file)
+            require_text(file)
             walk = opened(Walk(file, part), path)
         yield from elements(walk, part.first_row, sys.maxsize if part.end is None else part.end)
 
@@ -365,7 +365,7 @@ def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) 
     """
     begin = part or Range()
     with open_regular(path) as file:
-        require_text(path, file)
+        require_text(file)
         if os.fstat(file.fileno()).st_size > size:
             walk = Walk(file, part)
             for following in _cuts(walk, begin, size) if part or walk.passes(b"[") else ():
@@ -471,21 +471,25 @@ One per line, in one JSON list, or in whichever of both the file begins as.
 """
 
 
-def holds_list(path: Path, layout: Layout = "either") -> bool:
-    """Return whether the records of a file lie in one JSON list."""
+def _holds_list(path: Path, layout: Layout) -> bool:
     if layout != "either":
         return layout == "list"
     with open_regular(path) as file:
-        return _begins_list(file.read(4096))
+        return begins_list(file)
 
 
-def _begins_list(head: bytes) -> bool:
+def begins_list(file: io.BufferedReader) -> bool:
+    """Return whether the records of a file, open at its beginning, lie in one JSON list."""
+    return _is_list(file.peek(4096)[:4096])
+
+
+def _is_list(head: bytes) -> bool:
     return head.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
 
 
 def record_ranges(path: Path, layout: Layout = "either") -> Iterator[Range]:
     """Yield ranges of whole records, each of about ``SHARD_BYTES``."""
-    if holds_list(path, layout):
+    if _holds_list(path, layout):
         yield from list_ranges(path, SHARD_BYTES)
         return
     for start, end, line in line_ranges(path, SHARD_BYTES):
@@ -511,7 +515,7 @@ def iter_records(
     Raises:
         DataError: It holds no list where the layout is ``list``.
     """
-    if holds_list(path, layout):
+    if _holds_list(path, layout):
         yield from iter_list(path, part)
         return
     part = part or Range()
@@ -560,7 +564,7 @@ def first_records(
     blank. Where there is more of the file, a record that does not end within the beginning is said
     to be too long.
     """
-    if layout != "either" and _begins_list(head) != (layout == "list"):
+    if layout != "either" and _is_list(head) != (layout == "list"):
         return
     if not isinstance(head, Head):
         yield from islice(_records_in(head, more=more), count)

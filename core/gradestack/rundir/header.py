@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,15 @@ from typing import Any
 import attrs
 
 from gradestack._version import __version__
-from gradestack.api import Input, Shard
+from gradestack.api import Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import Bundle, FileState, ends_of, files_below
+from gradestack.grading.reading import Bundle, FileState, ends_of
 from gradestack.grading.subset import subset_entry
 from gradestack.model import JSON
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import GENERATOR
 from gradestack.suites.spec import RECORDED, Suite
 from gradestack.suites.strict import jsonable
@@ -35,7 +35,7 @@ from gradestack.table import FORM
 _PIECE = 1 << 20
 
 
-def _stamps(path: Path) -> list[list[Any]]:
+def _stamps(path: Path, real_path: Callable[[Path], Path]) -> list[list[Any]]:
     found = []
     for copy in files_below(path):
         file = original(copy)
@@ -46,7 +46,7 @@ def _stamps(path: Path) -> list[list[Any]]:
                     [name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
                 )
         else:
-            found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
+            found.append([str(real_path(file)), stat.st_size, stat.st_mtime_ns])
     return found
 
 
@@ -67,7 +67,7 @@ def _component(stage: Stage) -> dict[str, Any]:
     found = component_entry(stage)
     if attrs.has(type(stage.component)):
         found["files"] = [
-            stamp for path in _named_files(stage.component) for stamp in _stamps(path)
+            stamp for path in _named_files(stage.component) for stamp in _stamps(path, Path.resolve)
         ]
     if stage.extractor is not None:
         found["extractor"] = _component(stage.extractor)
@@ -85,10 +85,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
     stages |= {f"exporter {stage.key}": stage for stage in suite.exporters}
     if suite.dataset_reader is not None:
         stages["dataset reader"] = suite.dataset_reader
-    given: list[Input] = [
-        *suite.inputs.data,
-        *([suite.inputs.dataset] if suite.inputs.dataset else []),
-    ]
+    real_path = real_paths()
     found: dict[str, Any] = {
         "gradestack": __version__,
         "form of the table of grades": FORM,
@@ -107,7 +104,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         },
         **{name: _component(stage) for name, stage in stages.items()},
         **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
-        **{f"input {each.shown}": _stamps(each.path) for each in given},
+        **{f"input {each.shown}": _stamps(each.path, real_path) for each in suite.inputs.files},
     }
     return json.loads(json.dumps(found))  # type: ignore[no-any-return]
 
@@ -142,7 +139,9 @@ def range_mark(shard: Shard) -> str:
         shard.first_row,
         shard.position,
     ]
-    ends = ends_of(shard.input.path, shard.start, shard.end) if shard.input.path.is_file() else ()
+    ends: tuple[bytes, ...] = ()
+    with suppress(OSError):  # of a directory, or what reading will say is gone
+        ends = ends_of(shard.input.path, shard.start, shard.end)
     text = json.dumps([*what, shard.extra], sort_keys=True, default=str).encode()
     return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
 
@@ -150,9 +149,11 @@ def range_mark(shard: Shard) -> str:
 MADE = "id_made"  # what readers remark on a record whose id they made up
 
 
-def _checksum(path: Path, state: FileState) -> dict[str, Any]:
+def _checksum(
+    path: Path, state: FileState, real_path: Callable[[Path], Path] = Path.resolve
+) -> dict[str, Any]:
     local = original(path)
-    name = name_of(path) if is_fetched(path) else str(local.resolve())
+    name = name_of(path) if is_fetched(path) else str(real_path(local))
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
     with suppress(OSError):
         with open_regular(local) as file:
@@ -212,7 +213,8 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
     """
     merged = loop.merged
     remarks: Mapping[str, Sequence[Any]] = merged.remarks
-    checksums = [_checksum(path, state) for path, state in loop.files.states.items()]
+    real_path = real_paths()
+    checksums = [_checksum(path, state, real_path) for path, state in loop.files.states.items()]
     loop.files.check(loop.shards)
     journals = [
         (stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders

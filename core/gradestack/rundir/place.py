@@ -24,6 +24,7 @@ from typing import Any
 
 from gradestack.errors import ConfigError, writing
 from gradestack.jsonio.values import dumps, loads
+from gradestack.regular_files import real_paths
 from gradestack.report import HEADER, header_of, is_run
 from gradestack.rows.packed import PACKED_ROWS, ROWS
 
@@ -122,9 +123,9 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
 
     A rerun replaces the directory whole.
     """
-    place = output.resolve()
+    place, real_path = output.resolve(), real_paths()
     for path in paths:
-        if path.resolve().is_relative_to(place):
+        if real_path(path).is_relative_to(place):
             why = "which this run reads and would replace; name another place with -o"
             raise ConfigError(f"{output}: holds {path}, {why}")
 

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
-from itertools import chain, islice
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,13 +34,13 @@ from gradestack.copies.files import (
 )
 from gradestack.errors import ConfigError, DataError, GradestackError, reading, suggest
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import MIXED, Mixed
+from gradestack.grading.reading import Mixed
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.records import Element, Head, first_records
-from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import header_of
 from gradestack.rows.packed import ROWS
 from gradestack.suites.components import Resolver, Target, made_stage
@@ -295,18 +295,17 @@ def _together(
             several.append(found)
     if len(stages) < len(named):
         return None, None
-    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    paths, ignored, remarks = (
-        [*chain.from_iterable(each)] for each in zip(*(own[1:] for own in several), strict=True)
-    )
-    inputs = iter(name_inputs(paths))
-    names = tuple(
-        frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several
-    )
-    reader = Mixed(tuple(stage.component for stage in stages), names)
+    name = " + ".join(dict.fromkeys(stage.name for stage in stages))
+    whole = Recognised(name, [], [], [])
+    for found in several:
+        whole.paths.extend(found.paths)
+        whole.ignored.extend(found.ignored)
+        whole.remarks.extend(found.remarks)
+    paths_of = tuple(frozenset(found.paths) for found in several)
+    reader = Mixed(tuple(stage.component for stage in stages), paths_of)
     stage = made_stage("reader", "reader", reader, resolver.profile, name)
     stage = msgspec.structs.replace(stage, options={}, parts=tuple(stages))
-    return stage, Recognised(name, paths, ignored, remarks)
+    return stage, whole
 
 
 def _dataset(
@@ -448,29 +447,6 @@ def _shape_below(key: str, value: Any, depth: int) -> Any:
     return value if key in _TELLING and isinstance(value, str) else _shape(value, depth)
 
 
-@lru_cache(maxsize=1000)
-def _resolved_folder(folder: Path) -> Path:
-    return folder.resolve()
-
-
-def _resolved(path: Path) -> Path:
-    """Return the real path of a file; that of its folder is looked up once for all its files."""
-    return (
-        path.resolve()
-        if path.is_symlink()
-        else _resolved_folder(path.parent.absolute()) / path.name
-    )
-
-
-def _files(directory: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in directory.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(directory).parts)
-    )
-
-
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:  # noqa: C901
     """Return the reader of the given paths, directories replaced by their files unless the reader
     takes them whole.
@@ -480,7 +456,8 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     )  # of no use where the reader is named and all is in order
     readers = {reader: registry.load("reader", reader)} if reader else every()
     recognition = _Recognition(readers)
-    resolved = [path.resolve() for path in paths]
+    real_path = real_paths()
+    resolved = [real_path(path) for path in paths]
     times, spelled = Counter(resolved), dict[Path, Path]()
     for place, path in zip(resolved, paths, strict=True):
         spelled.setdefault(place, path)
@@ -497,12 +474,12 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
                 raise _unknown(path, registry, every(), reader)
             names.setdefault(whole, {}).setdefault(place, path)
             continue
-        inside = _files(path)
+        inside = files_below(path, hidden=False)
         if not inside:
             raise DataError(f"{path}: the directory holds no file")
         for file in inside:
             if name := recognition.reader_of(file):
-                place_of_file = _resolved(file)
+                place_of_file = real_path(file)
                 names.setdefault(name, {}).setdefault(place_of_file, file)
                 times[place_of_file] += 1
             else:
@@ -510,20 +487,26 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     if not names:
         raise _unknown(paths[0], registry, every(), reader)
     if len(names) > 1:
-        shown = "; ".join(
-            f"{name}: {', '.join(map(str, [*files.values()][:3]))}" for name, files in names.items()
-        )
-        advice = (
-            "name it with --reader, or each path's in a suite (target.paths: [{path: …, "
-            "reader: …}])"
-        )
-        raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
+        raise _several_formats({name: [*files.values()] for name, files in names.items()})
     ((name, files),) = names.items()
     often = ((path, times[place]) for place, path in files.items())
     remarks = [(path, f": given {most} times; it is read once") for path, most in often if most > 1]
     for path in filter(Path.is_file, [*files.values()][:_LOOKED_INTO]):
         remarks += [(path, what) for what in _oddities(_head(path), name, readers[name], every)]
     return Recognised(name, [*files.values()], ignored, remarks)
+
+
+def _several_formats(files: Mapping[str, Sequence[Path]]) -> ConfigError:
+    """Return that inputs are of several formats, with a file of each and how they are graded."""
+    formats, paths = [], []
+    for name, own in files.items():
+        formats.append(f"{name} ({len(own):,} of them, such as {original(own[0])})")
+        paths.append(f"{{path: {compact(str(original(own[0])))}, reader: {name}}}")
+    return ConfigError(
+        f"the inputs are of several formats: {', '.join(formats)}; name files of one format, or "
+        "read all as one with --reader NAME, or name the reader of each in a suite: "
+        f"target: {{paths: [{', '.join(paths)}]}}"
+    )
 
 
 def _unknown(
@@ -542,7 +525,7 @@ def _unknown(
         return DataError(
             f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
         )
-    files = _files(path) if path.is_dir() else [path]
+    files = files_below(path, hidden=False) if path.is_dir() else [path]
     head, alone = _head(files[0]), not path.is_dir()
     which = "" if alone else f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
     asked = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from io import BufferedReader
 from typing import Any
 
 import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, RecordReader, Sample, Shard, Source, reading
-from gradestack.jsonio import JsonProblem, check_utf8, holds_list, line_blocks, loads
+from gradestack.jsonio import JsonProblem, begins_list, check_utf8, line_blocks, loads, open_lines
 from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA
 from gradestack_plugins.readers.jsonl_sides import KEYS, Wrong, sample_of_record
@@ -86,18 +87,22 @@ class JsonLines(RecordReader):
     @override
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
         with reading(shard.input.shown):
-            is_list = holds_list(shard.input.path)
-        if is_list:
-            yield from ([record] for record in self.samples(shard, self._samples_of))
-        else:
-            yield from self._blocks_of_lines(shard)
+            file = open_lines(shard.input.path)
+        with file:
+            if begins_list(file):
+                yield from ([record] for record in self.samples(shard, self._samples_of))
+            else:
+                yield from self._blocks_of_lines(shard, file)
 
     def _samples_of(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
         yield self.sample(record, source)
 
-    def _blocks_of_lines(self, shard: Shard) -> Iterator[list[Sample | BadRecord]]:
+    def _blocks_of_lines(
+        self, shard: Shard, file: BufferedReader
+    ) -> Iterator[list[Sample | BadRecord]]:
         shown, sample_of = shard.input.shown, jsonl_lines.sample_of
-        for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
+        place = file, shard.start, shard.end, shard.first_line
+        for first, lines in line_blocks(*place):
             block: list[Sample | BadRecord] = []
             plain = all(map(bytes.isascii, lines))
             lines.reverse()

@@ -75,7 +75,8 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
         return {"stack": "recorded"}
     if nothing_read:
         raise _nothing_read(unread)
-    where = "the data" if kinds["samples"] < _FIRST else f"the first {_FIRST:,} records"
+    looked_at = f"the {kinds['samples']:,} records looked at"
+    where = "the data" if kinds["samples"] < _FIRST else looked_at
     notes = [f"No expectations in {where}: {_WITHOUT}"]
     if scores.names:
         shown = ", ".join(scores.names[:_SHOWN])

@@ -4,7 +4,9 @@ import os
 import socket
 
 import pytest
+import yaml
 
+import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.copies.files import Folder
 from gradestack.suites.recognition import expand, name_inputs, recognise
@@ -157,10 +159,17 @@ def test_a_run_that_kept_no_rows_is_not_read_again(place, registry, run_lines):
 
 
 def test_several_formats_at_once_are_refused(place, registry):
+    """What is said of a suite can be pasted into one."""
+    formats = (
+        r"jsonl \(3 of them, such as .*a\.jsonl\), numbers \(1 of them, such as .*x\.numbers\)"
+    )
     with pytest.raises(
-        ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"
-    ):
-        recognise(expand(["runs/a.jsonl", "x.numbers"], Folder(place)), registry, None)
+        ConfigError, match=f"the inputs are of several formats: {formats}; "
+    ) as said:
+        recognise(expand(["runs", "x.numbers"], Folder(place)), registry, None)
+    target = yaml.safe_load(str(said.value).partition(" in a suite: ")[2])
+    suite = gradestack.load_suite({**target, "graders": {"x": "toy"}}, registry=registry)
+    assert suite.reader.name == "jsonl + numbers"
 
 
 def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):

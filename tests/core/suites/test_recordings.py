@@ -91,6 +91,14 @@ def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write)
     assert loaded.config["graders"]["x"] == {"kind": "adapting"}
 
 
+def test_of_very_many_inputs_some_are_looked_into(found, write, monkeypatch):
+    """Spread evenly over all: 4 of 10 where 4 are looked into at most."""
+    monkeypatch.setattr("gradestack.suites.components._MOST_INPUTS", 4)
+    paths = [write(f"{number}.jsonl", {"score": 0.001}) for number in range(10)]
+    suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": "adapting"}}
+    assert gradestack.load_suite(suite, registry=found).graders[0].component.factor == 4
+
+
 def test_a_grader_may_refuse_a_recording(found, write):
     suite = {
         "target": {"paths": [write("a.jsonl", {})], "reader": "jsonl"},

@@ -100,6 +100,8 @@ def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
 def form_of(head: bytes) -> Form | None:
     """Return how a file with this beginning is laid out; None where no record of it can be read."""
     text = head.removeprefix(_BOM).strip()
+    if _is_document(text):
+        return "document"
     lines = list(_lines(head))
     if text.startswith(b"["):
         if (
@@ -124,6 +126,17 @@ def form_of(head: bytes) -> Form | None:
     if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
         return "records"  # behind a damaged line
     return "document" if text.startswith(b"{") and len(line) < len(text) else None
+
+
+def _is_document(text: bytes) -> bool:
+    """Return whether the text of a whole file is one object over several lines."""
+    if not text.startswith(b"{") or b"\n" not in text or len(text) >= _HEAD:
+        return False
+    try:
+        loads(text)
+    except JsonProblem:
+        return False
+    return True
 
 
 def _beside(found: Guess) -> dict[str, str]:
@@ -266,7 +279,8 @@ class ChatLogs(StepReader):
     def recognised(cls, path: Path, head: bytes) -> float | None:
         """Return how sure the first records make it, or the object that the file holds."""
         form = form_of(head)
-        if parts_of_runs(each.value for each, _ in first_records(head, cls.sniffed)):
+        first = (each.value for each, _ in first_records(head, cls.sniffed))
+        if form != "document" and parts_of_runs(first):
             return 0.0
         if form == "lists":
             return max(

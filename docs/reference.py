@@ -40,6 +40,7 @@ MODULES = {
     "gradestack_plugins.pages.index": "Figures of many evaluations.",
     "gradestack_plugins.pages.rows": "Rows for panels.",
     "gradestack_plugins.chat": "Reading conversations.",
+    "gradestack_plugins.tables.frame": "Tables of a run.",
     "gradestack_plugins.judges.contract": "Graders that ask a model.",
     "gradestack_plugins.judges.journal": "Replies on record.",
     "gradestack_plugins.judges.session": "Asking for what is not on record.",

@@ -44,7 +44,6 @@ _NAMES = {
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",
     "rows.read": "GradeRow Row grade_from_json",
-    "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",
     "suites.code": "load_file with_files",

@@ -22,8 +22,11 @@ Kind = Literal[
     "panel",
     "command",
     "stack",
+    "table",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+FUNCTIONS: frozenset[Kind] = frozenset({"command", "stack", "table"})
+"""Kinds whose components are functions, and no classes with options."""
 
 hookimpl = pluggy.HookimplMarker(NAME)
 """Decorator for hook implementations in plugins."""
@@ -41,7 +44,8 @@ class Component(NamedTuple):
     target: str
     """``package.module:Class``.
 
-    Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click.
+    Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click, of
+    a table a function of a report and the table's name.
     """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""

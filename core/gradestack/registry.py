@@ -19,7 +19,7 @@ import pluggy
 
 from gradestack._version import __version__
 from gradestack.errors import LOCAL, ConfigError, PluginError, error_text, suggest
-from gradestack.hooks import KINDS, NAME, Component, Kind
+from gradestack.hooks import FUNCTIONS, KINDS, NAME, Component, Kind
 from gradestack.installed import installed_entry_points
 
 hookspec = pluggy.HookspecMarker(NAME)
@@ -215,12 +215,9 @@ def flaw(target: Any, kind: Kind) -> str | None:
 
     A class without options need not be an attrs class: it is made one here.
     """
-    if kind in ("stack", "command"):
-        return (
-            None
-            if callable(target)
-            else f"is not a {'function' if kind == 'stack' else 'click command'}"
-        )
+    if kind in FUNCTIONS:
+        what = "click command" if kind == "command" else "function"
+        return None if callable(target) else f"is not a {what}"
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
     from gradestack.api import Contract, misdeclared  # noqa: PLC0415

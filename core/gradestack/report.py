@@ -39,19 +39,8 @@ from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
 from gradestack.rows.packed import open_rows, rows_file
-from gradestack.rows.read import GradedRow, Row, check_count, decoder_of
+from gradestack.rows.read import Decode, GradedRow, NamedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
-from gradestack.rows.tables import (
-    COLUMNS,
-    OF_ROWS,
-    Table,
-    TableName,
-    blocks_of,
-    fields_of_row,
-    figure_tables,
-    row_of,
-    table_of,
-)
 from gradestack.table import LABELS, Wanted
 
 GENERATOR = "gradestack"
@@ -72,6 +61,7 @@ def is_run(path: Path) -> bool:
     return bool(header_of(path))
 
 
+_decode_graded, _decode_named = decoder_of(GradedRow), decoder_of(NamedRow)
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
 
 
@@ -203,7 +193,7 @@ class Report:
         return None
 
     @property
-    def samples(self) -> Table:
+    def samples(self) -> Any:
         """The table ``samples``; ``.failed()`` are those that did not pass."""
         return self.table("samples")
 
@@ -278,29 +268,23 @@ class Report:
         """
         return (self.row(number, line) for number, _, line in self.lines())
 
-    def table(self, name: TableName) -> Table:
+    def table(self, name: str) -> Any:
         """Return one table of the run, as columns.
 
         A score is None unless graded, where rows say 0.0.
 
         Args:
             name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or
-                ``calls``, of its rows; ``headline``, ``figures`` or ``gates``, of its summary.
+                ``calls``, of its rows; ``headline``, ``figures`` or ``gates``, of its summary; or a
+                table of a plugin.
 
         Raises:
             ConfigError: There is no such table.
             DataError: No rows were kept, or the file cannot be read.
         """
-        if name not in COLUMNS:
-            raise ConfigError(
-                f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: "
-                f"{', '.join(COLUMNS)}"
-            )
-        if name in OF_ROWS:
-            return table_of(name, self._read_rows())
-        return dict(figure_tables(self.summary, self.header))[name]
+        return (self.registry or discover()).load("table", name)(self, name)
 
-    def figures(self) -> Table:
+    def figures(self) -> Any:
         """Return every number of every grader and aggregator with its interval.
 
         ``.to_pandas()`` makes a frame.
@@ -331,24 +315,14 @@ class Report:
 
         ``name`` is what errors call the run.
         """
-        decode = decoder_of(GradedRow)
         for number, place, line in self.lines(name=name):
-            try:
-                yield place, decode(number, line, self.row)
-            except ValueError as error:
-                raise DataError(f"{self.rows_name}:{number}: {error}") from error
+            yield place, self._decoded(_decode_graded, number, line)
 
-    def tables(self) -> Iterator[tuple[str, Table]]:
-        """Yield all tables in one pass over the rows, each with its name.
-
-        Those of rows come in blocks.
-        """
-        yield from figure_tables(self.summary, self.header)
-        if self.has_rows:
-            yield from blocks_of(OF_ROWS, self._read_rows())
-
-    def _read_rows(self) -> Iterator[Any]:
-        return (row_of(number, line, self.row) for number, _, line in self.lines())
+    def _decoded(self, decode: Decode, number: int, line: bytes) -> Any:
+        try:
+            return decode(number, line, self.row)
+        except ValueError as error:
+            raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
     def lines(
         self, places: Iterable[tuple[int, int]] | None = None, name: str = ""
@@ -409,7 +383,7 @@ class Report:
         held: IO[bytes] = tempfile.SpooledTemporaryFile(64 << 20)  # noqa: SIM115
         ids, facets, taken, met = dict[str, None](), set[str](), 0, 0
         for number, _, line in self.lines():
-            fields = fields_of_row(row_of(number, line, self.row))
+            fields = self._decoded(_decode_named, number, line).fields
             met += 1
             facets |= (fields.facet or {}).keys()
             if subset.admits(fields) and (

@@ -8,7 +8,7 @@ import pytest
 
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.table_files import CsvReporter, JsonReporter
+from gradestack_plugins.tables.files import CsvReporter, JsonReporter
 
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 FORMULA = '=HYPERLINK("https://example.invalid")'

@@ -3,6 +3,7 @@
 What grows with the square of its input is never done for a large one.
 """
 
+import io
 import json
 import random
 import time
@@ -10,7 +11,7 @@ import time
 import pytest
 
 import gradestack
-from gradestack.rows import tables
+from gradestack.report import Report
 from gradestack.suites.recognition import name_inputs
 
 pytestmark = pytest.mark.slow
@@ -89,9 +90,8 @@ def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
         ]
         whole = {"sample": {"id": "a"}, "expected": {"calls": calls}, "predicted": {"calls": calls}}
         line = json.dumps({**whole, "grade": {"state": "graded", "score": 1.0, "items": items}})
-        return tables.row_of(0, line.encode(), lambda _, text: json.loads(text))
+        return Report(path=None, header={}, summary={}, held=io.BytesIO(line.encode()))
 
-    rows = {size: row(size) for size in (2000, 4000)}
-    calls = tables.table_of("calls", [rows[2000]])
-    assert calls["matched"] == [*range(2000), *range(2000)]
-    assert grows(lambda size: tables.table_of("calls", [rows[size]]), 2000) < MOST
+    runs = {size: row(size) for size in (2000, 4000)}
+    assert runs[2000].table("calls")["matched"] == [*range(2000), *range(2000)]
+    assert grows(lambda size: runs[size].table("calls"), 2000) < MOST

@@ -31,10 +31,11 @@ SHARED = {
     "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
     "gradestack_plugins.pages",
+    "gradestack_plugins.tables",
 }
 """What a family may use of another package.
 
-Chat-shape parsing, the jsonl form, what judges share, statistics, and what shows a run.
+Chat-shape parsing, the jsonl form, what judges share, statistics, tables, and what shows a run.
 """
 
 LAYERS = [

@@ -37,14 +37,14 @@ import yaml
 import gradestack
 from gradestack import Outcome, discover
 from gradestack.gates.rules import BaselineGate, GateSpec, LogicalSpec, SimpleGate, WeightedGate
-from gradestack.hooks import KINDS
+from gradestack.hooks import FUNCTIONS, KINDS
 from gradestack.suites.schema import suite_schema
 from tests.docs.conftest import environment_of
 
 CONTRACTS = {
     kind: getattr(gradestack, kind.capitalize())
     for kind in KINDS
-    if kind not in ("stack", "panel", "command")
+    if kind not in FUNCTIONS | {"panel"}
 }
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

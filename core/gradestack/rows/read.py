@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from gradestack.errors import DataError
+from gradestack.grading.subset import Fields
 from gradestack.jsonio.values import as_map, check_utf8
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.table import RAN, Columns, Table, Wanted
@@ -145,6 +146,34 @@ class GradedRow(Struct, gc=False):
         name, cluster = (str(self.sample.id), self.cluster) if task is None else (task, None)
         return Key(
             id=name, cluster=cluster, model=self.model_name, run=self.run, facets=self.facets or {}
+        )
+
+
+class NamedRow(Struct, gc=False):
+    """What a filter may name of a row."""
+
+    sample: _Sample
+    model_name: str | None = None
+    run: int | str | None = None
+    cluster: str | None = None
+    status: str = "ok"
+    ended: str | None = None
+    source: dict[str, Any] | None = None
+    facets: dict[str, Any] | None = None
+
+    @property
+    def fields(self) -> Fields:
+        """The same by the names of filters."""
+        return Fields(
+            str(self.sample.id),
+            self.model_name,
+            self.run,
+            self.cluster,
+            self.status,
+            self.ended,
+            self.sample.input,
+            as_map(self.source).get("file"),
+            self.facets,
         )
 
 

@@ -55,7 +55,7 @@ from gradestack.grading.graders import Graders, as_grade, begin_grading
 from gradestack.grading.metrics import figures_of, grades_of, numbers_in, wanted
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import records_of, shards_of
-from gradestack.hooks import Component
+from gradestack.hooks import FUNCTIONS, Component
 from gradestack.interpreter import ticking
 from gradestack.jsonio.values import dumps
 from gradestack.model import (
@@ -112,8 +112,8 @@ def check_component(component: Component) -> None:
     assert target.__doc__, f"{shown}: a docstring is missing"
     problem = flaw(target, component.kind)
     assert problem is None, f"{shown} {problem}"
-    if component.kind in ("stack", "command"):
-        assert component.kind == "command" or isinstance(target(), dict), (
+    if component.kind in FUNCTIONS:
+        assert component.kind != "stack" or isinstance(target(), dict), (
             f"{shown}: a stack returns a mapping"
         )
         return
@@ -592,7 +592,7 @@ def checks(  # noqa: C901
     return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
 
 
-_NOT_MADE = ("stack", "command", "panel")
+_NOT_MADE = FUNCTIONS | {"panel"}
 
 
 def _lacks_example(component: Component, problems: Problems, _: Path) -> None:

@@ -9,14 +9,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradestack import Declarations, Report, Table, gate_texts, which_is_better, with_unit
+from gradestack import Declarations, Report, gate_texts, which_is_better, with_unit
 from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages.draw import Shape, scale_of
-from gradestack_plugins.pages.index import RowEntry, index_of
+from gradestack_plugins.pages.index import RowEntry
 from gradestack_plugins.pages.tallies import sum_over
 from gradestack_plugins.pages.tasks import Reliability, by_task
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
+from gradestack_plugins.tables.figures import figure_tables
 
 _WORDS = {"lost": "not passed", "error": "broken"} | {
     word: word for word in ("graded", "missing", "skipped", "passed")
@@ -26,18 +27,6 @@ _MOST_ROWS, _MOST_ENTRIES, _ZOOMED = 16, 6, 60
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
 _PERCENT = ("accuracy", "pass_rate")
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "tasks": {
-        **dict.fromkeys(("id", "model"), "text"),
-        **dict.fromkeys(("trials", "passed", "not_passed", "ungraded"), "int"),
-        "mean_score": "float",
-    },
-    "failures": {
-        **dict.fromkeys(("grader", "code", "subject", "argument"), "text"),
-        "samples": "int",
-    },
-}
-"""Columns of tables beside those of figures and rows, in order, with their types."""
 Line = tuple[Any, ...]
 
 
@@ -316,7 +305,7 @@ def lines_of(report: Report) -> list[Shape]:
     A number that is not declared has no label.
     """
     found = []
-    for held in report.table("figures").rows():
+    for held in figure_tables(report)["figures"].rows():
         notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
         found.append(
             Shape(
@@ -368,19 +357,6 @@ def gate_of(gate: Mapping[str, Any]) -> Shape:
         high=scale_of(ends[1]),
         interval=f"interval {interval}" if interval else "",
     )
-
-
-def counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
-    """Yield those of the tables ``tasks`` and ``failures``, which are counted from the rows."""
-    if report.has_rows:
-        index = index_of(report)
-        counted = zip(index.given.kinds, index.given.samples, strict=True)
-        failures = ((*(part or None for part in kind), samples) for kind, samples in counted)
-        lines: dict[str, Iterator[Line]] = {
-            "tasks": task_lines(index.entries),
-            "failures": failures,
-        }
-        yield from ((name, Table.of(COLUMNS[name], lines[name])) for name in names)
 
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:

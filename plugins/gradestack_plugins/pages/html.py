@@ -38,7 +38,7 @@ from gradestack_plugins.pages.overview import Page, page_of, side_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
-from gradestack_plugins.pages.table_files import run_tables
+from gradestack_plugins.tables.files import run_tables
 
 _MOST_CELLS = 400
 """Trials up to which the map shows them."""

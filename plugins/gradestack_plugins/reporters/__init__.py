@@ -9,12 +9,12 @@ reporter html .pages.html:HtmlReporter report.html: a self-contained page with f
 reporter markdown .pages.markdown:MarkdownReporter report.md: verdict, figures, tables and the worst
     samples, for pull
     requests and job summaries
-reporter csv .pages.table_files:CsvReporter tables/NAME.csv: figures, gates, tasks, failures,
+reporter csv .tables.files:CsvReporter tables/NAME.csv: figures, gates, tasks, failures,
     samples, grades, items,
     reasons and calls
-reporter json .pages.table_files:JsonReporter tables/NAME.json: the tables of csv as lists of
+reporter json .tables.files:JsonReporter tables/NAME.json: the tables of csv as lists of
     objects
-reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples, grades, items,
+reporter parquet .tables.files:ParquetReporter tables/NAME.parquet: samples, grades, items,
     reasons, calls,
     figures, typed, for frames and SQL
 reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI
@@ -23,6 +23,14 @@ reporter github .reporters.github:GithubReporter annotations.txt and step_summar
     GitHub Actions
 panel statements .reporters.panels:Statements What metrics say of their figures in their documents'
     words
+table headline .tables.figures:figure_table The figures of the headline with their intervals
+table figures .tables.figures:figure_table Every number of every grader and aggregator with its interval
+table gates .tables.figures:figure_table Every gate with its verdict
+table samples .tables.rows:row_table A row per sample: state, score, calls, tokens, cost
+table grades .tables.rows:row_table A row per sample and grader
+table items .tables.rows:row_table A row per part that a grader judged by itself
+table reasons .tables.rows:row_table A row per reason of a grade
+table calls .tables.rows:row_table A row per expected call and per call that was made
 command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a
     package and its test.
 command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the
@@ -36,7 +44,7 @@ command show .pages.show:show Show a sample of a run: its calls against the expe
     conversation.
 command view .pages.view:view Serve a run to this machine's browser: its samples as a list, one by
     one, the report.
-command query .pages.query:query Ask the tables of a run in SQL: samples, grades, items, reasons,
+command query .tables.query:query Ask the tables of a run in SQL: samples, grades, items, reasons,
     calls, figures.
 command index .pages.runs:index Write a page over all runs of a directory: a row for every run,
     figures over time.

@@ -232,7 +232,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         target = registry.loaded(component, plugin)
         yield f"{kind} {called}: {component.summary}"
         yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
-        if kind not in ("stack", "command"):
+        if hasattr(target, "version"):
             yield f"  version {target.version}"
         for attribute in _SHOWN.get(kind, ()):
             value = getattr(target, attribute)

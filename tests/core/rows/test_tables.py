@@ -9,7 +9,7 @@ from gradestack import (
     DataError,
     load_report,
 )
-from gradestack.rows.tables import COLUMNS
+from gradestack_plugins.tables.frame import COLUMNS
 from tests.core.outcomes import write_records
 
 
@@ -28,6 +28,8 @@ def test_the_columns_are_a_contract():
         "grades": f"{key} grader state score passed label gold parts",
         "items": f"{key} grader item state score label gold parts",
         "reasons": f"{key} grader item code subject pointer",
+        "tasks": "id model trials passed not_passed ungraded mean_score",
+        "failures": "grader code subject argument samples",
         "calls": f"{key} side index name matched score error seconds",
     }
 
@@ -35,7 +37,7 @@ def test_the_columns_are_a_contract():
 def test_an_unknown_table_is_refused(run_lines, record):
     with pytest.raises(
         ConfigError,
-        match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: headline",
+        match=r"unknown table 'grade' \(did you mean 'grades'\?\)",
     ):
         run_lines([record("a", 1.0)]).table("grade")
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, Table, csv_line, library, missing_library
+from gradestack import Report, Reporter, csv_line, library, missing_library
 from gradestack.jsonio import compact, dumps
-from gradestack_plugins.pages.figures import counted_tables
+from gradestack_plugins.pages.figures import task_lines
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.tables.figures import OF_FIGURES, figure_tables
+from gradestack_plugins.tables.frame import COLUMNS, Line, Table, Types
+from gradestack_plugins.tables.rows import OF_ROWS, blocks_of, rows_of
 
 FOLDER = "tables"
 _ROW_GROUP = 65_536
-_OF_FIGURES = ("headline", "figures", "gates")
-"""The tables that come first."""
-TABLES = (*_OF_FIGURES, "samples", "grades", "items", "reasons", "calls")
+TABLES = (*OF_FIGURES, *OF_ROWS)
 """The names of the Parquet tables. No other file of their folder is opened."""
-Types = Mapping[str, str]
 _PLAIN = frozenset({type(None), str, int, float})
 
 
@@ -130,15 +131,25 @@ def csv_cell(value: Any) -> Any:
     return compact(value) if isinstance(value, Mapping | list) else value
 
 
+def _counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
+    """Yield those of the tables ``tasks`` and ``failures``, which are counted from the rows."""
+    if report.has_rows:
+        index = index_of(report)
+        counted = zip(index.given.kinds, index.given.samples, strict=True)
+        lines: dict[str, Iterable[Line]] = {
+            "tasks": task_lines(index.entries),
+            "failures": ((*(part or None for part in kind), times) for kind, times in counted),
+        }
+        yield from ((name, Table.of(COLUMNS[name], lines[name])) for name in names)
+
+
 def run_tables(report: Report) -> dict[str, str]:
     """Return the tables of a run as a whole by the names of their files.
 
     Figures, gates and reasons, not its rows.
     """
     files: dict[str, io.StringIO] = {}
-    for name, table in chain(
-        islice(report.tables(), len(_OF_FIGURES)), counted_tables(report, "failures")
-    ):
+    for name, table in chain(figure_tables(report).items(), _counted_tables(report, "failures")):
         for ending in ("csv", "json"):
             written = _TextFile(
                 files.setdefault(f"{name}.{ending}", io.StringIO()), table.types, ending
@@ -153,11 +164,11 @@ def _write(report: Report, out: Path, ending: str) -> list[Path]:
     folder.mkdir(exist_ok=True)
     files: dict[Path, _ParquetFile | _TextFile] = {}
     with ExitStack() as opened:
-        tables = report.tables()
         counted = (
-            () if ending == "parquet" else counted_tables(report, "tasks", "failures")
+            () if ending == "parquet" else _counted_tables(report, "tasks", "failures")
         )  # SQL counts these itself
-        for name, table in chain(islice(tables, len(_OF_FIGURES)), counted, tables):
+        of_rows = blocks_of(OF_ROWS, rows_of(report)) if report.has_rows else ()
+        for name, table in chain(figure_tables(report).items(), counted, of_rows):
             path = folder / f"{name}.{ending}"
             if path not in files and ending == "parquet":
                 files[path] = _ParquetFile(path, table.types, opened)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gradestack import Report
-from gradestack_plugins.pages.table_files import (
+from gradestack_plugins.tables.files import (
     CsvReporter,
     JsonReporter,
     ParquetReporter,

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack_plugins.pages.query import query
-from gradestack_plugins.pages.table_files import TABLES
+from gradestack_plugins.tables.files import TABLES
+from gradestack_plugins.tables.query import query
 from tests.core.outcomes import data
 
 pytest.importorskip("duckdb", reason="duckdb is not installed")

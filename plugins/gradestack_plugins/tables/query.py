@@ -26,7 +26,7 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import compact, dumps, open_regular
-from gradestack_plugins.pages.table_files import FOLDER, TABLES, ParquetReporter, csv_cell
+from gradestack_plugins.tables.files import FOLDER, TABLES, ParquetReporter, csv_cell
 
 _LOCKED = {
     "autoinstall_known_extensions": "false",

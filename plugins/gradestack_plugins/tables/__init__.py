@@ -1,0 +1,1 @@
+"""Tables of a run: as columns, files, frames, and for SQL."""

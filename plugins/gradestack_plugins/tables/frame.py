@@ -1,0 +1,165 @@
+"""A table of a run as columns of plain values, null where nothing was graded, and as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, chain, compress
+from typing import Any, Self
+
+import attrs
+
+from gradestack import library
+from gradestack.jsonio import as_number, compact
+
+Line = tuple[Any, ...]
+Types = Mapping[str, str]
+"""Name of a column -> the type of its values."""
+
+
+def _types(columns: str) -> Types:
+    """Return columns with their types: ``NAME:TYPE``, text where no type is named."""
+    return {
+        name: kind or "text" for name, _, kind in (each.partition(":") for each in columns.split())
+    }
+
+
+_KEY = "position:int id model run"
+_INTERVAL = "low:float high:float confidence:float n:int clusters:int method"
+COLUMNS: Mapping[str, Types] = {
+    "headline": _types(f"label figure model value:float {_INTERVAL} reason unit better"),
+    "figures": _types(
+        f"grader aggregator figure model value:float {_INTERVAL} reason label unit better"
+    ),
+    "gates": _types(
+        f"gate outcome passed:bool metric_key metric op threshold:float actual:float {_INTERVAL} "
+        "reason"
+    ),
+    "samples": _types(
+        f"{_KEY} cluster facets:texts status ended state score:float passed:bool n_calls:int "
+        "requests:int "
+        "input_tokens:int cached_input_tokens:int cache_write_tokens:int output_tokens:int "
+        "reasoning_tokens:int "
+        "cost_usd:float seconds:float first_token_seconds:float source_file source_line:int "
+        "source_ordinal:int"
+    ),
+    "grades": _types(f"{_KEY} grader state score:float passed:bool label gold parts:floats"),
+    "items": _types(f"{_KEY} grader item state score:float label gold parts:floats"),
+    "reasons": _types(f"{_KEY} grader item code subject pointer"),
+    "tasks": _types("id model trials:int passed:int not_passed:int ungraded:int mean_score:float"),
+    "failures": _types("grader code subject argument samples:int"),
+    "calls": _types(f"{_KEY} side index:int name matched:int score:float error seconds:float"),
+}
+"""The columns of each table in order, with their types; none is made from data."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Table:
+    """One table of a run: ``table["score"]`` is a column, ``len(table)`` the number of rows.
+
+    Attributes:
+        columns: Name -> values, lists of one length.
+        types: Name -> type of the values, which may be None: ``text``, ``int``, ``float``,
+            ``bool``, ``floats`` (a map of texts to numbers) or ``texts`` (a map of texts to JSON).
+    """
+
+    columns: Mapping[str, list[Any]]
+    types: Types
+
+    @classmethod
+    def of(cls, types: Types, lines: Iterable[Line]) -> Self:
+        """Return the table of lines."""
+        columns = [list(each) for each in zip(*lines, strict=True)] or [[] for _ in types]
+        return cls(dict(zip(types, columns, strict=True)), types)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def __repr__(self) -> str:
+        return f"Table({len(self)} rows: {', '.join(self.columns)})"
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows, each as a mapping of columns to values."""
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def failed(self) -> Table:
+        """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or
+        are missing.
+        """
+        verdicts = zip(self["passed"], self["state"], strict=True)
+        lost = [passed is False or state in ("failed", "missing") for passed, state in verdicts]
+        return Table(
+            {name: list(compress(values, lost)) for name, values in self.columns.items()},
+            self.types,
+        )
+
+    def to_pandas(self) -> Any:
+        """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
+        frame = library("pandas").DataFrame(dict(self.columns))
+        kinds = {"int": "Int64", "float": "float64", "bool": "boolean"}
+        known = {name: kinds[kind] for name, kind in self.types.items() if kind in kinds}
+        text = {
+            name for name in known if str in map(type, self.columns[name])
+        }  # a gate's conditions, as JSON
+        return frame.astype({name: kind for name, kind in known.items() if name not in text})
+
+    def to_polars(self) -> Any:
+        """Return it as a polars DataFrame; mappings are lists of key and value."""
+        return library("polars").from_arrow(self.to_arrow())
+
+    def to_arrow(self) -> Any:
+        """Return it as a pyarrow Table, whose columns have the same types whatever their values."""
+        arrow = library("pyarrow", extra="tables")
+        types = {
+            "text": arrow.string(),
+            "int": arrow.int64(),
+            "float": arrow.float64(),
+            "bool": arrow.bool_(),
+        }
+        types["floats"] = arrow.map_(arrow.string(), arrow.float64())
+        types["texts"] = arrow.map_(arrow.string(), arrow.string())
+        fields = [arrow.field(name, types[kind]) for name, kind in self.types.items()]
+        arrays = []
+        for field, kind in zip(fields, self.types.values(), strict=True):
+            values = self.columns[field.name]
+            if kind in ("floats", "texts"):
+                names, parts = (
+                    list(chain.from_iterable(values)),
+                    chain.from_iterable(each.values() for each in values),
+                )
+                inner = (
+                    list(parts)
+                    if kind == "floats"
+                    else [e if isinstance(e, str) else compact(e) for e in parts]
+                )
+                ends = list(accumulate(map(len, values), initial=0))
+                keys, held = (
+                    _array(names, "text", arrow, types),
+                    _array(inner, kind[:-1], arrow, types),
+                )
+                arrays.append(arrow.MapArray.from_arrays(ends, keys, held))
+            else:
+                arrays.append(_array(values, kind, arrow, types))
+        return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
+
+
+def _array(values: list[Any], kind: str, arrow: Any, types: Mapping[str, Any]) -> Any:
+    try:
+        return arrow.array(values, types[kind])
+    except (UnicodeError, OverflowError, TypeError, ValueError):  # Arrow's errors are of these
+        return arrow.array([_fitting(each, kind) for each in values], types[kind])
+
+
+def _fitting(value: Any, kind: str) -> Any:
+    """Return a value as its column can hold it.
+
+    Half of a surrogate pair as "?", another type as None.
+    """
+    if kind == "text":
+        return value.encode(errors="replace").decode() if isinstance(value, str) else None
+    if kind == "int":
+        return value if type(value) is int and -(2**63) <= value < 2**63 else None
+    return as_number(value) if kind == "float" else None

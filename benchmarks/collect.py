@@ -50,7 +50,6 @@ PRINTING = {
 PACKAGES = (
     "gradestack",
     "attrs",
-    "cattrs",
     "click",
     "distributed",
     "msgspec",

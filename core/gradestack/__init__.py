@@ -49,9 +49,9 @@ _NAMES = {
     "suites.code": "load_file with_files",
     "suites.components": "stack_for",
     "suites.recognition": "recognise",
-    "suites.schema": "class_schema suite_schema",
-    "suites.strict": "preset_version",
     "suites.document": "read_yaml yaml_data",
+    "suites.options": "class_schema preset_version",
+    "suites.schema": "suite_schema",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

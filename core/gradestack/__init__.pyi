@@ -132,8 +132,8 @@ from gradestack.suites.code import with_files as with_files
 from gradestack.suites.components import stack_for as stack_for
 from gradestack.suites.document import read_yaml as read_yaml
 from gradestack.suites.document import yaml_data as yaml_data
+from gradestack.suites.options import class_schema as class_schema
+from gradestack.suites.options import preset_version as preset_version
 from gradestack.suites.recognition import recognise as recognise
-from gradestack.suites.schema import class_schema as class_schema
 from gradestack.suites.schema import suite_schema as suite_schema
-from gradestack.suites.strict import preset_version as preset_version
 from gradestack.table import Numbers as Numbers

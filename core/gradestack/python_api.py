@@ -32,9 +32,9 @@ from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
 from gradestack.suites.components import Resolver, samples_of, stack_for
 from gradestack.suites.document import Document, read_yaml, typed_texts
+from gradestack.suites.options import Problems, structure
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
-from gradestack.suites.strict import Problems, structure
 from gradestack.table import Table
 
 Columns = Mapping[str, str] | Sequence[str] | None

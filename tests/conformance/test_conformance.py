@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from gradestack import discover, testing
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from tests.core.outcomes import some_of
 
 REGISTRY = discover(limit="")

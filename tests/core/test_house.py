@@ -151,7 +151,6 @@ def test_the_kernel_knows_no_plugin():
     allowed = {
         "click": {"cli"},
         "yaml": {"suites", "cli", "testing"},
-        "cattrs": {"suites"},
         "pluggy": {"hooks", "registry"},
         "rich": {"cli"},
     } | {library: set() for library in nowhere}
@@ -303,7 +302,6 @@ def test_plugin_modules_are_light():
         roots(modules)
         & {
             "attr",
-            "cattrs",
             "msgspec",
             "yaml",
             "jinja2",

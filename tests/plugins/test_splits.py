@@ -10,8 +10,8 @@ import pytest
 import gradestack_plugins
 from gradestack import GradestackError, Input, Inputs, testing
 from gradestack.copies.files import Folder
+from gradestack.suites.options import structure
 from gradestack.suites.recognition import expand, name_inputs
-from gradestack.suites.strict import structure
 from tests.plugins.test_published_forms import REGISTRY
 
 CASES = testing.cases(Path(__file__).parents[1] / "cases")

@@ -482,14 +482,16 @@ def over_total(gate: AggregateGate) -> bool:
 Limit = int | float  # a number of samples, or as a float a share of them, 0 to 1
 
 
-def as_limit(written: float | str) -> Limit:
+def as_limit(written: Any) -> Limit:
     """Return what ``max_failed`` says.
 
     Whole numbers are samples, ``5%`` and 0.05 a share of them.
     """
     percent = re.fullmatch(PERCENT_TEXT, written) if isinstance(written, str) else None
     limit = float(Fraction(percent[1]) / 100) if percent else written
-    if isinstance(limit, str) or limit < 0 or (isinstance(limit, float) and limit > 1):
+    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    is_share = isinstance(limit, float)
+    if not is_number or not limit >= 0 or (is_share and limit > 1):
         what = "expected a number of samples, such as 3, or a share of them, such as 5% or 0.05"
         raise ValueError(f"{what}; got {written!r}")
     return limit

@@ -30,8 +30,8 @@ from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
 from gradestack.rundir.place import filling, reserve
+from gradestack.suites.options import Problems, structure
 from gradestack.suites.spec import Suite
-from gradestack.suites.strict import Problems, structure
 
 _CHUNK = 1 << 20
 Chunks = Mapping[tuple[str, str], list[Path]]

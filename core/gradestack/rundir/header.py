@@ -28,8 +28,8 @@ from gradestack.grading.subset import subset_entry
 from gradestack.model import JSON
 from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import GENERATOR
+from gradestack.suites.options import jsonable
 from gradestack.suites.spec import RECORDED, Suite
-from gradestack.suites.strict import jsonable
 from gradestack.table import FORM
 
 _PIECE = 1 << 20

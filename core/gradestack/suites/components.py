@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -34,13 +34,25 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
-from gradestack.registry import Registry
+from gradestack.registry import Offer, Registry
 from gradestack.suites.code import FUNCTIONS, InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_place
+from gradestack.suites.options import Place, Problems, structure
 from gradestack.suites.spec import SuiteSpec
-from gradestack.suites.strict import Place, Problems, structure
 
 T = TypeVar("T")
+
+
+class Reference(NamedTuple):
+    """A component as a suite names it."""
+
+    kind: Kind
+    name: str
+    options: dict[str, Any]
+    place: Place
+    """Where it stands."""
+    at: Place
+    """Where its name stands."""
 
 
 @attrs.define
@@ -70,14 +82,23 @@ class Resolver:
     _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(
         init=False, factory=dict
     )
+    """Components in files: the file, and for a function the options that find it."""
     _cause: Exception | None = attrs.field(init=False, default=None)
 
     def add_problem(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
-        said = message.line if isinstance(message, GradestackError) else message
-        self.problems[f"{self.document.where(place)}: {said}"] = place
+        text = message.line if isinstance(message, GradestackError) else message
+        self.problems[f"{self.document.where(place)}: {text}"] = place
         if isinstance(message, Exception):
             self._cause = self._cause or message
+
+    def require_grader(self, key: Any, known: Iterable[str], place: Place) -> bool:
+        """Return whether a suite has the grader that is named at a place; else it is a problem."""
+        if isinstance(key, str) and key in known:
+            return True
+        hint = suggest(key, known) or f"; there are: {', '.join(known) or 'none'}"
+        self.add_problem(place, f"no grader has the key {key!r}{hint}")
+        return False
 
     def warn(self, place: Place, text: str) -> None:
         """Add a warning of something that is not wrong."""
@@ -93,19 +114,16 @@ class Resolver:
 
     def has_problem(self, place: Place) -> bool:
         """Return whether there is a problem of this place, or of one below it."""
-        return any(each[: len(place)] == place for each in self.problems.values())
+        return any(known[: len(place)] == place for known in self.problems.values())
 
     def finish(self) -> None:
         """Raise what was collected."""
-        if self.problems:
-            count = len(self.problems)
-            what = (
-                f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the "
-                "configuration"
-            )
+        origin, count = self.document.origin, len(self.problems)
+        if count:
+            what = f"{origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
             raise ConfigError(what, *self.problems, *self.broken) from self._cause
         if self.broken:
-            raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)
+            raise PluginError(f"{origin}: a plugin it uses is broken", *self.broken)
 
     def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
         """Return the data as an instance of a class.
@@ -123,18 +141,37 @@ class Resolver:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
         for number, file in enumerate(files if isinstance(files, list) else []):
             place = ("plugins", number)
-            if isinstance(file, str) and self._allowed(f"{file} is Python code", place):
-                with self.refusals(place):
-                    path = local_path_of(file, self.base)
-                    self.code[path.resolve()] = None
-                    self.registry = self.registry.extended(file_plugin(path))
+            if not isinstance(file, str) or not self._may_run(f"{file} is Python code", place):
+                continue
+            with self.refusals(place):
+                path = self._use_file(file)
+                self.registry = self.registry.extended(file_plugin(path))
         if self.problems:
             self.finish()
 
-    def _allowed(self, why: str, place: Place) -> bool:
+    def _use_file(self, text: str) -> Path:
+        path = local_path_of(text, self.base)
+        self.code[path.resolve()] = None
+        return path
+
+    def _may_run(self, what: str, place: Place) -> bool:
+        """Return whether Python code may run; without ``--allow-code`` it is a problem."""
         if not self.allow_code:
-            self.add_problem(place, f"{why}; pass --allow-code if you trust it")
+            self.add_problem(place, f"{what}; pass --allow-code if you trust it")
         return self.allow_code
+
+    def _may_have_options(self, reference: Reference, trusted: Iterable[str]) -> bool:
+        """Return whether no option that can have code run is written in the suite alone."""
+        if self.allow_code:
+            return True
+        given = sorted(name for name in trusted if reference.options.get(name) is not None)
+        places: list[Place] = [(*reference.place, name) for name in given]
+        refused = [place for place in places if not self.document.is_set(place)]
+        for place in refused:
+            remedy = f"--set {show_place(place)}=..., or pass --allow-code if you trust this suite"
+            why = "what is named here can run code on this machine; name it on the command line"
+            self.add_problem(place, f"{why}, {remedy}")
+        return not refused
 
     def may_read(self, text: str, place: Place) -> bool:
         """Return whether an address may be opened.
@@ -144,141 +181,145 @@ class Resolver:
         if local_files(text, self.base):
             return True
         protocol_of(text)
-        allowed = self.allow_remote or self.document.is_set(place)
-        if not allowed:
-            why = (
-                f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this "
-                "suite"
-            )
-            self.add_problem(place, why)
-        return allowed
+        is_allowed = self.allow_remote or self.document.is_set(place)
+        if not is_allowed:
+            remedy = "pass --allow-remote if you trust this suite"
+            self.add_problem(place, f"{shown_address(text)} is a remote file; {remedy}")
+        return is_allowed
 
-    def _in_file(self, kind: Kind, name: str, place: Place) -> str | None:
-        """Return the registered name of what ``FILE.py:NAME`` names, put there first.
-
-        None with a problem.
-        """
-        reference = InFile.parse(name) or InFile.parse(f"{name}:")
-        if reference is None:
-            return name
-        unnamed = (
-            "" if reference.name else f", and no {kind} of it is named ({reference.file}:NAME)"
-        )
-        if not self._allowed(f"{name} is Python code{unnamed}", place):
+    def _reference(self, kind: Kind, written: Any, place: Place) -> Reference | None:
+        """Return what ``"name"`` or ``{kind: name, option: value, ...}`` refers to."""
+        if isinstance(written, str):
+            return Reference(kind, written, {}, place, place)
+        if not isinstance(written, Mapping):
+            named: Any = str | dict[str, Any]
+            self.structure(written, named, place)
             return None
-        shown = reference.shown
-        with self.refusals(place):
-            path = local_path_of(reference.file, self.base)
-            self.code[path.resolve()] = None
-            if (kind, shown) not in self._local:
-                plugin, options = from_file(reference, kind, path, self.registry)
-                self.registry = self.registry.extended(plugin)
-                self._local[kind, shown] = path.resolve(), options
-            if (known := self._local[kind, shown][0]) == path.resolve():
-                return shown
-            self.add_problem(
-                place,
-                f"{shown} is the name of another file's, too ({known}); rename one of the files",
-            )
+        options = dict(written)
+        name = options.pop("kind", None)
+        if isinstance(name, str):
+            return Reference(kind, name, options, place, (*place, "kind"))
+        problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
+        names = ", ".join(self.registry.names(kind))
+        self.add_problem(place, f"{problem}; there are: {names}")
         return None
 
-    def _untrusted(self, names: Iterable[str], place: Place) -> bool:
-        """Return whether options that can have code run are written in the suite alone, a problem
-        each.
-        """
-        refused = [at for name in names if not self.document.is_set(at := (*place, name))]
-        for at in refused:
-            remedy = (
-                f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
-            )
-            self.add_problem(
-                at,
-                f"what is named here can run code on this machine; {remedy} if you trust this "
-                "suite",
-            )
-        return bool(refused)
+    def _add_file(self, reference: Reference) -> str | None:
+        """Register what ``FILE.py:NAME`` names and return its name; None with a problem."""
+        kind, name, at = reference.kind, reference.name, reference.at
+        in_file = InFile.parse(name) or InFile.parse(f"{name}:")
+        if in_file is None:
+            return name
+        what = f"{name} is Python code"
+        if not in_file.name:
+            what += f", and no {kind} of it is named ({in_file.file}:NAME)"
+        if not self._may_run(what, at):
+            return None
+        shown = in_file.shown
+        with self.refusals(at):
+            path = self._use_file(in_file.file)
+            if (kind, shown) not in self._local:
+                plugin, options = from_file(in_file, kind, path, self.registry)
+                self.registry = self.registry.extended(plugin)
+                self._local[kind, shown] = path.resolve(), options
+            known = self._local[kind, shown][0]
+            if known == path.resolve():
+                return shown
+            why = f"the name of another file's, too ({known}); rename one of the files"
+            self.add_problem(at, f"{shown} is {why}")
+        return None
 
-    def stage(  # noqa: C901
+    def _load(self, reference: Reference) -> tuple[Offer, Any] | None:
+        """Return the offer a reference means and the class it stands for; None with a problem."""
+        name: str | None = reference.name
+        if ".py" in reference.name:
+            name = self._add_file(reference)
+        if name is None:
+            return None
+        try:
+            offer = self.registry.find(reference.kind, name)
+            target = self.registry.loaded(offer.component, offer.plugin)
+        except ConfigError as error:
+            self.add_problem(reference.at, error)
+            return None
+        except PluginError as error:
+            self.broken.append(f"{self.document.where(reference.place)}: {error.line}")
+            return None
+        if offer.conflict is not None and name == offer.component.name:
+            self.warn(reference.at, f"{offer.conflict}: the first is used")
+        what = f"{offer.name} imports Python code the suite names"
+        if getattr(target, "runs_code", False) and not self._may_run(what, reference.place):
+            return None
+        if not self._may_have_options(reference, getattr(target, "trusted_options", ())):
+            return None
+        return offer, target
+
+    def stage(
         self,
         kind: Kind,
         key: str,
-        reference: str | Mapping[str, Any],
+        written: Any,
         place: Place,
-        reserved: tuple[str, ...] = (),
+        *,
+        reserved: Iterable[str] = (),
+        defaults: Mapping[str, Any] | None = None,
     ) -> Stage | None:
         """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``.
 
-        None with a problem.
+        Args:
+            kind: Its kind.
+            key: What it is called in the suite.
+            written: The reference.
+            place: Where it stands.
+            reserved: Keys that are no options of it.
+            defaults: Options for what has them and was not given them.
+
+        Returns:
+            The component; None with a problem.
         """
-        options: dict[str, Any] = (
-            {"kind": reference} if isinstance(reference, str) else dict(reference)
-        )
-        name = options.pop("kind", None)
-        if not isinstance(name, str):
-            problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
-            self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
+        reference = self._reference(kind, written, place)
+        loaded = None if reference is None else self._load(reference)
+        if reference is None or loaded is None:
             return None
-        at = place if isinstance(reference, str) else (*place, "kind")
-        if ".py" in name and (name := self._in_file(kind, name, at)) is None:
-            return None
-        try:
-            found, plugin, shortest, conflict = self.registry.find(kind, name)
-            target = self.registry.loaded(found, plugin)
-        except ConfigError as error:
-            self.add_problem(at, error)
-            return None
-        except PluginError as error:
-            self.broken.append(f"{self.document.where(place)}: {error.line}")
-            return None
-        if conflict is not None and name == found.name:
-            self.warn(at, f"{conflict}: the first is used")
-        name = shortest
-        code = getattr(target, "runs_code", False)
-        if code and not self._allowed(f"{name} imports Python code the suite names", place):
-            return None
-        wary = () if self.allow_code else sorted(getattr(target, "trusted_options", ()))
-        if (wary := [each for each in wary if options.get(each) is not None]) and self._untrusted(
-            wary, place
-        ):
-            return None
-        options = {option: value for option, value in options.items() if option not in reserved}
-        path, function = self._local.get((kind, name), (None, {}))
+        offer, target = loaded
+        path, function = self._local.get((kind, offer.name), (None, {}))
+        options = {name: value for name, value in reference.options.items() if name not in reserved}
         if function and options:
-            self.add_problem(
-                (*place, next(iter(options))), "unknown key; a function has no options"
-            )
+            why = "unknown key; a function has no options"
+            self.add_problem((*place, next(iter(options))), why)
             return None
-        fields = {field.name for field in attrs.fields(target)}
-        if "profile" in fields:
-            options.setdefault("profile", self.profile)
-        if "num_runs" in fields and self.num_runs is not None:
-            options.setdefault("num_runs", self.num_runs)
+        fields = attrs.fields_dict(target)
+        inherited = {"profile": self.profile, "num_runs": self.num_runs, **(defaults or {})}
+        for name, value in inherited.items():
+            if name in fields and value is not None:
+                options.setdefault(name, value)
         component: Any = self.structure({**options, **function}, target, place)
         if component is None:
             return None
-        if code and isinstance(file := getattr(component, "file", None), Path):
-            path = file.resolve()
+        if getattr(target, "runs_code", False) and isinstance(component.file, Path):
+            path = component.file.resolve()
             self.code[path] = None
-        # a text that the component completes, such as a preset with its version, is kept as that
-        own = {
-            option: getattr(component, option, None)
-            for option, written in options.items()
-            if type(written) is str
-        }
         return Stage(
             kind=kind,
             key=key,
-            name=name,
+            name=offer.name,
             component=component,
-            options={
-                **options,
-                **{option: each for option, each in own.items() if type(each) is str},
-            },
+            options=_completed(options, component),
             version=component.version,
-            distribution=plugin.release,
+            distribution=offer.plugin.release,
             profile=self.profile,
             code=code_of_component(component, path) if LOCAL_CODE else {},
         )
+
+
+def _completed(options: Mapping[str, Any], component: Any) -> dict[str, Any]:
+    """Return options, texts as the component completes them: a preset has a version."""
+    completed = dict(options)
+    for name, value in options.items():
+        own = getattr(component, name, None)
+        if type(value) is str and type(own) is str:
+            completed[name] = own
+    return completed
 
 
 _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
@@ -290,71 +331,70 @@ def grader_stages(
     """Return a suite's graders by key; those ``made`` by the caller are taken as they are."""
     stages: dict[str, Stage] = {}
     for key, written in spec.graders.items():
-        reference = {"kind": written} if isinstance(written, str) else written
+        place = ("graders", key)
         stage: Stage | None
         if key in made:
             stage = made_stage("grader", key, made[key], spec.profile)
         else:
-            named = _code_reference(reference) if reference.get("kind") == "tool" else written
-            stage = resolver.stage("grader", key, named, ("graders", key), reserved=_TEXT_KEYS)
-        if stage is not None and (
-            stage.component.submission or not reference.keys().isdisjoint(_TEXT_KEYS)
-        ):
-            stage = _with_extractor(resolver, stage, reference)
+            named = _code_reference(written)
+            stage = resolver.stage("grader", key, named, place, reserved=_TEXT_KEYS)
+        if stage is not None:
+            options = written if isinstance(written, Mapping) else {}
+            stage = _with_extractor(resolver, stage, options, place)
         if stage is not None:
             stages[key] = stage
     for key, stage in stages.items():
         for part in stage.combines:
-            of, place = stages.get(part), ("graders", key, "of")
-            if part not in spec.graders:
-                resolver.add_problem(
-                    place, f"no grader has the key {part!r}{suggest(part, spec.graders)}"
-                )
-            elif of is not None and (of.combines or of.component.better != "higher"):
-                what = (
-                    "combines others itself"
-                    if of.combines
-                    else "is no score of which more is better"
-                )
-                resolver.add_problem(place, f"{part!r} {what}")
+            _check_part(resolver, spec, stages.get(part), part, ("graders", key, "of"))
     return stages
 
 
-def _code_reference(reference: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_part(
+    resolver: Resolver, spec: SuiteSpec, stage: Stage | None, key: str, place: Place
+) -> None:
+    """Refuse a part of a combined grade that cannot be one."""
+    if not resolver.require_grader(key, spec.graders, place) or stage is None:
+        return
+    if stage.combines:
+        resolver.add_problem(place, f"{key!r} combines others itself")
+    elif stage.component.better != "higher":
+        resolver.add_problem(place, f"{key!r} is no score of which more is better")
+
+
+def _code_reference(written: Any) -> Any:
     """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code.
 
-    Another one unchanged.
+    Another reference unchanged.
     """
-    function = reference.get("function")
-    place, colon, name = function.rpartition(":") if isinstance(function, str) else ("", "", "")
-    if not colon:
-        return reference
-    rest = {key: value for key, value in reference.items() if key not in ("kind", "function")}
-    return {
-        "kind": FUNCTIONS,
-        "file" if place.endswith(".py") else "module": place,
-        "name": name,
-        **rest,
-    }
+    if not isinstance(written, Mapping) or written.get("kind") != "tool":
+        return written
+    options = dict(written)
+    function = options.pop("function", None)
+    if not isinstance(function, str) or ":" not in function:
+        return written
+    module, _, name = function.rpartition(":")
+    where = "file" if module.endswith(".py") else "module"
+    return {**options, "kind": FUNCTIONS, where: module, "name": name}
 
 
-def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
-    place: Place = ("graders", stage.key)
+def _with_extractor(
+    resolver: Resolver, stage: Stage, written: Mapping[str, Any], place: Place
+) -> Stage | None:
+    """Return a grader with what finds the text it judges; of a whole sample it takes none."""
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):
-            if option in reference:
-                resolver.add_problem(
-                    (*place, option), f"{stage.name} judges the whole sample; it takes no {option}"
-                )
+            if option in written:
+                why = f"{stage.name} judges the whole sample; it takes no {option}"
+                resolver.add_problem((*place, option), why)
         return stage
-    named, config = reference.get("extractor"), reference.get("extractor_config")
-    if not isinstance(config, Mapping | None):
-        resolver.add_problem(
-            (*place, "extractor_config"), "expected a mapping of the extractor's options"
-        )
+    named = written.get("extractor") or "last_assistant"
+    config = written.get("extractor_config") or {}
+    if not isinstance(config, Mapping):
+        why = "expected a mapping of the extractor's options"
+        resolver.add_problem((*place, "extractor_config"), why)
         return stage
     if not isinstance(named, Mapping):
-        named = {**(config or {}), "kind": "last_assistant" if named is None else named}
+        named = {**config, "kind": named}
     extractor = resolver.stage("extractor", stage.key, named, (*place, "extractor"))
     return msgspec.structs.replace(stage, extractor=extractor)
 
@@ -366,78 +406,65 @@ def metric_stages(
 
     An own one replaces a default of its name.
     """
-    own: dict[tuple[str, str], Metric | None] = {}
+    own = dict[tuple[str, str], Metric]()
     for key, written in spec.metrics.items():
-        place: Place = ("metrics", key)
-        entry: dict[str, Any] = {"kind": written} if isinstance(written, str) else dict(written)
-        if "kind" not in entry and key in resolver.registry.names("aggregator"):
-            entry["kind"] = key
-        of = entry.get("of")
-        if of is None:
-            by_default = [
-                name
-                for name, stage in graders.items()
-                if entry.get("kind") in stage.component.aggregators
-            ]
-            of = next(iter([*by_default, *graders, *spec.graders]), "")
-        elif not isinstance(of, str) or of not in spec.graders:
-            resolver.add_problem(
-                (*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}"
-            )
-            of = ""
-        if (metric := _metric(resolver, of, graders.get(of), key, entry, place)) is None:
-            continue
-        own[of, key] = metric
-        for rater in getattr(metric.stage.component, "raters", ()):
-            if rater not in spec.graders:
-                problem = f"no grader has the key {rater!r}{suggest(rater, spec.graders)}"
-                resolver.add_problem((*place, "raters"), problem)
+        metric = _own_metric(resolver, spec, graders, key, written)
+        if metric is not None:
+            own[metric.of, key] = metric
     metrics: list[Metric | None] = []
     for key, grader in graders.items():
         for name in grader.component.aggregators:
             known = own.pop((key, name), None)
             metrics.append(known or _metric(resolver, key, grader, name, name, ("graders", key)))
-    return [each for each in (*metrics, *own.values()) if each is not None]
+    return [metric for metric in (*metrics, *own.values()) if metric is not None]
+
+
+def _own_metric(
+    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], key: str, written: Any
+) -> Metric | None:
+    """Return an aggregator that the suite names, by default of a grader that has it anyway."""
+    place: Place = ("metrics", key)
+    if isinstance(written, Mapping) and "kind" not in written:
+        is_known = key in resolver.registry.names("aggregator")
+        written = {**written, "kind": key} if is_known else written
+    named = written if isinstance(written, Mapping) else {"kind": written}
+    of = named.get("of")
+    if of is None:
+        kind = named.get("kind")
+        having = [name for name in graders if kind in graders[name].component.aggregators]
+        of = next(iter([*having, *graders, *spec.graders]), "")
+    elif not resolver.require_grader(of, spec.graders, (*place, "of")):
+        of = ""
+    metric = _metric(resolver, of, graders.get(of), key, written, place)
+    if metric is not None:
+        for rater in getattr(metric.stage.component, "raters", ()):
+            resolver.require_grader(rater, spec.graders, (*place, "raters"))
+    return metric
 
 
 def _metric(
-    resolver: Resolver,
-    of: str,
-    grader: Stage | None,
-    key: str,
-    entry: str | Mapping[str, Any],
-    place: Place,
+    resolver: Resolver, of: str, grader: Stage | None, key: str, written: Any, place: Place
 ) -> Metric | None:
-    """Return an aggregator.
-
-    Where scores are no shares with ``share: false``, their ``least`` and ``most``.
-
-    Its labels are what its grader's options say; those of its own come first.
-    """
-    data = {"kind": entry} if isinstance(entry, str) else entry
-    low, high = (0.0, 1.0) if grader is None else grader.component.bounds
-    if (low < 0 or high > 1) and "share" not in data and isinstance(name := data.get("kind"), str):
-        with suppress(GradestackError):  # of one that is unknown or broken, a problem of its stage
-            options = {
-                field.name for field in attrs.fields(resolver.registry.load("aggregator", name))
-            }
-            ends = {
-                option: end
-                for option, end in (("least", low), ("most", high))
-                if math.isfinite(end)
-            }
-            known: dict[str, Any] = {"share": False, **ends}
-            entry = {
-                **{option: each for option, each in known.items() if option in options},
-                **data,
-            }
-    stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
-    if (
-        stage is not None
-        and (fit := getattr(grader and grader.component, "for_metric", None)) is not None
-    ):
+    """Return an aggregator, with the labels that its grader's options name."""
+    defaults = {} if grader is None else _score_ends(grader, written)
+    stage = resolver.stage("aggregator", key, written, place, reserved=("of",), defaults=defaults)
+    if stage is None:
+        return None
+    fit = getattr(grader.component, "for_metric", None) if grader is not None else None
+    if fit is not None:
         stage = msgspec.structs.replace(stage, component=fit(stage.component))
-    return None if stage is None else Metric(of=of, stage=stage)
+    return Metric(of=of, stage=stage)
+
+
+def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
+    """Return options for aggregators of scores that are no shares: the least and most of them."""
+    low, high = grader.component.bounds
+    is_share = low >= 0 and high <= 1
+    if is_share or (isinstance(written, Mapping) and "share" in written):
+        return {}
+    ends = {"least": low, "most": high}
+    finite = {name: end for name, end in ends.items() if math.isfinite(end)}
+    return {"share": False, **finite}
 
 
 def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str = "") -> Stage:
@@ -456,75 +483,53 @@ def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str
 
 
 class Exporters(NamedTuple):
-    """What writes native files, and what should and cannot."""
+    """Writers of native files, and those that should write some and cannot."""
 
     stages: tuple[Stage, ...] = ()
     broken: Mapping[str, str] = {}
-    """``exporter NAME (DISTRIBUTION)`` -> what is wrong, of those that were named."""
+    """``exporter NAME (DISTRIBUTION)`` -> the error, of those that were named."""
     warnings: tuple[str, ...] = ()
-    """The same of those that come with the reader."""
+    """Errors of those that come with the reader."""
 
 
-def exporters_of(  # noqa: C901
-    resolver: Resolver,
-    named: Iterable[str | Mapping[str, Any]],
-    reader: Stage,
-    graders: Iterable[Stage],
+def exporters_of(
+    resolver: Resolver, named: Iterable[Any], reader: Stage, graders: Iterable[Stage]
 ) -> Exporters:
     """Return the named exporters, and those of the reader's own plugin whose reader and graders are
     all in use.
     """
-    registry = resolver.registry
-    used = {each for stage in graders for each in (stage.name, stage.name.rpartition(":")[2])}
-    stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
-    readers = ("", reader.name, reader.name.rpartition(":")[2])
+    graders = [*graders]
+    used = _names_of(*graders)
+    broken, warnings = dict[str, str](), list[str]()
+    stages = dict[str, Stage]()
     for number, reference in enumerate(named):
-        name = str(reference if isinstance(reference, str) else reference.get("kind"))
-        if offers := registry.offers("exporter", name):
-            name = offers[0].name
-            try:
-                registry.load("exporter", name)
-            except GradestackError as error:
-                broken[f"exporter {name} ({offers[0].plugin.release})"] = error.line
-                continue
-        stage = resolver.stage("exporter", name, reference, ("exporters", number))
+        name = str(reference.get("kind")) if isinstance(reference, Mapping) else str(reference)
+        offers = resolver.registry.offers("exporter", name)
+        problem = _load_problem(resolver.registry, offers)
+        if problem is not None:
+            broken[_shown_exporter(offers[0])] = problem
+            continue
+        place = ("exporters", number)
+        key = offers[0].name if offers else name
+        stage = resolver.stage("exporter", key, reference, place)
         if stage is None:
             continue
-        if (of := stage.component.reader) not in readers:
-            why = f"writes what the reader {of!r} reads, and this is {reader.name!r}"
-            resolver.add_problem(("exporters", number), f"{stage.name} {why}")
-        elif lacking := sorted(set(stage.component.graders) - used):
-            why = f"writes the grades of {', '.join(lacking)}, which is no grader of this suite"
-            resolver.add_problem(("exporters", number), f"{stage.name} {why}")
+        unfit = _unfit(stage.component, reader, used)
+        if unfit:
+            resolver.add_problem(place, f"{stage.name} {unfit}")
         else:
             stages[stage.name] = stage
-    plugins = [offer.plugin for offer in registry.offers("reader", reader.name)[:1]]
-    pairs = [
-        (each, plugin)
-        for plugin in plugins
-        for each in plugin.components
-        if each.kind == "exporter"
-    ]
-    for component, plugin in pairs:
-        name = next(
-            each.name
-            for each in registry.offers("exporter", component.name)
-            if each.plugin is plugin
-        )
-        shown = f"exporter {name} ({plugin.release})"
-        if name in stages or shown in broken:
+    for offer in _exporters_beside(resolver.registry, reader):
+        shown = _shown_exporter(offer)
+        if offer.name in stages or shown in broken:
             continue
         try:
-            target = registry.loaded(component, plugin)
-            if target.reader in readers and used.issuperset(target.graders):
-                stages[name] = Stage(
-                    kind="exporter",
-                    key=name,
-                    name=name,
-                    component=target(),
-                    options={},
-                    version=target.version,
-                    distribution=plugin.release,
+            target = resolver.registry.loaded(offer.component, offer.plugin)
+            if not _unfit(target, reader, used):
+                stage = made_stage("exporter", offer.name, target(), "documented", offer.name)
+                release = offer.plugin.release
+                stages[offer.name] = msgspec.structs.replace(
+                    stage, options={}, distribution=release
                 )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
@@ -532,8 +537,47 @@ def exporters_of(  # noqa: C901
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
 
 
+def _names_of(*stages: Stage) -> set[str]:
+    """Return the names of components, with and without their distributions."""
+    return {name for stage in stages for name in (stage.name, stage.name.rpartition(":")[2])}
+
+
+def _shown_exporter(offer: Offer) -> str:
+    return f"exporter {offer.name} ({offer.plugin.release})"
+
+
+def _load_problem(registry: Registry, offers: Sequence[Offer]) -> str | None:
+    """Return why the first offer cannot be loaded."""
+    try:
+        for offer in offers[:1]:
+            registry.loaded(offer.component, offer.plugin)
+    except GradestackError as error:
+        return error.line
+    return None
+
+
+def _unfit(exporter: Any, reader: Stage, graders: set[str]) -> str:
+    """Return why an exporter cannot write what a suite grades; "" where it can."""
+    if exporter.reader and exporter.reader not in _names_of(reader):
+        return f"writes what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
+    lacking = sorted(set(exporter.graders) - graders)
+    if lacking:
+        return f"writes the grades of {', '.join(lacking)}, which is no grader of this suite"
+    return ""
+
+
+def _exporters_beside(registry: Registry, reader: Stage) -> Iterator[Offer]:
+    """Yield the exporters of a reader's own plugin."""
+    plugins = [offer.plugin for offer in registry.offers("reader", reader.name)[:1]]
+    for plugin in plugins:
+        for component in plugin.components:
+            if component.kind == "exporter":
+                offers = registry.offers("exporter", component.name)
+                yield next(offer for offer in offers if offer.plugin is plugin)
+
+
 class Target(NamedTuple):
-    """What is graded: the inputs and what reads them."""
+    """The inputs and what reads them."""
 
     inputs: Inputs
     reader: Stage | None = None
@@ -561,35 +605,27 @@ def stack_for(
 ) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for inputs or samples.
 
-    Of another one that it names, that.
+    Where it names another stack, that one's entries lie under its own.
     """
-    found, plugin, *_ = registry.find("stack", name)
-    make = registry.loaded(found, plugin)
+    offer = registry.find("stack", name)
+    make = registry.loaded(offer.component, offer.plugin)
+    what = f"stack {name!r} of plugin {offer.plugin}"
     try:
-        takes, about = (
-            set(inspect.signature(make).parameters),
-            {"provides": provides, "samples": samples},
-        )
-        known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
-        fragment = (
-            make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
-        )
+        parameters = set(inspect.signature(make).parameters)
+        about = {"provides": provides, "samples": samples}
+        known = {key: about[key] for key in about if key in parameters}
+        takes_inputs = inputs is not None and parameters - known.keys()
+        fragment = make(inputs, **known) if takes_inputs else make(**known)
     except GradestackError:
         raise  # of what reads the samples
     except Exception as error:
-        raise PluginError(
-            f"stack {name!r} of plugin {plugin} raised {error_text(error)}"
-        ) from error
+        raise PluginError(f"{what} raised {error_text(error)}") from error
     if not isinstance(fragment, Mapping):
-        raise PluginError(
-            f"stack {name!r} of plugin {plugin} is {type(fragment).__name__}, not a mapping"
-        )
+        raise PluginError(f"{what} is {type(fragment).__name__}, not a mapping")
     other = fragment.get("stack", name)
-    return (
-        fragment
-        if other == name
-        else {**stack_for(registry, other, inputs, provides, samples), **fragment}
-    )
+    if other == name:
+        return fragment
+    return {**stack_for(registry, other, inputs, provides, samples), **fragment}
 
 
 def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:
@@ -602,7 +638,9 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
     shards, index = shards_of(reader, some)
     for _, own in groupby(shards, key=lambda shard: shard.input.name):
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
-        yield from (each for each in islice(records, most) if isinstance(each, Sample))
+        for record in islice(records, most):
+            if isinstance(record, Sample):
+                yield record
 
 
 def graders_for(
@@ -612,40 +650,51 @@ def graders_for(
 
     Refusals are problems.
     """
-    reader, stages, remarks = used.component, dict(graders), list[str]()
+    stages = {}
     for key, stage in graders.items():
-        if (
-            reader.empty_answers
-            and stage.extractor is not None
-            and "expected" in stage.component.needs
-        ):
-            stages[key] = stage = msgspec.structs.replace(stage, grades_empty=True)  # noqa: PLW2901
-        component = stage.component
-        if (decide := getattr(component, "for_recording", None)) is None:
-            continue
-        with resolver.refusals(("graders", key)), guarded(f"grader {key!r} ({stage.signature})"):
-            component = decide(key, reader, inputs, samples_of(reader, inputs))
-        chosen = {
-            field.name: getattr(component, field.name) for field in attrs.fields(type(component))
-        }
-        changed = {
-            name: each for name, each in chosen.items() if each != getattr(stage.component, name)
-        }
-        stages[key] = msgspec.structs.replace(
-            stage, component=component, options={**stage.options, **changed}
-        )
+        fitted = stage
+        is_of_text = stage.extractor is not None and "expected" in stage.component.needs
+        if used.component.empty_answers and is_of_text:
+            fitted = msgspec.structs.replace(stage, grades_empty=True)
+        what = f"grader {key!r} ({stage.signature})"
+        with resolver.refusals(("graders", key)), guarded(what):
+            fitted = _for_recording(fitted, used.component, inputs)
+        stages[key] = fitted
+    remarks: list[str] = []
     for part, own in used.shares(inputs):
-        one = part.component
-        if (remarks_on := getattr(one, "remarks", None)) is not None:
-            with resolver.refusals(("reader",)), guarded(name_of(one)):
-                remarks += remarks_on(own)
-        if (recognise := getattr(one, "recognised_columns", None)) is not None:
-            with guarded(name_of(one)):
-                notes, doubts = recognise(own)
-            remarks += doubts
-            resolver.notes += [
-                f"{each}{resolver.asked}" if each.startswith("The same as: ") else each
-                for each in notes
-            ]
+        remarks += _remarks(resolver, part.component, own)
     resolver.finish()
     return stages, remarks
+
+
+def _for_recording(stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
+    """Return a grader with the options it chooses by what was recorded."""
+    before = stage.component
+    decide = getattr(before, "for_recording", None)
+    if decide is None:
+        return stage
+    component = decide(stage.key, reader, inputs, samples_of(reader, inputs))
+    options = dict(stage.options)
+    for field in attrs.fields(type(component)):
+        chosen = getattr(component, field.name)
+        if chosen != getattr(before, field.name):
+            options[field.name] = chosen
+    return msgspec.structs.replace(stage, component=component, options=options)
+
+
+def _remarks(resolver: Resolver, reader: Any, inputs: Inputs) -> list[str]:
+    """Return what a reader remarks on its inputs; how it reads columns is a note."""
+    remarks: list[str] = []
+    remark = getattr(reader, "remarks", None)
+    if remark is not None:
+        with resolver.refusals(("reader",)), guarded(name_of(reader)):
+            remarks += remark(inputs)
+    recognise = getattr(reader, "recognised_columns", None)
+    if recognise is None:
+        return remarks
+    with guarded(name_of(reader)):
+        notes, doubts = recognise(inputs)
+    for note in notes:
+        is_command = note.startswith("The same as: ")
+        resolver.notes.append(f"{note}{resolver.asked}" if is_command else note)
+    return [*remarks, *doubts]

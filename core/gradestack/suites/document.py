@@ -18,7 +18,7 @@ from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.output import counted
 from gradestack.regular_files import read_bounded
-from gradestack.suites.strict import Place
+from gradestack.suites.options import Place
 
 LARGEST_YAML = 2 * 1024 * 1024
 """Bytes of a suite, rubric or other file of YAML; of two million, some twenty seconds are spent."""

@@ -44,7 +44,7 @@ from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import header_of
 from gradestack.rows.packed import ROWS
 from gradestack.suites.components import Resolver, Target, made_stage
-from gradestack.suites.strict import Place
+from gradestack.suites.options import Place
 
 _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""

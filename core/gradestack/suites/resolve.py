@@ -57,6 +57,7 @@ from gradestack.suites.components import (
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
+from gradestack.suites.options import Place, Problems, jsonable, structure
 from gradestack.suites.spec import (
     AVERAGE,
     Figure,
@@ -67,7 +68,6 @@ from gradestack.suites.spec import (
     Suite,
     SuiteSpec,
 )
-from gradestack.suites.strict import Place, Problems, jsonable, structure
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""

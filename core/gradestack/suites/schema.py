@@ -1,16 +1,9 @@
-"""JSON Schema of suites, for editors and for `gradestack schema suite`.
-
-Option tables of `plugins describe`.
-"""
+"""JSON Schema of suites, for editors and for `gradestack schema suite`."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-import attrs
+from typing import Any
 
 from gradestack.gates.rules import (
     PERCENT_TEXT,
@@ -24,72 +17,11 @@ from gradestack.gates.rules import (
     WeightedGate,
 )
 from gradestack.hooks import Kind
-from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
+from gradestack.suites.options import class_schema
 from gradestack.suites.spec import SuiteSpec
-from gradestack.suites.strict import fields_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_SCALARS: dict[Any, dict[str, Any]] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    Path: {"type": "string"},
-    type(None): {"type": "null"},
-    Any: {},
-}
-
-
-def type_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of an option's type."""
-    if kind in _SCALARS:
-        return dict(_SCALARS[kind])
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [type_schema(each) for each in arguments]}
-    if origin is Annotated:
-        return type_schema(arguments[0])
-    if origin is tuple:
-        return {"type": "array", "items": type_schema(arguments[0])}
-    if origin in (dict, Mapping):
-        return {"type": "object", "additionalProperties": type_schema(arguments[1])}
-    return {} if fields_of(kind) is None else class_schema(kind)
-
-
-def default_data(default: Any) -> Any:
-    """Return the default of a field as JSON data; attrs.NOTHING where it is required."""
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        default = attrs.NOTHING if default.takes_self else default.factory()
-    return default if default is attrs.NOTHING else json_data(default, _shown)
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, set | frozenset):
-        return sorted(json_data(each, _shown) for each in value)
-    return str(value) if isinstance(value, Path) else value
-
-
-def class_schema(kind: type, *more: str) -> dict[str, Any]:
-    """Return the JSON Schema of a frozen class: its fields, nothing else allowed.
-
-    ``more`` are required, too.
-    """
-    properties, required = dict[str, Any](), [*more]
-    for name, field in (fields_of(kind) or {}).items():
-        properties[name], default = type_schema(field.kind), default_data(field.default)
-        if default is attrs.NOTHING:
-            required.append(name)
-        elif default is None or isinstance(default, bool | int | float | str | list | dict):
-            properties[name]["default"] = default
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
-    return {**schema, "required": required} if required else schema
 
 
 def _component(

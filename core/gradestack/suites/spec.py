@@ -149,19 +149,19 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     target: TargetSpec = msgspec.field(default_factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
-    graders: dict[str, str | dict[str, Any]] = msgspec.field(default_factory=dict)
+    graders: dict[str, Any] = msgspec.field(default_factory=dict)
     """Grader key -> kind, or kind with options."""
-    metrics: dict[str, str | dict[str, Any]] = msgspec.field(default_factory=dict)
+    metrics: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further aggregators: metric key -> kind, ``of`` (a grader key) and options."""
     gate: dict[str, Any] | None = None
     gates: tuple[dict[str, Any], ...] = ()
     """Several gates: all must pass."""
-    max_failed: int | float | str | None = None
+    max_failed: Any = None
     """How many samples may have failed or be missing for any grader.
 
     A number, or a share such as ``5%`` or 0.05.
     """
-    min_graded: float | str = 0.5
+    min_graded: Any = 0.5
     """The least share of the runs a gate is about that must be graded, such as ``50%`` or 0.5.
 
     Below it the gate is undecided and fails. Runs that another grader grades instead are left out.
@@ -197,10 +197,10 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Accepted from letta-evals suites; without a live target there is nothing to limit."""
     setup_script: str | None = None
     """Accepted from letta-evals suites; a live target's setup is not run."""
-    reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
+    reports: tuple[Any, ...] = ("html", "markdown")
     tables: TableFormat | tuple[TableFormat, ...] = ()
     """Formats in which samples, grades, items, reasons, calls and figures are written as tables."""
-    exporters: tuple[str | dict[str, Any], ...] = ()
+    exporters: tuple[Any, ...] = ()
     """Writers of native files, besides those that come with the format's own plugin."""
     engine: str | dict[str, Any] = "auto"
     limits: LimitsSpec = msgspec.field(default_factory=LimitsSpec)

@@ -86,10 +86,9 @@ from gradestack.runner import grade_suite
 from gradestack.suites.code import load_file, with_files
 from gradestack.suites.components import samples_of, stack_for
 from gradestack.suites.document import Document, yaml_data
+from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.suites.resolve import resolve
-from gradestack.suites.schema import class_schema
 from gradestack.suites.spec import RunOptions
-from gradestack.suites.strict import Problems, structure
 from gradestack.table import Columns, Table
 
 SECONDS = 60.0  # how long one check may take; more than it needs beside much else on the machine

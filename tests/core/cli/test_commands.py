@@ -17,7 +17,6 @@ from gradestack_plugins.reporters.commands import component_lines, describe_line
 
 HEAVY = {
     "yaml",
-    "cattrs",
     "jinja2",
     "pluggy",
     "msgspec",

@@ -15,7 +15,7 @@ from gradestack import ABSENT, Outcome, Reason
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.jsonio import dumps, pointer_to
 from gradestack.jsonio.values import json_data
-from gradestack.suites.strict import jsonable
+from gradestack.suites.options import jsonable
 
 
 class Size(enum.IntEnum):

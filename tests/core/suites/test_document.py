@@ -12,8 +12,8 @@ import yaml
 from gradestack import ConfigError
 from gradestack.copies.files import Folder
 from gradestack.suites.document import Document, apply_override, read_yaml, show_place
+from gradestack.suites.options import Problems, structure
 from gradestack.suites.schema import suite_schema
-from gradestack.suites.strict import Problems, structure
 from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "document.yaml")

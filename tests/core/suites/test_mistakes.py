@@ -4,10 +4,12 @@ Most are in ``bad_suites.yaml``.
 """
 
 import re
+from typing import get_args
 
 import pytest
 
 from gradestack import ConfigError, DataError, PluginError, Registry
+from gradestack.hooks import Kind
 from gradestack.registry import Plugin
 from tests.core.outcomes import data
 from tests.core.toy_components import BASE
@@ -70,3 +72,21 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
         load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError
     )
     assert "plugin p (d 1): boom" in unknown
+
+
+def test_no_component_is_loaded_that_the_suite_does_not_name(
+    load, make_registry_, toys, tmp_path, monkeypatch
+):
+    (tmp_path / "raising_plugin.py").write_text("raise RuntimeError('loaded')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    kinds = get_args(Kind)
+    using = make_registry_(
+        *(
+            toys.component(kind, "raising", "x")._replace(target="raising_plugin:X")
+            for kind in kinds
+        )
+    )
+    load(BASE + "reader: jsonl\n", using=using)
+    for text in (BASE + "reader: raising\n", BASE + "reader: jsonl\nstack: raising\n"):
+        with pytest.raises(PluginError, match="RuntimeError: loaded"):
+            load(text, using=using)

@@ -6,7 +6,7 @@ import pytest
 
 import gradestack_plugins.deepfabric as family
 from gradestack import Expectation, Sample, ToolCall, ToolSpec
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.schemas import convert

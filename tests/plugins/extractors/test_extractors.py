@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import Message, Sample, ToolCall, testing
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.extractors.extractors import (
     AfterMarker,
     AllAssistant,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Grade, Key, Outcome
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.stability.aggregators import (
     RATES,
     Stability,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from gradestack import Expectation, Grade, Sample, ToolCall, discover
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade
 from gradestack_plugins.text_graders.texts import BUILT_IN, Tool
 from tests.core.outcomes import data

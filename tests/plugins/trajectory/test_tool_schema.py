@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from gradestack import Outcome, Sample, ToolCall, ToolSpec
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.bfcl.side_files import tools_of as of_bfcl
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation

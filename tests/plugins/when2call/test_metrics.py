@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Fault, Outcome, Status, ToolSpec, figures
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.options import Problems, structure
 from gradestack_plugins.when2call.aggregators import When2Call
 from tests.core.outcomes import at, data
 from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample

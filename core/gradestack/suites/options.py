@@ -1,0 +1,384 @@
+"""Options of a class: their JSON Schema, all that is wrong with given ones, and the instance.
+
+Nothing is coerced: a value has the type of its field or is refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import attrs
+import msgspec
+
+from gradestack.copies.files import Folder, local_path_of
+from gradestack.errors import GradestackError, suggest
+from gradestack.jsonio.values import json_data
+from gradestack.model import JSON
+
+T = TypeVar("T")
+Place = tuple[str | int, ...]
+"""Path of a value: mapping keys and list positions from the root."""
+Schema = dict[str, Any]
+
+_SCALARS: dict[Any, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    Path: {"type": "string"},
+    types.NoneType: {"type": "null"},
+}
+_WORDS = {
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "array": "a list",
+    "object": "a mapping",
+}
+_SEQUENCES = (tuple, list, set, frozenset)
+_UNIONS = (Union, types.UnionType)
+_MOST_HINTS = 100
+"""Unknown keys of one mapping for which a known one is looked for, which takes its time."""
+
+
+class Problems(Exception):
+    """All problems of one value, each with its place below that value.
+
+    ``sound`` holds the fields that have none.
+    """
+
+    def __init__(self, found: list[tuple[Place, str]], sound: dict[str, Any] | None = None) -> None:
+        self.found = found
+        self.sound = sound or {}
+        super().__init__("; ".join(message for _, message in found))
+
+
+class Field(NamedTuple):
+    """An argument a class is made with."""
+
+    kind: Any
+    default: Any
+    """attrs.NOTHING when it is required; an attrs.Factory makes it."""
+
+
+@cache
+def fields_of(kind: Any) -> dict[str, Field] | None:
+    """Return the arguments of a class of attrs or msgspec by name; None of another type."""
+    if attrs.has(kind):
+        hints = get_type_hints(kind)
+        written = [field for field in attrs.fields(kind) if field.init]
+        return {
+            field.alias: Field(hints.get(field.name, field.type or Any), field.default)
+            for field in written
+        }
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return None
+    fields = {}
+    for field in msgspec.structs.fields(kind):
+        default = field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = attrs.Factory(field.default_factory)
+        elif default is msgspec.NODEFAULT:
+            default = attrs.NOTHING
+        fields[field.name] = Field(field.type, default)
+    return fields
+
+
+def type_schema(kind: Any) -> Schema:
+    """Return the JSON Schema of an option's type; that of a foreign type allows everything."""
+    if kind in _SCALARS:
+        return dict(_SCALARS[kind])
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in _UNIONS:
+        return {"anyOf": [type_schema(member) for member in arguments]}
+    if origin is Annotated:
+        least = getattr(arguments[1], "ge", None)
+        schema = type_schema(arguments[0])
+        return schema if least is None else {**schema, "minimum": least}
+    if origin in _SEQUENCES:
+        return {"type": "array", "items": type_schema(arguments[0])}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": type_schema(arguments[1])}
+    return {} if fields_of(kind) is None else class_schema(kind)
+
+
+def class_schema(kind: type, *more: str) -> Schema:
+    """Return the JSON Schema of a frozen class: its fields, nothing else allowed.
+
+    ``more`` are required, too.
+    """
+    properties = dict[str, Any]()
+    required = [*more]
+    for name, field in (fields_of(kind) or {}).items():
+        properties[name] = type_schema(field.kind)
+        default = _default_data(field.default)
+        if default is attrs.NOTHING:
+            required.append(name)
+        elif isinstance(default, bool | int | float | str | list | dict | None):
+            properties[name]["default"] = default
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def _default_data(default: Any) -> Any:
+    """Return the default of a field as JSON data; attrs.NOTHING where it is required."""
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        default = attrs.NOTHING if default.takes_self else default.factory()
+    return default if default is attrs.NOTHING else json_data(default, _shown_default)
+
+
+def _shown_default(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(json_data(item, _shown_default) for item in value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def find_problems(value: Any, schema: Schema, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Yield all that is wrong with a value, each problem with its place."""
+    choices = [choice for choice in schema.get("anyOf", [schema]) if _fits(value, choice)]
+    if not choices:
+        yield place, _mismatch(value, schema)
+        return
+    problems = [list(_problems_below(value, choice, place)) for choice in choices]
+    yield from min(problems, key=len)
+
+
+_CLASSES: Mapping[str, Any] = {
+    "boolean": bool,
+    "integer": int,
+    "number": int | float,
+    "string": str,
+    "array": list | tuple,
+    "object": Mapping,
+    "null": types.NoneType,
+}
+
+
+def _fits(value: Any, schema: Schema) -> bool:
+    """Return whether a value is of the type of a schema, whatever its entries are."""
+    if "enum" in schema:
+        return any(type(word) is type(value) and word == value for word in schema["enum"])
+    kind = schema.get("type")
+    if kind is None:
+        return True
+    if isinstance(value, bool) and kind != "boolean":
+        return False
+    if not isinstance(value, _CLASSES[kind]):
+        return False
+    if kind == "number" and not abs(value) <= sys.float_info.max:  # NaN, or too large
+        return False
+    return "minimum" not in schema or bool(value >= schema["minimum"])
+
+
+def _problems_below(value: Any, schema: Schema, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, Mapping):
+        yield from _problems_of_entries(value, schema, place)
+    if isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            yield from find_problems(item, schema.get("items", {}), (*place, position))
+
+
+def _problems_of_entries(
+    mapping: Mapping[Any, Any], schema: Schema, place: Place
+) -> Iterator[tuple[Place, str]]:
+    known = schema.get("properties", {})
+    others = schema.get("additionalProperties", {})
+    for key in schema.get("required", ()):
+        if key not in mapping:
+            yield (*place, key), "missing"
+    for key in known:
+        if key in mapping:
+            yield from find_problems(mapping[key], known[key], (*place, key))
+    unknown = sorted(mapping.keys() - known.keys(), key=str)
+    for number, key in enumerate(unknown):
+        at = (*place, str(key))
+        if others is not False:
+            yield from find_problems(mapping[key], others, at)
+        else:
+            hint = suggest(key, known) if number < _MOST_HINTS else ""
+            names = ", ".join(known) or "none"
+            yield at, f"unknown key{hint or f'; known: {names}'}"
+
+
+def _mismatch(value: Any, schema: Schema) -> str:
+    """Return the sentence for a value that is of none of the types of a schema."""
+    choices = schema.get("anyOf", [schema])
+    words = [word for choice in choices for word in choice.get("enum", ())]
+    kinds = {choice.get("type") for choice in choices}
+    hint = suggest(value, map(str, words)) if words else ""
+    if "string" in kinds and not isinstance(value, Mapping | list | None):
+        hint = "; put it in quotes"
+    expected = _describe(schema)
+    end = ";" if "," in expected else ","
+    return f"expected {expected}{end} got {_show(value)}{hint}"
+
+
+def _describe(schema: Schema) -> str:
+    if "anyOf" in schema:
+        choices = [choice for choice in schema["anyOf"] if choice.get("type") != "null"]
+        words = [_describe(choice) for choice in choices]
+        separator = ", or " if "," in "".join(words) else " or "
+        return separator.join(words)
+    if "enum" in schema:
+        words = [str(word) for word in schema["enum"]]
+        return f"one of {', '.join(words)}" if len(words) > 1 else words[0]
+    least = f" of at least {schema['minimum']}" if "minimum" in schema else ""
+    return f"{_WORDS[schema['type']]}{least}"
+
+
+def _show(value: Any) -> str:
+    """Return a value for a message; sets have an order per process, and are not shown."""
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return f"a {type(value).__name__}" if isinstance(value, list | set) else repr(value)
+
+
+class _Conversion:
+    """Makes instances of values in which a schema finds no problem, and notes what they refuse."""
+
+    def __init__(self, base: Folder | None, problems: list[tuple[Place, str]]) -> None:
+        self.base = base
+        self.problems = problems
+
+    def convert(self, value: Any, kind: Any, place: Place) -> Any:
+        """Return a value as its type; None with a problem."""
+        origin, arguments = get_origin(kind), get_args(kind)
+        if origin in _UNIONS:
+            return self.convert(value, _member_of(value, arguments), place)
+        if origin is Annotated:
+            return self.convert(value, arguments[0], place)
+        if origin in _SEQUENCES:
+            items = enumerate(value)
+            return origin(self.convert(item, arguments[0], (*place, at)) for at, item in items)
+        if origin in (dict, Mapping):
+            named = {str(key): item for key, item in value.items()}
+            return {key: self.convert(named[key], arguments[1], (*place, key)) for key in named}
+        try:
+            return self._convert_one(value, kind, place)
+        except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
+            self.problems.append((place, _text_of(error)))
+            return None
+
+    def _convert_one(self, value: Any, kind: Any, place: Place) -> Any:
+        if kind is Path:
+            return local_path_of(value, self.base)
+        if kind is float:
+            return float(value)
+        if kind is Any or kind in _SCALARS or get_origin(kind) is Literal:
+            return value
+        fields, before = fields_of(kind), len(self.problems)
+        if fields is None:
+            return msgspec.convert(value, kind)
+        arguments = self.arguments(value, fields, place)
+        return kind(**arguments) if len(self.problems) == before else None
+
+    def arguments(
+        self, given: Mapping[str, Any], fields: Mapping[str, Field], place: Place
+    ) -> dict[str, Any]:
+        """Return the arguments that a class is made with."""
+        return {
+            name: self.convert(given[name], field.kind, (*place, name))
+            for name, field in fields.items()
+            if name in given
+        }
+
+
+_schema_of = cache(type_schema)
+
+
+def _member_of(value: Any, members: Sequence[Any]) -> Any:
+    """Return the type of a union that a value is of."""
+    exact = [member for member in members if type(value) is (get_origin(member) or member)]
+    candidates = [*exact, *members]
+    return next(each for each in candidates if not any(find_problems(value, _schema_of(each))))
+
+
+def _text_of(error: Exception) -> str:
+    text = error.line if isinstance(error, GradestackError) else str(error)
+    return " ".join(map(str.strip, text.split("\n"))) or type(error).__name__
+
+
+def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
+    """Return ``data`` as an instance of a class; relative paths are taken from ``base``.
+
+    Raises:
+        Problems: All that is wrong with it.
+    """
+    wanted: Any = kind
+    problems = list(find_problems(data, _schema_of(wanted)))
+    conversion = _Conversion(base, problems)
+    if not problems:
+        made: T = conversion.convert(data, kind, ())
+        if not problems:
+            return made
+    wrong = {place[:1] for place, _ in problems}
+    fields = fields_of(wanted)
+    if fields is None or () in wrong:
+        raise Problems(problems)
+    sound = {name: value for name, value in data.items() if (name,) not in wrong}
+    raise Problems(problems, conversion.arguments(sound, fields, ()))
+
+
+def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:
+    """Return a preset as ``NAME@VERSION``, None for none.
+
+    Args:
+        preset: Its name, with or without the version.
+        versions: The presets there are, each with its version.
+
+    Raises:
+        ValueError: There is none of that name, or not in that version.
+    """
+    if preset is None:
+        return None
+    name, at, version = preset.partition("@")
+    if name not in versions:
+        hint = suggest(name, versions) or f"; there are: {', '.join(versions)}"
+        raise ValueError(f"unknown preset {name!r}{hint}")
+    known = versions[name]
+    if at and version != known:
+        why = f"is there in version {known} only, not in {version!r}"
+        raise ValueError(f"preset {name!r} {why}")
+    return f"{name}@{known}"
+
+
+def jsonable(value: Any) -> JSON:
+    """Return an option's value as JSON data.
+
+    A type without a JSON form is named, a path is cut to its last part.
+    """
+    return json_data(value, _json_of)
+
+
+def _json_of(value: Any) -> JSON:
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(map(jsonable, value), key=str)
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else f"({type(value).__qualname__})"

@@ -168,6 +168,18 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0.5 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0.5 and 1, got {self.confidence}")
+        if self.confidence is not None and self.op == "eq":
+            why = "nothing is surely equal to a value; compare with gt, gte, lt or lte"
+            raise ValueError(f"confidence: {why}")
+        if self.per in ("task", "id"):
+            why = "a gate per task says how many runs of each must pass: at_least: 3 of 4"
+            raise ValueError(f"per: {why}")
+
+
+def _check_over(over: Over | None, aggregation: Aggregation) -> None:
+    if over == "total" and aggregation not in PERCENT:
+        known = " and ".join(PERCENT)
+        raise ValueError(f"over: {aggregation} is over graded samples; total is for {known}")
 
 
 class GateSpec(_Threshold, frozen=True, kw_only=True):
@@ -180,6 +192,10 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
     over: Over | None = (
         None  # for `accuracy`; default `total`: failed and missing samples count against the gate
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_over(self.over, self.metric)
 
     @property
     def aggregation(self) -> Aggregation:
@@ -215,6 +231,10 @@ class SimpleGate(_Threshold, frozen=True, kw_only=True):
     pass_threshold: float = 1.0
     over: Over | None = None  # for `accuracy` and `pass_rate`, as in the flat form
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_over(self.over, self.aggregation)
+
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes: score >= ``pass_threshold``."""
         return score >= self.pass_threshold
@@ -238,6 +258,7 @@ class WeightedGate(_Threshold, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_over(self.over, self.aggregation)
         if not self.weights:
             raise ValueError("weights: at least one is needed")
         if min(self.weights.values()) < 0 or not any(self.weights.values()):
@@ -353,6 +374,11 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("figure stands in place of metric_key and metric")
 
     @property
+    def compares_values(self) -> bool:
+        """Whether it compares figures, in a direction, and not runs alone."""
+        return self.not_worse_than is not None or self.require is not None
+
+    @property
     def grader(self) -> str:
         """Key of the grader it is about."""
         return self.metric_key or "" if self.figure is None else str(self.figure[0])
@@ -445,13 +471,13 @@ def read_threshold(written: Any, *, in_percent: bool) -> Any:
         The number; anything that is not text unchanged.
 
     Raises:
-        ValueError: The text is no percentage.
+        ConfigError: The text is no percentage.
     """
     if not isinstance(written, str):
         return written
     match = re.fullmatch(PERCENT_TEXT, written.strip())
     if match is None:
-        raise ValueError(f'expected a number, or a percentage such as "80%"; got {written!r}')
+        raise ConfigError(f'expected a number, or a percentage such as "80%"; got {written!r}')
     percent = Fraction(match[1])
     return float(percent if in_percent else percent / 100)
 
@@ -469,7 +495,8 @@ def doubtful_percentage(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         return None
     percent = f"{as_percent(value):g}"
-    return f'{value:g} % or {percent} %? write "{percent}%" or "{value:g}%"'
+    reading = f"{value:g} is a percentage here: {value:g}% of the samples"
+    return f'{reading}; write "{percent}%" or "{value:g}%"'
 
 
 def over_total(gate: AggregateGate) -> bool:
@@ -493,8 +520,21 @@ def as_limit(written: Any) -> Limit:
     is_share = isinstance(limit, float)
     if not is_number or not limit >= 0 or (is_share and limit > 1):
         what = "expected a number of samples, such as 3, or a share of them, such as 5% or 0.05"
-        raise ValueError(f"{what}; got {written!r}")
+        raise ConfigError(f"{what}; got {written!r}")
     return limit
+
+
+def as_share(written: Any) -> float:
+    """Return what ``min_graded`` says: a share from 0 to 1.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    share = read_threshold(written, in_percent=False)
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if not is_number or not 0 <= share <= 1:
+        raise ConfigError(f"expected a share such as 50% or 0.5, got {written!r}")
+    return float(share)
 
 
 def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:

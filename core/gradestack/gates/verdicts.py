@@ -812,8 +812,6 @@ def share_text(lost: int, runs: int) -> str:
 def gate_warnings(gate: Mapping[str, Any]) -> Iterator[str]:
     """Yield the warnings about a gate of a summary that its line does not show."""
     name = f"gate {as_text(gate.get('text'))}"
-    if gate.get("doubtful"):
-        yield f"{name}: {as_text(gate['doubtful'])}"
     for group, entry in as_map(gate.get("groups")).items():
         for key, counts in coverage_of(as_map(entry)).items():
             lost, runs = count_lost(counts), as_count(counts.get("runs"))

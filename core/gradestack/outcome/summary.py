@@ -110,8 +110,6 @@ def summary(  # noqa: C901
     asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
-    for position, text in suite.doubtful_gates.items():
-        gates[position]["doubtful"] = text
     if suite.profile != "upstream":
         add_reasons(gates, recorded)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]

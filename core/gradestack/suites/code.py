@@ -5,15 +5,14 @@ What a suite or the command line takes from Python files, once that is allowed.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -98,12 +97,13 @@ def _code_of(path: Path) -> dict[str, str]:
     Name -> file.
     """
     digest = hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()
-    found = {f"gradestack_user_code_{path.stem}_{digest}": str(path)}
+    files = {f"gradestack_user_code_{path.stem}_{digest}": str(path)}
     for name, module in list(sys.modules.items()):
-        file, stem = getattr(module, "__file__", None), os.path.join(path.parent, *name.split("."))  # noqa: PTH118
+        file = getattr(module, "__file__", None)
+        stem = os.path.join(path.parent, *name.split("."))  # noqa: PTH118
         if file in (f"{stem}.py", f"{stem}{os.sep}__init__.py"):
-            found[name] = file
-    return found
+            files[name] = file
+    return files
 
 
 def load_file(path: Path) -> ModuleType:
@@ -115,10 +115,8 @@ def load_file(path: Path) -> ModuleType:
     """
     shown, path = path, path.resolve()
     modules = _code_of(path)
-    name, same = (
-        next(iter(modules)),
-        {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)},
-    )
+    name = next(iter(modules))
+    same = {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)}
     if name in sys.modules and same == modules.keys():
         return sys.modules[name]
     if not path.is_file():
@@ -126,27 +124,40 @@ def load_file(path: Path) -> ModuleType:
     for other in _IMPORTED - same:  # in another folder the same name is another module
         _IMPORTED.discard(other)
         sys.modules.pop(other, None)
-    LOCAL_CODE.update({str(file): "" for file in path.parent.glob("*.py")} | LOCAL_CODE)
-    before, bytecode, module = set(sys.modules), sys.dont_write_bytecode, ModuleType(name)
+    for file in path.parent.glob("*.py"):  # errors name lines of what is imported
+        LOCAL_CODE.setdefault(str(file), "")
+    before, module = set(sys.modules), ModuleType(name)
     module.__file__, sys.modules[name] = str(path), module
-    sys.path.insert(0, str(path.parent))
-    sys.dont_write_bytecode = True  # bytecode is told from newer code by the second only
-    importlib.invalidate_caches()
     try:
-        code = compile(path.read_bytes(), path, "exec", dont_inherit=True)  # of this file's future
-        exec(code, vars(module))  # noqa: S102 - only called under --allow-code
+        with _script_folder(path.parent):
+            code = compile(path.read_bytes(), path, "exec", dont_inherit=True)
+            exec(code, vars(module))  # noqa: S102 - only called under --allow-code
     except BaseException as error:
         del sys.modules[name]
         if not isinstance(error, Exception | SystemExit):
             raise
         raise ConfigError(f"{shown}: cannot be imported: {error_text(error)}") from error
     finally:
-        sys.path.remove(str(path.parent))
-        sys.dont_write_bytecode = bytecode
         modules = _code_of(path)
         _IMPORTED.update(modules.keys() - before - {name})
         LOCAL_CODE.update((file, _sha256(file)) for file in modules.values())
     return module
+
+
+@contextmanager
+def _script_folder(folder: Path) -> Iterator[None]:
+    """Have a folder on ``sys.path``, as a script's is; write no bytecode, which is told from newer
+    code by the second only.
+    """
+    bytecode = sys.dont_write_bytecode
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.dont_write_bytecode = bytecode
 
 
 def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
@@ -156,27 +167,16 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:
         return {}
-    modules, files, waiting = _code_of(Path(file)), {str(file)}, [str(file)]
-    while waiting:
-        nodes = list(ast.walk(ast.parse(Path(waiting.pop()).read_bytes())))
-        names = [
-            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-        ]
-        names += [
-            node.module or ""
-            for node in nodes
-            if isinstance(node, ast.ImportFrom) and not node.level
-        ]
-        imported = {
-            name.partition(".")[0] for name in names
-        }  # modules of its own package it came with
-        new = {each for name, each in modules.items() if name.partition(".")[0] in imported} - files
-        files |= new
-        waiting += new
+    from modulefinder import ModuleFinder  # noqa: PLC0415 - takes its time
+
     folder = Path(file).parent
+    finder = ModuleFinder([str(folder)])
+    finder.run_script(str(file))
+    modules: Iterable[Any] = finder.modules.values()
+    files = {module.__file__ for module in modules if module.__file__}
     return {
-        Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each)
-        for each in sorted(files)
+        Path(name).relative_to(folder).as_posix(): LOCAL_CODE.get(name) or _sha256(name)
+        for name in sorted(files)
     }
 
 
@@ -216,38 +216,41 @@ def from_file(
     """Return a plugin that has the component a reference names alone, and the options that find it
     again.
     """
-    module, options = load_file(path), dict[str, str]()
-    component, target = getattr(module, reference.name, None), f"{module.__name__}:{reference.name}"
-    if kind == "grader" and callable(component) and not isinstance(component, type):
-        options = {"file": reference.file, "name": reference.name}
-        target = registry.find("grader", FUNCTIONS)[0].target
-    elif component is None:
-        known = [
-            name
-            for name, value in vars(module).items()
-            if getattr(value, "__module__", "") == module.__name__
-            and (
-                (kind == "grader" and inspect.isfunction(value))
-                or (_is_component(value) and value.contract == kind)
-            )
-        ]
-        there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
-        if not reference.name:
-            raise ConfigError(
-                f"no {kind} of {path.name} is named; write {reference.file}:NAME{there}"
-            )
-        raise ConfigError(
-            f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}"
-        )
-    elif problem := flaw(component, kind):
-        where = ""
-        with suppress(OSError, TypeError):  # it is no class
-            where = f" ({path.name}:{inspect.getsourcelines(component)[1]})"
+    module = load_file(path)
+    component = getattr(module, reference.name, None)
+    target, options = f"{module.__name__}:{reference.name}", dict[str, str]()
+    is_function = kind == "grader" and callable(component) and not isinstance(component, type)
+    if component is None:
+        raise ConfigError(_lacks(reference, kind, path.name, module))
+    problem = None if is_function else flaw(component, kind)
+    if problem is not None:
         also = ", nor a function" if kind == "grader" and problem.endswith(".Grader") else ""
-        raise ConfigError(f"{reference.name}{where} {problem}{also}")
-    return _plugin(
-        path, Component(kind=kind, name=reference.shown, target=target, summary="")
-    ), options
+        raise ConfigError(f"{reference.name}{_line_of(component, path)} {problem}{also}")
+    if is_function:
+        options = {"file": reference.file, "name": reference.name}
+        target = registry.find("grader", FUNCTIONS).component.target
+    named = Component(kind=kind, name=reference.shown, target=target, summary="")
+    return _plugin(path, named), options
+
+
+def _line_of(component: Any, path: Path) -> str:
+    with suppress(OSError, TypeError):  # it is no class
+        return f" ({path.name}:{inspect.getsourcelines(component)[1]})"
+    return ""
+
+
+def _lacks(reference: InFile, kind: Kind, file: str, module: ModuleType) -> str:
+    """Return that a file does not have what a reference names, and what it has."""
+    known = []
+    for name, value in vars(module).items():
+        is_own = getattr(value, "__module__", "") == module.__name__
+        is_function = kind == "grader" and inspect.isfunction(value)
+        if is_own and (is_function or (_is_component(value) and value.contract == kind)):
+            known.append(name)
+    has = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
+    if not reference.name:
+        return f"no {kind} of {file} is named; write {reference.file}:NAME{has}"
+    return f"{file} has no {reference.name!r}{suggest(reference.name, known) or has}"
 
 
 def file_plugin(path: Path) -> Plugin:
@@ -256,29 +259,24 @@ def file_plugin(path: Path) -> Plugin:
     By its hooks, components else as classes.
     """
     module = load_file(path)
-    if hasattr(module, "gradestack_components") or any(
-        hasattr(each, f"{NAME}_impl") for each in vars(module).values()
-    ):
+    hooks = [value for value in vars(module).values() if hasattr(value, f"{NAME}_impl")]
+    if hooks or hasattr(module, "gradestack_components"):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
         return plugin
-    classes = [
-        (name, value)
-        for name, value in vars(module).items()
-        if _is_contract(value) and value.__module__ == module.__name__ and not name.startswith("_")
-    ]
-    components = [
-        Component(
-            kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary=name
-        )
-        for name, value in classes
-        if _is_component(value)
-    ]
+    components, flaws = [], []
+    for name, value in vars(module).items():
+        if not _is_contract(value) or value.__module__ != module.__name__ or name.startswith("_"):
+            continue
+        target = f"{module.__name__}:{name}"
+        if inspect.isabstract(value):
+            flaws.append(f"{name} {flaw(value, value.contract)}")
+        else:
+            components.append(Component(value.contract, snake(name), target, name))
     if not components:
-        why = [f"{name} {flaw(value, value.contract)}" for name, value in classes]
         none = "no class derived from gradestack.Grader or another contract"
-        raise ConfigError(f"{path.name} has no component: {'; '.join(why) or none}")
+        raise ConfigError(f"{path.name} has no component: {'; '.join(flaws) or none}")
     return _plugin(path, *components)
 
 

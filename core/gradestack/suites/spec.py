@@ -57,20 +57,22 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Format of the files, with its options; sniffed when absent."""
 
 
-class HeadlineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is summed up by: a few figures of a stack or suite.
-
-    A suite may have words of its own for success.
-    """
+class StackHeadline(msgspec.Struct, frozen=True, kw_only=True):
+    """A few figures of a stack that a run is summed up by."""
 
     figures: dict[str, str] | None = None
     """Label -> path of a figure: ``GRADER.AGGREGATOR[.FIGURE]``; default: the stack's."""
-    passed: str | None = None
-    """Word for a sample that is a success, in a suite; default: the outcome grader's."""
-    failed: str | None = None
-    """Word for one that is not; default: the outcome grader's."""
     letta: bool = False
     """Print the results block of letta-evals' guide instead of the share of successes."""
+
+
+class HeadlineSpec(StackHeadline, frozen=True, kw_only=True):
+    """The same of a suite, which may have words of its own for success."""
+
+    passed: str | None = None
+    """Word for a sample that is a success; default: the outcome grader's."""
+    failed: str | None = None
+    """Word for one that is not; default: the outcome grader's."""
 
 
 AVERAGE = "avg_score_attempted"
@@ -222,8 +224,6 @@ class Suite(Plan, frozen=True, kw_only=True):
     """
     max_failed: Limit | None = None
     min_graded: float = 0.5
-    doubtful_gates: Mapping[int, str] = msgspec.field(default_factory=dict)
-    """Position of a recorded gate -> the warning that its threshold may not be meant as it reads."""
     allow_all_failed: bool = False
     success: Success | None = None
     """What makes a sample a success; None: nothing does."""

@@ -62,7 +62,7 @@ def test_a_named_stack_declares_outcome_and_figures(suite):
     assert (changed.headline.passed, changed.headline.failed) == ("yes", "not passed")
     assert [figure.path for figure in changed.headline.figures] == ["a.mean.stderr"]
     worded = stack_of({**FRAGMENT, "headline": {"passed": "found"}})
-    with pytest.raises(ConfigError, match="theirs: headline: words for a verdict are the grader's"):
+    with pytest.raises(ConfigError, match=r"stack\.headline\.passed: unknown key"):
         suite(worded, stack="theirs")
 
 
@@ -91,5 +91,5 @@ def test_a_stack_may_have_no_outcome(suite):
 
 def test_a_broken_headline_of_a_stack_is_told(suite):
     registry = stack_of({**FRAGMENT, "headline": {"figurs": {}}})
-    with pytest.raises(ConfigError, match=r"theirs: headline\.figurs: unknown key"):
+    with pytest.raises(ConfigError, match=r"stack\.headline\.figurs: unknown key"):
         suite(registry, stack="theirs")

@@ -1,0 +1,385 @@
+"""Gates of a suite: from what is written to rules about graders and figures that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+import msgspec
+
+from gradestack.api import Direction, declared_figure, direction_of
+from gradestack.api import Figure as DeclaredFigure
+from gradestack.copies.files import local_path_of
+from gradestack.errors import suggest
+from gradestack.gates.rules import (
+    PERCENT,
+    SHARE_OF_RUNS,
+    THRESHOLDS,
+    AnyGate,
+    BaselineGate,
+    FigureGate,
+    GateSpec,
+    LogicalGate,
+    LogicalSpec,
+    SimpleGate,
+    TaskGate,
+    WeightedGate,
+    as_percent,
+    doubtful_percentage,
+    keys_of,
+    read_threshold,
+    split_path,
+)
+from gradestack.grading.plan import Stage
+from gradestack.suites.components import Resolver
+from gradestack.suites.options import Place
+from gradestack.suites.spec import SuiteSpec
+
+_FORMS: Mapping[str, type] = {
+    "simple": SimpleGate,
+    "weighted_average": WeightedGate,
+    "logical": LogicalSpec,
+    "figure": FigureGate,
+    "baseline": BaselineGate,
+    "tasks": TaskGate,
+}
+_KIND_OF = {"baseline": "baseline", "figure": "figure", "at_least": "tasks"}
+"""Key of a gate -> the kind it implies where ``kind`` is left out."""
+Path = tuple[str, str, str]
+"""Grader key, metric key, and the path below it."""
+Ends = tuple[float, float]
+
+
+@attrs.define
+class FigurePaths:
+    """Finds the figures of a suite's graders and metrics by their paths."""
+
+    resolver: Resolver
+    known: Collection[str]
+    """Keys of the graders that the suite names, those that are refused as well."""
+    graders: Mapping[str, Stage]
+    metrics: Mapping[str, Mapping[str, Stage]]
+    """Aggregators by their key, by that of their grader."""
+
+    def find(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
+        """Return the three parts of ``GRADER.METRIC[.FIGURE]``; None with a problem."""
+        path = figure if isinstance(figure, str) else ".".join(map(str, figure))
+        if "." not in path:
+            why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
+            self.resolver.add_problem(place, why)
+            return None
+        metrics = {key: self.metrics.get(key, {}) for key in self.known}
+        grader, metric, rest = split_path(path, metrics)
+        if metric:
+            return grader, metric, rest
+        key = path[len(grader) + 1 :].partition(".")[0]
+        if not grader:
+            self.resolver.require_grader(path.partition(".")[0], self.known, place)
+        elif grader in self.graders and not self.resolver.has_problem(("metrics", key)):
+            names = metrics[grader]
+            hint = suggest(key, names) or f"; there are: {', '.join(names) or 'none'}"
+            self.resolver.add_problem(place, f"{grader} has no metric {key!r}{hint}")
+        return None
+
+    def find_declared(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
+        """Return the parts of a path; a figure that no aggregator declares is a problem."""
+        path = self.find(figure, place)
+        if path is None or self.declaration(path) is not None:
+            return path
+        names = [known.name for known in self.stage(path).component.figures]
+        hint = suggest(path[2], names) or f"; there are: {', '.join(names) or 'none'}"
+        self.resolver.add_problem(
+            place, f"{path[0]}.{path[1]} declares no figure {path[2]!r}{hint}"
+        )
+        return None
+
+    def stage(self, path: Path) -> Stage:
+        """Return the aggregator at a path."""
+        return self.metrics[path[0]][path[1]]
+
+    def declaration(self, path: Path) -> DeclaredFigure | None:
+        """Return what an aggregator declares of a figure, that of a single model too."""
+        _, metric, rest = path
+        stage = self.stage(path)
+        names = [rest]
+        if rest.startswith("models."):
+            steps = rest.split(".")
+            names += [".".join(steps[start:]) for start in range(2, len(steps))]
+        figures = stage.component.figures
+        declared = (declared_figure(figures, metric, name, stage.name) for name in names)
+        return next(filter(None, declared), None)
+
+
+class Compared(NamedTuple):
+    """The figure that a gate compares with its threshold."""
+
+    name: str = ""
+    ends: Ends | None = None
+    """The values it lies between; None where only the data say."""
+    better: Direction = "higher"
+
+
+class GateReader:
+    """Resolves the gates of a suite.
+
+    A threshold that is hardly meant is a problem; in a recorded gate, and in the profile upstream,
+    it is a warning.
+    """
+
+    def __init__(self, paths: FigurePaths) -> None:
+        self.paths = paths
+        self.resolver = paths.resolver
+        self.graders = paths.graders
+        self.is_upstream = self.resolver.profile == "upstream"
+
+    def read_all(self, spec: SuiteSpec) -> tuple[tuple[AnyGate, ...], str]:
+        """Return the gates and the key of the main grader.
+
+        That is the first gate's, else the first grader.
+        """
+        written: dict[Place, Any] = {}
+        if spec.gate is not None:
+            written["gate",] = spec.gate
+        for position, gate in enumerate(spec.gates):
+            written["gates", position] = gate
+        read = {place: self.read(written[place], place) for place in written}
+        named = [_grader_of(gate) for gate in read.values() if gate is not None][:1]
+        main = next((key for key in (*named, *self.graders, *spec.graders) if key), "")
+        gates = []
+        for place, rule in read.items():
+            if rule is not None:
+                gates.append(_with_main(rule, main))
+                self._check_ranges(gates[-1], place)
+        return tuple(gates), main
+
+    def read(
+        self, written: Mapping[str, Any], place: Place, implied: Mapping[str, Any] | None = None
+    ) -> AnyGate | None:
+        """Return one gate of any form, None with a problem.
+
+        Args:
+            written: The gate as the suite has it; without ``kind`` it is the flat form.
+            place: Where it stands.
+            implied: Keys it takes over from the gate it is a condition of.
+        """
+        given = {**(implied or {}), **written}
+        kind = given.get("kind") or next((_KIND_OF[key] for key in _KIND_OF if key in given), None)
+        if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
+            why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
+            self.resolver.add_problem((*place, "kind"), why)
+            return None
+        for key in ("confidence", "over"):
+            if key in written:
+                self.is_without_effect((*place, key))
+        self._check_graders(written, place)
+        form = GateSpec if kind is None else _FORMS[kind]
+        gate: Any = self.resolver.structure(self._with_numbers(given, place), form, place)
+        if isinstance(gate, LogicalSpec):
+            return self._logical(gate, place)
+        if isinstance(gate, BaselineGate):
+            return self._baseline(gate, place)
+        if isinstance(gate, FigureGate):
+            return self._figure(gate, place)
+        return gate  # type: ignore[no-any-return]
+
+    def is_without_effect(self, place: Place) -> bool:
+        """Return whether the suite follows the original program, which lacks a key; warn of it."""
+        if self.is_upstream:
+            self.resolver.warn(place, "has no effect in the profile upstream")
+        return self.is_upstream
+
+    def _check_graders(self, written: Mapping[str, Any], place: Place) -> None:
+        key, weights = written.get("metric_key"), written.get("weights")
+        if isinstance(key, str):
+            self.resolver.require_grader(key, self.paths.known, (*place, "metric_key"))
+        for name in weights if isinstance(weights, Mapping) else ():
+            self.resolver.require_grader(name, self.paths.known, (*place, "weights", name))
+
+    def _object(self, place: Place, text: str) -> None:
+        if self.resolver.has_recorded_gates:
+            self.resolver.warnings.append(f"the recorded gate's {place[-1]}: {text}")
+        elif self.is_upstream:
+            self.resolver.warn(place, text)
+        else:
+            self.resolver.add_problem(place, text)
+
+    def _with_numbers(self, written: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Return a gate with every threshold as a number in the unit of what it compares."""
+        name = "aggregation" if "aggregation" in written else "metric"
+        metric = written.get(name)
+        is_share = metric == SHARE_OF_RUNS
+        read = dict(written)
+        if is_share:
+            read[name] = "accuracy"
+        for key in THRESHOLDS:
+            if key not in written:
+                continue
+            at = (*place, key)
+            in_percent = is_share or metric in PERCENT
+            in_percent = in_percent and key in ("value", "not_worse_than")
+            is_number = type(written[key]) in (int, float)
+            read[key] = 0.0
+            with self.resolver.refusals(at):
+                read[key] = read_threshold(written[key], in_percent=in_percent)
+            if in_percent and is_number:
+                read[key] = self._percentage(written[key], at, is_share=is_share)
+        return read
+
+    def _percentage(self, number: float, place: Place, *, is_share: bool) -> float:
+        """Return a number as a percentage."""
+        if not is_share:
+            doubt = doubtful_percentage(number)
+            if doubt is not None:
+                self._object(place, doubt)
+            return number
+        beyond = _beyond("a share of the runs", (0.0, 1.0), number)
+        if beyond:
+            self.resolver.add_problem(place, beyond)
+        return 0.0 if beyond else as_percent(number)
+
+    def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
+        """Return a gate whose conditions are resolved."""
+        parts: list[Any] = []
+        for position, condition in enumerate(spec.conditions):
+            at = (*place, "conditions", position)
+            part = self.read(condition, at, self._implied(spec, condition))
+            if part is not None and self._may_be_condition(part, at):
+                parts.append(part)
+        return LogicalGate(
+            operator=spec.operator,
+            conditions=tuple(parts),
+            on_no_data=spec.on_no_data,
+            per=spec.per,
+        )
+
+    def _implied(self, spec: LogicalSpec, condition: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keys that a condition takes over from its gate."""
+        if "baseline" in condition:
+            return {}
+        implied: dict[str, Any] = {"on_no_data": spec.on_no_data}
+        if "figure" in condition:
+            return implied
+        is_logical = "operator" in condition
+        implied["kind"] = "logical" if is_logical else "simple"
+        of_runs = is_logical or condition.get("aggregation") in PERCENT
+        if spec.over is not None and of_runs and not self.is_upstream:
+            implied["over"] = spec.over
+        return implied
+
+    def _may_be_condition(self, gate: AnyGate, place: Place) -> bool:
+        if isinstance(gate, WeightedGate | BaselineGate | TaskGate):
+            why = "a condition is a simple or a logical gate, or one on a figure"
+            self.resolver.add_problem(place, why)
+            return False
+        if gate.per is not None:
+            why = "stands beside `conditions`, for the gate as a whole"
+            self.resolver.add_problem((*place, "per"), why)
+        return gate.per is None
+
+    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
+        """Return a gate on an earlier run, its figure in three parts."""
+        at = (*place, "baseline")
+        if self.is_upstream:
+            self.resolver.add_problem(at, "the profile upstream compares no runs")
+        elif not gate.baseline.strip():
+            self.resolver.add_problem(at, "expected a run directory, latest or latest_any")
+        with self.resolver.refusals(at):
+            local_path_of(gate.baseline, self.resolver.base)
+        if gate.figure is None:
+            return gate
+        path = self.paths.find_declared(gate.figure, (*place, "figure"))
+        return None if path is None else msgspec.structs.replace(gate, figure=path)
+
+    def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
+        """Return a gate on a figure: its three parts, and the metric's kind."""
+        path = self.paths.find_declared(gate.figure, (*place, "figure"))
+        if path is None:
+            return None
+        return msgspec.structs.replace(gate, figure=(*path, self.paths.stage(path).name))
+
+    def _check_ranges(self, gate: AnyGate, place: Place) -> None:
+        """Object to thresholds beyond every value that the compared figure can have."""
+        if isinstance(gate, LogicalGate):
+            for position, part in enumerate(gate.conditions):
+                self._check_ranges(part, (*place, "conditions", position))
+            return
+        name, ends, better = self._compared(gate)
+        self._check_range(gate, "value", name, ends, place)
+        if ends is not None:
+            width = (0.0, ends[1] - ends[0])
+            self._check_range(gate, "not_worse_than", f"a difference of {name}", width, place)
+        if isinstance(gate, GateSpec | SimpleGate):
+            key = gate.metric_key or ""
+            for rule in ("pass_value", "pass_threshold"):
+                self._check_range(gate, rule, f"the score of {key}", self._scores(key), place)
+        if isinstance(gate, BaselineGate) and better == "neither" and gate.compares_values:
+            at = (*place, "metric_key" if gate.figure is None else "figure")
+            why = "has no direction in which it is better; compare a figure with op and value"
+            self.resolver.add_problem(at, f"{gate.name} {why}")
+
+    def _check_range(
+        self, gate: AnyGate, key: str, name: str, ends: Ends | None, place: Place
+    ) -> None:
+        value = getattr(gate, key, None)
+        beyond = "" if value is None or ends is None else _beyond(name, ends, value)
+        if beyond:
+            self._object((*place, key), beyond)
+
+    def _compared(self, gate: AnyGate) -> Compared:
+        """Return the figure that a gate compares."""
+        if isinstance(gate, TaskGate | LogicalGate):
+            return Compared()
+        figure = getattr(gate, "figure", None)
+        if figure is not None:
+            return self._compared_figure(figure[:3])
+        metric = gate.metric if isinstance(gate, BaselineGate) else gate.aggregation  # type: ignore[union-attr]
+        if metric in PERCENT:
+            return Compared(metric, (0.0, 100.0))
+        keys = [key for _, key in keys_of(gate)]
+        ranges = [self._scores(key) for key in keys]
+        known = [ends for ends in ranges if ends is not None]
+        lows, highs = [ends[0] for ends in known], [ends[1] for ends in known]
+        ends = (min(lows), max(highs)) if known and len(known) == len(ranges) else None
+        directions = [self.graders[key].component.better for key in keys if key in self.graders]
+        name = f"the score of {' and '.join(keys)}"
+        return Compared(name, ends, next(iter(directions), "higher"))
+
+    def _compared_figure(self, path: Path) -> Compared:
+        name = ".".join(filter(None, path))
+        declared, stage = self.paths.declaration(path), self.paths.stage(path)
+        if declared is None or path[0] not in self.graders:
+            return Compared(name)
+        better = direction_of(declared, stage.name, self.graders[path[0]].component.better)
+        ends = declared.bounds if declared.unit == "share" else None
+        if ends is None and stage.name == "mean" and path[2] in ("", "mean"):
+            ends = self._scores(path[0])
+        return Compared(name, ends, better)
+
+    def _scores(self, key: str) -> Ends | None:
+        return self.graders[key].component.score_range if key in self.graders else None
+
+
+def _beyond(name: str, ends: Ends, value: float) -> str:
+    """Return that a value lies beyond the ends of a figure; "" where it does not."""
+    if ends[0] <= value <= ends[1]:
+        return ""
+    why = f"{name} is from {ends[0]:g} to {ends[1]:g}, got {value:g}"
+    is_percentage = ends == (0.0, 1.0) and 0 < value <= 100
+    return f'{why}; write "{value:g}%" or {value / 100:g}' if is_percentage else why
+
+
+def _grader_of(gate: AnyGate) -> str | None:
+    """Return the key of the one grader that a gate names."""
+    figure = getattr(gate, "figure", None)
+    return getattr(gate, "metric_key", None) if figure is None else str(figure[0])
+
+
+def _with_main(gate: AnyGate, main: str) -> AnyGate:
+    """Return a gate of scores that names its grader: the main one where it names none."""
+    is_of_scores = isinstance(gate, GateSpec)
+    if isinstance(gate, BaselineGate):
+        is_of_scores = gate.figure is None and gate.metric not in PERCENT
+    if is_of_scores and not getattr(gate, "metric_key", None):
+        return msgspec.structs.replace(gate, metric_key=main)
+    return gate

@@ -1,0 +1,180 @@
+"""The outcome of a suite, and the figures a run of it is summed up by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradestack.api import Grader
+from gradestack.errors import GradestackError, suggest
+from gradestack.gates.rules import AnyGate, GateSpec, split_path
+from gradestack.grading.plan import Stage, Success
+from gradestack.suites.components import Resolver, stack_for
+from gradestack.suites.gating import FigurePaths
+from gradestack.suites.spec import AVERAGE, Figure, Headline, SuiteSpec
+
+NONE = "none"
+"""Outcome of a suite in which no grader's verdict makes a sample a success."""
+
+
+class Declared(NamedTuple):
+    """The outcome and headline that a stack declares, as far as its graders are in use."""
+
+    outcome: str | None = None
+    """Key of the outcome grader, or ``none``; None: it declares none that is in use."""
+    letta: bool = False
+    figures: tuple[Figure, ...] = ()
+
+
+class HeadlineReader:
+    """Resolves outcome and headline of a suite."""
+
+    def __init__(self, paths: FigurePaths, spec: SuiteSpec) -> None:
+        self.paths = paths
+        self.spec = spec
+        self.resolver: Resolver = paths.resolver
+        self.graders = paths.graders
+
+    def read(
+        self, gates: Sequence[AnyGate], reader: Stage | None
+    ) -> tuple[Success | None, Headline]:
+        """Return what makes a sample a success, and what the run is summed up by.
+
+        Args:
+            gates: Those of the suite, resolved.
+            reader: Its default stack declares for graders of the suite; None for samples in memory.
+        """
+        names = [self.spec.stack, None if reader is None else reader.component.stack]
+        stacks = [self._declared(name) for name in dict.fromkeys(names) if name]
+        declared = [stack for stack in stacks if stack is not None]
+        first = declared[0] if declared else Declared()
+        is_letta = first.letta or any(map(_is_tool, self.spec.graders.values()))
+        rule = gates[0] if is_letta and self.spec.gate is not None and gates else None
+        success = self._success(rule, declared)
+        has_verdict = success is not None and success.rule is None
+        main = success.grader if success is not None else next(iter(self.graders), "")
+        words: Any = ()
+        if has_verdict:  # of which the words are the grader's own, unless they are an option
+            words = getattr(type(self.graders[main].component), "words", ())
+        passed, failed = words if words and isinstance(words, tuple) else Grader.words
+        own = self.spec.headline
+        figures = first.figures or (self._average(main),)
+        if own.figures is not None:
+            figures = self._own_figures(own.figures) or (self._average(main),)
+        if has_verdict:
+            figures = self._with_corrected(main, figures)
+        headline = Headline(
+            figures=figures,
+            passed=own.passed or passed,
+            failed=own.failed or failed,
+            letta=own.letta or is_letta,
+        )
+        return success, headline
+
+    def _success(self, rule: AnyGate | None, declared: Sequence[Declared]) -> Success | None:
+        """Return what makes a sample a success: the outcome grader's verdict, or a gate's rule."""
+        judging = [
+            key for key, stage in self.graders.items() if stage.component.better != "neither"
+        ]
+        key = self.spec.outcome
+        if key is None and isinstance(rule, GateSpec):
+            return Success(rule.metric_key or "", rule)
+        if key is None:
+            outcomes = [stack.outcome for stack in declared if stack.outcome is not None]
+            key = next(iter([*outcomes, *judging]), NONE)
+            self._note_other_outcome(key, judging)
+        elif key not in (*self.graders, *self.spec.graders, NONE):
+            names = f"; there are: {', '.join(self.graders)}, and {NONE} for no outcome"
+            hint = suggest(key, self.graders) or names
+            self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
+        if key not in self.graders:
+            return None
+        return Success(key, better=self.graders[key].component.better)
+
+    def _note_other_outcome(self, key: str, judging: Sequence[str]) -> None:
+        """Note that a stack chose another grader than the first that the suite names."""
+        of_stack = self.resolver.stacks.get(self.spec.stack or "", {}).get("graders") or ()
+        first = next((name for name in judging if name not in of_stack), key)
+        if first != key and key in self.graders:
+            self.resolver.notes.append(
+                f"Outcome: as grader {key!r} says, although {first!r} is named first; for {first!r}: "
+                f"--set outcome={first}"
+            )
+
+    def _average(self, grader: str) -> Figure:
+        """Return the figure of a run that declares none."""
+        metrics = self.paths.metrics.get(grader, {})
+        mean = next((key for key, stage in metrics.items() if stage.name == "mean"), "")
+        name = "mean" if mean else AVERAGE
+        return Figure(label="Avg score", grader=grader, metric=mean, name=name)
+
+    def _declared(self, name: str) -> Declared | None:
+        """Return what a stack declares of graders in use; None where none is in use."""
+        try:
+            fragment = self.resolver.stacks.get(name) or stack_for(self.resolver.registry, name)
+        except GradestackError:  # a broken stack that was not asked for
+            return None
+        theirs = fragment.get("graders") or {}
+        keys = {key: self._key_in_use(name, key, theirs[key]) for key in theirs}
+        if not any(keys.values()):
+            return None
+        headline = fragment.get("headline") or {}
+        metrics = {key: self.paths.metrics.get(used, {}) for key, used in keys.items()}
+        figures = []
+        for label, path in headline.get("figures", {}).items():
+            grader, metric, rest = split_path(path, metrics)
+            if metric and keys[grader]:
+                used = keys[grader]
+                shown = self._label(label, theirs[grader], used, metric, rest)
+                figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
+        outcome = str(fragment.get("outcome"))
+        outcome = outcome if outcome == NONE else keys.get(outcome, "")
+        return Declared(outcome or None, headline.get("letta", False), tuple(figures))
+
+    def _key_in_use(self, stack: str, key: str, entry: Any) -> str:
+        """Return the suite's key of a stack's grader; "" where it is not in use."""
+        kind = entry.get("kind") if isinstance(entry, Mapping) else entry
+        same = [own for own, stage in self.graders.items() if stage.name == kind]
+        is_asked = stack == self.spec.stack and key in self.graders
+        return key if is_asked or key in same else next(iter(same), "")
+
+    def _label(self, label: str, theirs: Any, grader: str, metric: str, name: str) -> str:
+        """Return a stack's label of a figure, or the aggregator's own.
+
+        With other options than the stack's a grader is another one.
+        """
+        own = self.spec.graders.get(grader)
+        if theirs in (own, {"kind": own}) or own == {"kind": theirs}:
+            return label
+        if metric == "mean":
+            return str(self.graders[grader].component.label) or label
+        figures = self.paths.metrics[grader][metric].component.figures
+        labels = (figure.label for figure in figures if figure.covers(name or metric))
+        return next(labels, "") or label
+
+    def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+        """Return figures of a headline, before them that which corrects the outcome's share."""
+        corrected = getattr(type(self.graders[main].component), "corrected", None)
+        if corrected is None:
+            return figures
+        path, label, share = corrected
+        metric, _, name = path.partition(".")
+        metrics = self.paths.metrics.get(main, {})
+        for key, stage in metrics.items():
+            if stage.name == metric:
+                first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
+                return (first, *(figure for figure in figures if figure.path != first.path))
+        return figures
+
+    def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
+        figures = []
+        for label, path in written.items():
+            parts = self.paths.find(path, ("headline", "figures", label))
+            if parts is not None:
+                grader, metric, name = parts
+                figures.append(Figure(label=label, grader=grader, metric=metric, name=name))
+        return tuple(figures)
+
+
+def _is_tool(written: Any) -> bool:
+    return isinstance(written, Mapping) and written.get("kind") == "tool"

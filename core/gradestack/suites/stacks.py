@@ -1,0 +1,106 @@
+"""Stacks: the named suite mapping that lies under a suite's own entries."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradestack.api import Input, Inputs
+from gradestack.grading.plan import Stage
+from gradestack.model import Sample
+from gradestack.suites.components import Resolver, Target, samples_of, stack_for
+from gradestack.suites.spec import StackHeadline
+
+_DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
+"""Fields of a sample that say what an agent did."""
+
+
+def lay_stack(resolver: Resolver, target: Target) -> None:
+    """Put a stack under the suite's own entries: the named one, or the format's default one where
+    the suite has no graders.
+    """
+    data, reader = resolver.document.data, target.reader
+    resolver.asked = _asked(data)
+    if data.get("stack") is None and not data.get("graders") and reader is not None:
+        data["stack"] = reader.component.stack
+        if data["stack"] is None:
+            why = _without_stack(resolver, reader, target.inputs.data)
+            resolver.add_problem(("stack",), why)
+    name = data.get("stack")
+    if not isinstance(name, str):
+        return
+    provides = None if reader is None else reader.component.provides
+    with resolver.refusals(("stack",)):
+        inputs = Inputs(data=target.inputs.data)
+        stack = stack_for(resolver.registry, name, inputs, provides, lambda: _expecting(target))
+        data["stack"] = stack.get("stack", name)
+        resolver.stacks[data["stack"]] = stack
+        headline = stack.get("headline") or {}
+        resolver.structure(headline, StackHeadline, ("stack", "headline"))
+        resolver.has_recorded_gates = not _has_gates(data)
+        _merge(data, stack)
+        resolver.warnings += stack.get("warnings", ())
+        resolver.notes += stack.get("notes", ())
+
+
+def _asked(data: Mapping[str, Any]) -> str:
+    """Return the options of a command line that asks for the stack, or the graders, of a suite."""
+    stack, graders = data.get("stack"), data.get("graders")
+    if isinstance(stack, str):
+        return f" --stack {stack}"
+    kinds = []
+    for entry in graders.values() if isinstance(graders, Mapping) else ():
+        kinds.append(entry.get("kind") if isinstance(entry, Mapping) else entry)
+    return "".join(f" --grader {kind}" for kind in kinds)
+
+
+def _expecting(target: Target) -> Iterator[Sample]:
+    """Yield the samples by which a stack is chosen: the dataset's, and the first of each input."""
+    reader, dataset = target.reader, target.inputs.dataset
+    if reader is None or not target.inputs.data:
+        return
+    if dataset is not None and target.dataset_reader is not None:
+        yield from samples_of(target.dataset_reader.component, Inputs(data=(dataset,)), None)
+    yield from samples_of(reader.component, target.inputs)
+
+
+def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -> str:
+    """Return what to do about a format without a stack."""
+    whose = f"{inputs[0].path}: " if inputs else ""
+    provides = reader.component.provides
+    if provides and not _DONE & provides:
+        lacks = f"no column for the agent's answer (read as {reader.name})"
+        advice = "map one (--map text=COLUMN), or grade the file of its runs with this one as"
+        return f"{whose}{lacks}: {advice} --dataset"
+    known = ", ".join(resolver.registry.names("stack")) or "none"
+    lacks = f"the format {reader.name!r} has no default stack"
+    return f"{whose}{lacks}; name graders or a stack ({known})"
+
+
+def _has_gates(data: Mapping[str, Any]) -> bool:
+    return "gate" in data or "gates" in data
+
+
+def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
+    """Lay a suite's own entries over a stack's.
+
+    Options merge per entry unless the entry names its own kind.
+    """
+    for section in ("graders", "metrics"):
+        own = data.get(section) or {}
+        merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
+        if isinstance(own, Mapping):  # else it is refused with its place later
+            for key, entry in own.items():
+                merged[key] = _over(merged.get(key), entry)
+            if merged:
+                data[section] = merged
+    names = ("name", "reports") if _has_gates(data) else ("name", "reports", "gate", "gates")
+    for name in names:
+        if name in stack:
+            data.setdefault(name, copy.deepcopy(stack[name]))
+
+
+def _over(base: Any, entry: Any) -> Any:
+    is_extension = isinstance(entry, Mapping) and "kind" not in entry
+    return {**base, **entry} if is_extension and isinstance(base, Mapping) else entry

@@ -151,6 +151,12 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def hint_of(word: object, known: Iterable[str]) -> str:
+    """Return the closest known word for a message, or else all that are known."""
+    names = list(known)
+    return suggest(word, names) or f"; there are: {', '.join(names) or 'none'}"
+
+
 LOCAL = "local 0"  # distribution and version of what a user's own file offers: it has none
 LOCAL_CODE: dict[str, str] = {}
 """Python files of the user's own, by full path: errors name the line in them.

@@ -116,10 +116,7 @@ def summary(  # noqa: C901
     exporters = {
         each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters
     }
-    broken = {
-        **suite.broken,
-        **{exporters[name]: text for name, text in broken_now.items() if name in exporters},
-    }
+    broken = {exporters[name]: text for name, text in broken_now.items() if name in exporters}
     failed_metrics = {
         each.name: broken_now[each.name] for each in suite.metrics if each.name in broken_now
     }

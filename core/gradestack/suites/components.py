@@ -28,7 +28,7 @@ from gradestack.errors import (
     PluginError,
     error_text,
     guarded,
-    suggest,
+    hint_of,
 )
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
@@ -96,8 +96,7 @@ class Resolver:
         """Return whether a suite has the grader that is named at a place; else it is a problem."""
         if isinstance(key, str) and key in known:
             return True
-        hint = suggest(key, known) or f"; there are: {', '.join(known) or 'none'}"
-        self.add_problem(place, f"no grader has the key {key!r}{hint}")
+        self.add_problem(place, f"no grader has the key {key!r}{hint_of(key, known)}")
         return False
 
     def warn(self, place: Place, text: str) -> None:
@@ -482,78 +481,40 @@ def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str
     )
 
 
-class Exporters(NamedTuple):
-    """Writers of native files, and those that should write some and cannot."""
-
-    stages: tuple[Stage, ...] = ()
-    broken: Mapping[str, str] = {}
-    """``exporter NAME (DISTRIBUTION)`` -> the error, of those that were named."""
-    warnings: tuple[str, ...] = ()
-    """Errors of those that come with the reader."""
-
-
 def exporters_of(
     resolver: Resolver, named: Iterable[Any], reader: Stage, graders: Iterable[Stage]
-) -> Exporters:
+) -> tuple[Stage, ...]:
     """Return the named exporters, and those of the reader's own plugin whose reader and graders are
     all in use.
     """
-    graders = [*graders]
     used = _names_of(*graders)
-    broken, warnings = dict[str, str](), list[str]()
     stages = dict[str, Stage]()
     for number, reference in enumerate(named):
-        name = str(reference.get("kind")) if isinstance(reference, Mapping) else str(reference)
-        offers = resolver.registry.offers("exporter", name)
-        problem = _load_problem(resolver.registry, offers)
-        if problem is not None:
-            broken[_shown_exporter(offers[0])] = problem
-            continue
         place = ("exporters", number)
-        key = offers[0].name if offers else name
-        stage = resolver.stage("exporter", key, reference, place)
+        stage = resolver.stage("exporter", "", reference, place)
         if stage is None:
             continue
         unfit = _unfit(stage.component, reader, used)
         if unfit:
             resolver.add_problem(place, f"{stage.name} {unfit}")
-        else:
-            stages[stage.name] = stage
+        stages[stage.name] = msgspec.structs.replace(stage, key=stage.name)
     for offer in _exporters_beside(resolver.registry, reader):
-        shown = _shown_exporter(offer)
-        if offer.name in stages or shown in broken:
-            continue
+        name, release = offer.name, offer.plugin.release
         try:
             target = resolver.registry.loaded(offer.component, offer.plugin)
-            if not _unfit(target, reader, used):
-                stage = made_stage("exporter", offer.name, target(), "documented", offer.name)
-                release = offer.plugin.release
-                stages[offer.name] = msgspec.structs.replace(
-                    stage, options={}, distribution=release
-                )
+            if name not in stages and not _unfit(target, reader, used):
+                stage = made_stage("exporter", name, target(), "documented", name)
+                stages[name] = msgspec.structs.replace(stage, options={}, distribution=release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
-            warnings.append(f"{shown} is broken and left out: {text}")
-    return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
+            shown = f"exporter {name} ({release})"
+            resolver.warnings.append(f"{shown} is broken and left out: {text}")
+    return tuple(stages[name] for name in sorted(stages))
 
 
 def _names_of(*stages: Stage) -> set[str]:
     """Return the names of components, with and without their distributions."""
     return {name for stage in stages for name in (stage.name, stage.name.rpartition(":")[2])}
-
-
-def _shown_exporter(offer: Offer) -> str:
-    return f"exporter {offer.name} ({offer.plugin.release})"
-
-
-def _load_problem(registry: Registry, offers: Sequence[Offer]) -> str | None:
-    """Return why the first offer cannot be loaded."""
-    try:
-        for offer in offers[:1]:
-            registry.loaded(offer.component, offer.plugin)
-    except GradestackError as error:
-        return error.line
-    return None
 
 
 def _unfit(exporter: Any, reader: Stage, graders: set[str]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from gradestack.api import Direction, declared_figure, direction_of
 from gradestack.api import Figure as DeclaredFigure
 from gradestack.copies.files import local_path_of
-from gradestack.errors import suggest
+from gradestack.errors import hint_of
 from gradestack.gates.rules import (
     PERCENT,
     SHARE_OF_RUNS,
@@ -77,8 +77,7 @@ class FigurePaths:
         if not grader:
             self.resolver.require_grader(path.partition(".")[0], self.known, place)
         elif grader in self.graders and not self.resolver.has_problem(("metrics", key)):
-            names = metrics[grader]
-            hint = suggest(key, names) or f"; there are: {', '.join(names) or 'none'}"
+            hint = hint_of(key, metrics[grader])
             self.resolver.add_problem(place, f"{grader} has no metric {key!r}{hint}")
         return None
 
@@ -88,10 +87,8 @@ class FigurePaths:
         if path is None or self.declaration(path) is not None:
             return path
         names = [known.name for known in self.stage(path).component.figures]
-        hint = suggest(path[2], names) or f"; there are: {', '.join(names) or 'none'}"
-        self.resolver.add_problem(
-            place, f"{path[0]}.{path[1]} declares no figure {path[2]!r}{hint}"
-        )
+        why = f"declares no figure {path[2]!r}{hint_of(path[2], names)}"
+        self.resolver.add_problem(place, f"{path[0]}.{path[1]} {why}")
         return None
 
     def stage(self, path: Path) -> Stage:
@@ -166,7 +163,7 @@ class GateReader:
         given = {**(implied or {}), **written}
         kind = given.get("kind") or next((_KIND_OF[key] for key in _KIND_OF if key in given), None)
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
-            why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
+            why = f"unknown gate {kind!r}{hint_of(kind, _FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
             return None
         for key in ("confidence", "over"):

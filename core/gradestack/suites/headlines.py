@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader
-from gradestack.errors import GradestackError, suggest
+from gradestack.errors import GradestackError
 from gradestack.gates.rules import AnyGate, GateSpec, split_path
 from gradestack.grading.plan import Stage, Success
 from gradestack.suites.components import Resolver, stack_for
@@ -83,10 +83,8 @@ class HeadlineReader:
             outcomes = [stack.outcome for stack in declared if stack.outcome is not None]
             key = next(iter([*outcomes, *judging]), NONE)
             self._note_other_outcome(key, judging)
-        elif key not in (*self.graders, *self.spec.graders, NONE):
-            names = f"; there are: {', '.join(self.graders)}, and {NONE} for no outcome"
-            hint = suggest(key, self.graders) or names
-            self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
+        else:
+            self.resolver.require_grader(key, [*self.spec.graders, NONE], ("outcome",))
         if key not in self.graders:
             return None
         return Success(key, better=self.graders[key].component.better)

@@ -27,7 +27,7 @@ import attrs
 import msgspec
 
 from gradestack.copies.files import Folder, local_path_of
-from gradestack.errors import GradestackError, suggest
+from gradestack.errors import GradestackError, hint_of, suggest
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 
@@ -143,13 +143,7 @@ def _default_data(default: Any) -> Any:
     """Return the default of a field as JSON data; attrs.NOTHING where it is required."""
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         default = attrs.NOTHING if default.takes_self else default.factory()
-    return default if default is attrs.NOTHING else json_data(default, _shown_default)
-
-
-def _shown_default(value: Any) -> Any:
-    if isinstance(value, set | frozenset):
-        return sorted(json_data(item, _shown_default) for item in value)
-    return str(value) if isinstance(value, Path) else value
+    return default if default is attrs.NOTHING else jsonable(default)
 
 
 def find_problems(value: Any, schema: Schema, place: Place = ()) -> Iterator[tuple[Place, str]]:
@@ -356,8 +350,7 @@ def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | Non
         return None
     name, at, version = preset.partition("@")
     if name not in versions:
-        hint = suggest(name, versions) or f"; there are: {', '.join(versions)}"
-        raise ValueError(f"unknown preset {name!r}{hint}")
+        raise ValueError(f"unknown preset {name!r}{hint_of(name, versions)}")
     known = versions[name]
     if at and version != known:
         why = f"is there in version {known} only, not in {version!r}"

@@ -16,8 +16,6 @@ from gradestack.registry import Registry, flaw
 from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, by_key, key_of
 from gradestack.suites.components import FIRST
 
-_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
 
 @attrs.frozen(kw_only=True)
 class MemoryReader(Reader):
@@ -76,25 +74,19 @@ def _name_of(grader: Graders) -> str:
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
+    """Return what a suite takes for a grader: the object of a class, what calls a function."""
     if callable(grader) and not isinstance(grader, Grader | type):
         return registry.load("grader", FUNCTIONS).of(grader)
-    kind = grader if isinstance(grader, type) else type(grader)
-    name, complete = kind.__name__, issubclass(kind, Grader) and not inspect.isabstract(kind)
-    if (complete or kind is grader) and (
-        problem := misdeclared(kind) if complete else flaw(kind, "grader")
-    ):
-        raise ConfigError(f"graders: {name} {problem}")
-    if kind is not grader:
-        return grader
-    options = inspect.signature(grader).parameters.values()
-    if needed := [
-        each.name for each in options if each.default is each.empty and each.kind not in _ANY
-    ]:
-        raise ConfigError(
-            f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as "
-            f"{name}(…)"
-        )
-    return grader()
+    is_class = isinstance(grader, type)
+    kind = grader if is_class else type(grader)
+    problem = None
+    if issubclass(kind, Grader) and not inspect.isabstract(kind):
+        problem = misdeclared(kind)
+    elif is_class:
+        problem = flaw(kind, "grader")
+    if problem is not None:
+        raise ConfigError(f"graders: {kind.__name__} {problem}")
+    return grader() if is_class else grader
 
 
 def as_samples(

@@ -20,7 +20,6 @@ from gradestack.interpreter import Limits, limited
 from gradestack.jsonio.paths import path_steps
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
-    Exporters,
     Resolver,
     Target,
     exporters_of,
@@ -172,7 +171,7 @@ def _resolve(
     subset = _samples_and_runs(resolver, spec)
     reports = _reporters(resolver, spec)
     engine = _engine(resolver, spec, options.workers)
-    exporters = Exporters()
+    exporters: tuple[Stage, ...] = ()
     if format_reader is not None:
         _check_needs(resolver, format_reader, graders, target)
         named = [*spec.exporters, *options.exporters]
@@ -182,7 +181,7 @@ def _resolve(
         raise target.late
     if reader is None or engine is None:
         raise AssertionError  # every way to get here has said its problem
-    resolver.warnings += [*target.remarks, *exporters.warnings]
+    resolver.warnings += target.remarks
     graders, remarks = graders_for(resolver, graders, reader, target.inputs)
     resolver.warnings += remarks
     if in_memory:
@@ -230,8 +229,7 @@ def _resolve(
         keeps_copies=is_upstream or has_foreign_runs or reader.component.keeps_copies,
         rows=options.rows or spec.rows,
         reports=reports,
-        exporters=exporters.stages,
-        broken=exporters.broken,
+        exporters=exporters,
         engine=engine,
         config=jsonable(config),
         warnings=(*target.ignored, *warnings),

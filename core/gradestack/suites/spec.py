@@ -232,11 +232,6 @@ class Suite(Plan, frozen=True, kw_only=True):
     reports: tuple[Stage, ...] = ()
     registry: Registry | None = None
     """Where its components come from, and what plugins show on its pages."""
-    broken: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Exporters that were named and cannot be made.
-
-    Kind, name and distribution -> what is wrong.
-    """
     engine: Stage
     # nothing secret about it
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105

@@ -231,9 +231,7 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
         gradestack.grade(samples, "shapes.py:Share", registry=registry)
     with pytest.raises(ConfigError, match="'<lambda>' must take one parameter"):
         gradestack.grade(samples, [lambda: 1.0], registry=registry)
-    with pytest.raises(
-        ConfigError, match=r"^graders: Choosy must be given least; .* as Choosy\(…\)$"
-    ):
+    with pytest.raises(ConfigError, match=r"^graders: Choosy.*missing 1 .* argument: 'least'$"):
         gradestack.grade(samples, [Choosy], registry=registry)
     with pytest.raises(ConfigError, match=r"^graders: Empty has no method grade\(self, sample\)$"):
         gradestack.grade(samples, Empty, registry=registry)

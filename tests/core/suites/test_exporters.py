@@ -54,23 +54,13 @@ def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command
     assert not (here / "three/native").exists()
 
 
-def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(
-    run_lines, record, foreign, toys
-):
-    """Named, it makes the exit code 4, and everything else is written.
-
-    Unasked, it costs a warning.
-    """
-
-    def said(name):
-        return f"{name} is broken and left out: exporter 'sick' of plugin "
-
-    report = run_lines([record("a", 1.0)], using=foreign(sick="Missing"), exporters=["sick"])
-    assert (report.exit_code, list(report.summary["broken"])) == (4, ["exporter sick (local 0)"])
-    assert report.summary["warnings"][0].startswith(said("exporter sick (local 0)"))
-    assert report.metrics["total"] == 1
+def test_a_broken_exporter_is_left_out_unless_it_is_named(run_lines, record, foreign, toys):
+    """Named, it is an error of its plugin; unasked, it costs a warning."""
+    with pytest.raises(gradestack.PluginError, match="exporter 'sick' of plugin strange"):
+        run_lines([record("a", 1.0)], using=foreign(sick="Missing"), exporters=["sick"])
     beside = toys.make_registry(toys.component("exporter", "sick", "Missing"))
     report = run_lines([record("a", 1.0)], output="beside", using=beside)
-    name = f"exporter sick (gradestack {gradestack.__version__})"
     assert (report.exit_code, "broken" in report.summary) == (0, False)
-    assert report.summary["warnings"][0].startswith(said(name))
+    name = f"exporter sick (gradestack {gradestack.__version__})"
+    said = f"{name} is broken and left out: exporter 'sick' of plugin "
+    assert report.summary["warnings"][0].startswith(said)

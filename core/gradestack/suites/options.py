@@ -300,19 +300,31 @@ class _Conversion:
         }
 
 
-_schema_of = cache(type_schema)
-
-
 def _member_of(value: Any, members: Sequence[Any]) -> Any:
     """Return the type of a union that a value is of."""
     exact = [member for member in members if type(value) is (get_origin(member) or member)]
     candidates = [*exact, *members]
-    return next(each for each in candidates if not any(find_problems(value, _schema_of(each))))
+    return next(each for each in candidates if not any(find_problems(value, type_schema(each))))
 
 
 def _text_of(error: Exception) -> str:
     text = error.line if isinstance(error, GradestackError) else str(error)
     return " ".join(map(str.strip, text.split("\n"))) or type(error).__name__
+
+
+def _schema_for(data: Any, kind: Any) -> Schema:
+    """Return the schema of a type; of a class that of the options that are given."""
+    fields = fields_of(kind)
+    if fields is None or not isinstance(data, Mapping):
+        return type_schema(kind)
+    return {
+        "type": "object",
+        "properties": {
+            name: type_schema(field.kind) if name in data else {} for name, field in fields.items()
+        },
+        "required": [name for name in fields if fields[name].default is attrs.NOTHING],
+        "additionalProperties": False,
+    }
 
 
 def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
@@ -322,7 +334,7 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
         Problems: All that is wrong with it.
     """
     wanted: Any = kind
-    problems = list(find_problems(data, _schema_of(wanted)))
+    problems = list(find_problems(data, _schema_for(data, wanted)))
     conversion = _Conversion(base, problems)
     if not problems:
         made: T = conversion.convert(data, kind, ())

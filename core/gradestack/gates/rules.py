@@ -374,6 +374,11 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("figure stands in place of metric_key and metric")
 
     @property
+    def aggregation(self) -> Aggregation:
+        """``metric``, by the name the other forms have for it."""
+        return self.metric
+
+    @property
     def compares_values(self) -> bool:
         """Whether it compares figures, in a direction, and not runs alone."""
         return self.not_worse_than is not None or self.require is not None

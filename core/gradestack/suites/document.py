@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -54,76 +55,60 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 
 class _Survey(msgspec.Struct):
-    """What is known of nodes before data is made of them.
-
-    Lines, repeated keys, and how much aliases stand for.
-    """
+    """Lines and repeated keys of nodes, and how much aliases stand for, before data is made."""
 
     lines: dict[Place, int] = {}
     problems: list[str] = []
     _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, place: Place) -> int:
-        """Return how many nodes there are at and below one, what an alias stands for as often as it
-        is used.
-        """
-        if (
-            known := self._sizes.get(id(node))
-        ) is not None:  # an alias; its lines are known under its anchor
-            if not known:
-                raise _mistake("an alias stands inside of what it stands for", node)
-            return known
-        found, keys = 1, set[Any]()
+        """Return how many nodes there are at and below one; an alias counts as what it stands for."""
+        size = self._sizes.get(id(node))
+        if size == 0:
+            raise _mistake("an alias stands inside of what it stands for", node)
+        if size is not None:  # an alias, whose lines are known under its anchor
+            return size
         self._sizes[id(node)] = 0
-        mapping = isinstance(node, yaml.MappingNode)
-        for step, entry in enumerate(node.value if isinstance(node, yaml.CollectionNode) else ()):
-            key, value = entry if mapping else (None, entry)
-            if key is not None:
-                found += self.size(key, place)
-                step = key.value  # noqa: PLW2901
-            if isinstance(
-                step, str | int
-            ):  # a key that is no scalar is refused when its mapping is made
-                line = (key or value).start_mark.line + 1
-                if step in keys:
-                    what = f"stands on line {self.lines[*place, step]} already; write it once"
-                    self.problems.append(f"{line}: {show_place((*place, step))}: {what}")
-                keys.add(step)
-                self.lines[(*place, step)] = line
-                found += self.size(value, (*place, step))
-        self._sizes[id(node)] = found
-        if found - len(self._sizes) > MOST_REPEATED:
-            raise _mistake(
-                f"its aliases stand for more than {MOST_REPEATED:,} values; write out what is "
-                "meant",
-                node,
-            )
-        return found
+        size = 1
+        if isinstance(node, yaml.MappingNode):
+            keys = set[str]()
+            for key, value in node.value:
+                size += self.size(key, place)
+                if isinstance(key.value, str):  # else it is refused when its mapping is made
+                    at = (*place, key.value)
+                    self._note_key(at, key.start_mark.line + 1, is_repeated=key.value in keys)
+                    keys.add(key.value)
+                    size += self.size(value, at)
+        elif isinstance(node, yaml.SequenceNode):
+            for position, item in enumerate(node.value):
+                self.lines[(*place, position)] = item.start_mark.line + 1
+                size += self.size(item, (*place, position))
+        self._sizes[id(node)] = size
+        if size - len(self._sizes) > MOST_REPEATED:
+            most = f"{MOST_REPEATED:,} values"
+            raise _mistake(f"its aliases stand for more than {most}; write out what is meant", node)
+        return size
+
+    def _note_key(self, place: Place, line: int, *, is_repeated: bool) -> None:
+        if is_repeated:
+            what = f"stands on line {self.lines[place]} already; write it once"
+            self.problems.append(f"{line}: {show_place(place)}: {what}")
+        self.lines[place] = line
 
 
 def _parsed(text: str) -> tuple[Any, _Survey]:
-    """Return the value of a YAML text, None when it is empty, and where what stands."""
+    """Return the value of a YAML text, None when it is empty, and its survey."""
+    survey = _Survey()
     try:
-        return _parsed_with_marks(text)
-    except yaml.MarkedYAMLError as error:
-        for mark in (error.context_mark, error.problem_mark):
-            if mark is not None:
-                mark.buffer = None  # else the error quotes the line, which may hold a secret
-        raise
-
-
-def _parsed_with_marks(text: str) -> tuple[Any, _Survey]:
-    try:
-        loader = _Loader(text)
+        loader = _Loader(StringIO(text))  # errors of a stream do not quote it: it may hold a secret
+        node = loader.get_single_node()
     except yaml.reader.ReaderError as error:
-        mark = yaml.Mark("", error.position, text.count("\n", 0, error.position), 0, None, 0)
+        line = text.count("\n", 0, error.position)
+        mark = yaml.Mark("", error.position, line, 0, None, 0)
         what = f"the character {chr(error.character)!r} may not stand in it"
         raise yaml.MarkedYAMLError(problem=what, problem_mark=mark) from error
-    try:
-        node = loader.get_single_node()
     except (ValueError, OverflowError) as error:  # digits that are no character, or no version
         raise yaml.MarkedYAMLError(problem=str(error), problem_mark=loader.get_mark()) from error
-    survey = _Survey()
     if node is None:
         return None, survey
     survey.size(node, ())  # before data is made, which writes merged keys into the nodes
@@ -184,30 +169,25 @@ def read_yaml(path: Path) -> Document:
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: {encoding_problem(content) or f'cannot be read: {error}'}"
-        ) from error
+        why = encoding_problem(content) or f"cannot be read: {error}"
+        raise ConfigError(f"{path}: {why}") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except RecursionError:
         raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        why = getattr(error, "problem", None) or error
-        raise ConfigError(
-            f"{path}{line}: not valid YAML: {why}"
-        ) from None  # its lines may hold a key
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):
-        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[
-            :60
-        ]  # text may be a key
-        raise ConfigError(f"{path}: expected a mapping at top level, got {what}")
+        kinds = {"list": "a list", "str": "text"}  # text may be a key
+        kind = kinds.get(type(data).__name__) or compact(data)
+        raise ConfigError(f"{path}: expected a mapping at top level, got {kind[:60]}")
     if survey.problems:
-        what = f"{path}: {counted(len(survey.problems), 'problem')} in the configuration"
-        raise ConfigError(what, *(f"{path}:{each}" for each in survey.problems))
+        count = counted(len(survey.problems), "problem")
+        problems = (f"{path}:{problem}" for problem in survey.problems)
+        raise ConfigError(f"{path}: {count} in the configuration", *problems)
     return Document(data=data, origin=str(path), lines=survey.lines)
 
 
@@ -219,42 +199,45 @@ def apply_override(document: Document, assignment: str) -> None:
     """
     path, equals, text = assignment.partition("=")
     steps = path.strip().split(".")
+    shown = f"--set {assignment}"
     if not equals or not all(steps):
-        raise ConfigError(
-            f"--set {assignment}: expected PATH=VALUE, such as --set "
-            "graders.partial.no_expected=skip"
-        )
+        example = "--set graders.partial.no_expected=skip"
+        raise ConfigError(f"{shown}: expected PATH=VALUE, such as {example}")
     try:
         value = yaml_data(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"--set {assignment}: the value is not valid YAML (quote it?)") from error
+        raise ConfigError(f"{shown}: the value is not valid YAML (quote it?)") from error
     at: Any = document.data
     place: Place = ()
     for step in steps[:-1]:
         key = _key(at, step)
         place = (*place, key)
-        inner = (
-            at.get(key)
-            if isinstance(at, dict)
-            else at[key]
-            if isinstance(key, int) and key < len(at)
-            else None
-        )
-        if isinstance(at, dict) and inner is None:
-            document.overrides.add(place)
-            inner = at[key] = {}
-        elif isinstance(at, dict) and isinstance(inner, str):
-            inner = at[key] = {"kind": inner}
-        if not isinstance(inner, dict | list):
-            raise ConfigError(
-                f"--set {assignment}: there is no mapping or list at {key!r} to set anything in"
-            )
-        at = inner
+        at = _opened(document, at, place)
+        if not isinstance(at, dict | list):
+            why = f"there is no mapping or list at {key!r} to set anything in"
+            raise ConfigError(f"{shown}: {why}")
     last = _key(at, steps[-1])
-    if not isinstance(at, dict) and not (isinstance(last, int) and last < len(at)):
-        raise ConfigError(f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}")
+    if isinstance(at, list) and not _is_in(last, at):
+        raise ConfigError(f"{shown}: {show_place(place)} has no entry {steps[-1]!r}")
     at[last] = value
     document.overrides.add((*place, last))
+
+
+def _opened(document: Document, at: Any, place: Place) -> Any:
+    """Return what stands at the last step of a place; in a mapping, what can be set in."""
+    key = place[-1]
+    if isinstance(at, list):
+        return at[int(key)] if _is_in(key, at) else None
+    if at.get(key) is None:
+        document.overrides.add(place)
+        at[key] = {}
+    elif isinstance(at[key], str):
+        at[key] = {"kind": at[key]}
+    return at[key]
+
+
+def _is_in(key: str | int, at: list[Any]) -> bool:
+    return isinstance(key, int) and key < len(at)
 
 
 def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
@@ -274,8 +257,5 @@ def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
 
 
 def _key(at: Any, step: str) -> str | int:
-    return (
-        int(step)
-        if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION
-        else step
-    )
+    is_position = isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION
+    return int(step) if is_position else step

@@ -111,10 +111,32 @@ class FigurePaths:
 class Compared(NamedTuple):
     """The figure that a gate compares with its threshold."""
 
-    name: str = ""
+    name: str
     ends: Ends | None = None
     """The values it lies between; None where only the data say."""
     better: Direction = "higher"
+
+    @property
+    def difference(self) -> Compared:
+        """How much worse it can be."""
+        ends = None if self.ends is None else (0.0, self.ends[1] - self.ends[0])
+        return Compared(f"a difference of {self.name}", ends)
+
+    def beyond(self, value: float) -> str:
+        """Return that it can never be so much; "" where it can."""
+        if self.ends is None:
+            return ""
+        low, high = self.ends
+        if low <= value <= high:
+            return ""
+        why = f"{self.name} is from {low:g} to {high:g}, got {value:g}"
+        is_share = self.ends == (0.0, 1.0)
+        if is_share and 0 < value <= 100:
+            why += f'; write "{value:g}%" or {value / 100:g}'
+        return why
+
+
+_SHARE = Compared("a share of the runs", (0.0, 1.0))
 
 
 class GateReader:
@@ -230,7 +252,7 @@ class GateReader:
             if doubt is not None:
                 self._object(place, doubt)
             return number
-        beyond = _beyond("a share of the runs", (0.0, 1.0), number)
+        beyond = _SHARE.beyond(number)
         if beyond:
             self.resolver.add_problem(place, beyond)
         return 0.0 if beyond else as_percent(number)
@@ -300,70 +322,59 @@ class GateReader:
         if isinstance(gate, LogicalGate):
             for position, part in enumerate(gate.conditions):
                 self._check_ranges(part, (*place, "conditions", position))
+        if isinstance(gate, LogicalGate | TaskGate):
             return
-        name, ends, better = self._compared(gate)
-        self._check_range(gate, "value", name, ends, place)
-        if ends is not None:
-            width = (0.0, ends[1] - ends[0])
-            self._check_range(gate, "not_worse_than", f"a difference of {name}", width, place)
+        compared = self._compared(gate)
+        self._check_range(gate, "value", compared, place)
         if isinstance(gate, GateSpec | SimpleGate):
-            key = gate.metric_key or ""
-            for rule in ("pass_value", "pass_threshold"):
-                self._check_range(gate, rule, f"the score of {key}", self._scores(key), place)
-        if isinstance(gate, BaselineGate) and better == "neither" and gate.compares_values:
-            at = (*place, "metric_key" if gate.figure is None else "figure")
-            why = "has no direction in which it is better; compare a figure with op and value"
-            self.resolver.add_problem(at, f"{gate.name} {why}")
+            scores = self._scores([gate.metric_key or ""])
+            self._check_range(gate, "pass_value", scores, place)
+            self._check_range(gate, "pass_threshold", scores, place)
+        if isinstance(gate, BaselineGate):
+            self._check_range(gate, "not_worse_than", compared.difference, place)
+            if gate.compares_values and compared.better == "neither":
+                at = (*place, "metric_key" if gate.figure is None else "figure")
+                why = "has no direction in which it is better; compare a figure with op and value"
+                self.resolver.add_problem(at, f"{gate.name} {why}")
 
-    def _check_range(
-        self, gate: AnyGate, key: str, name: str, ends: Ends | None, place: Place
-    ) -> None:
+    def _check_range(self, gate: AnyGate, key: str, compared: Compared, place: Place) -> None:
         value = getattr(gate, key, None)
-        beyond = "" if value is None or ends is None else _beyond(name, ends, value)
+        beyond = "" if value is None else compared.beyond(value)
         if beyond:
             self._object((*place, key), beyond)
 
-    def _compared(self, gate: AnyGate) -> Compared:
+    def _compared(self, gate: Any) -> Compared:
         """Return the figure that a gate compares."""
-        if isinstance(gate, TaskGate | LogicalGate):
-            return Compared()
         figure = getattr(gate, "figure", None)
         if figure is not None:
             return self._compared_figure(figure[:3])
-        metric = gate.metric if isinstance(gate, BaselineGate) else gate.aggregation  # type: ignore[union-attr]
-        if metric in PERCENT:
-            return Compared(metric, (0.0, 100.0))
-        keys = [key for _, key in keys_of(gate)]
-        ranges = [self._scores(key) for key in keys]
-        known = [ends for ends in ranges if ends is not None]
-        lows, highs = [ends[0] for ends in known], [ends[1] for ends in known]
-        ends = (min(lows), max(highs)) if known and len(known) == len(ranges) else None
-        directions = [self.graders[key].component.better for key in keys if key in self.graders]
-        name = f"the score of {' and '.join(keys)}"
-        return Compared(name, ends, next(iter(directions), "higher"))
+        if gate.aggregation in PERCENT:
+            return Compared(gate.aggregation, (0.0, 100.0))
+        return self._scores([key for _, key in keys_of(gate)])
 
     def _compared_figure(self, path: Path) -> Compared:
-        name = ".".join(filter(None, path))
         declared, stage = self.paths.declaration(path), self.paths.stage(path)
-        if declared is None or path[0] not in self.graders:
-            return Compared(name)
-        better = direction_of(declared, stage.name, self.graders[path[0]].component.better)
+        scores = self._scores([path[0]])
+        if declared is None:
+            return scores
+        better = direction_of(declared, stage.name, scores.better)
         ends = declared.bounds if declared.unit == "share" else None
-        if ends is None and stage.name == "mean" and path[2] in ("", "mean"):
-            ends = self._scores(path[0])
-        return Compared(name, ends, better)
+        if stage.name == "mean" and path[2] in ("", "mean"):
+            ends = ends or scores.ends
+        return Compared(".".join(filter(None, path)), ends, better)
 
-    def _scores(self, key: str) -> Ends | None:
-        return self.graders[key].component.score_range if key in self.graders else None
-
-
-def _beyond(name: str, ends: Ends, value: float) -> str:
-    """Return that a value lies beyond the ends of a figure; "" where it does not."""
-    if ends[0] <= value <= ends[1]:
-        return ""
-    why = f"{name} is from {ends[0]:g} to {ends[1]:g}, got {value:g}"
-    is_percentage = ends == (0.0, 1.0) and 0 < value <= 100
-    return f'{why}; write "{value:g}%" or {value / 100:g}' if is_percentage else why
+    def _scores(self, keys: Sequence[str]) -> Compared:
+        """Return what is known of the scores of some graders."""
+        graders = [self.graders[key].component for key in keys if key in self.graders]
+        ranges = [grader.score_range for grader in graders]
+        name = f"the score of {' and '.join(keys)}"
+        if not graders:
+            return Compared(name)
+        ends = None
+        if None not in ranges:
+            lows, highs = zip(*ranges, strict=True)
+            ends = (min(lows), max(highs))
+        return Compared(name, ends, graders[0].better)
 
 
 def _grader_of(gate: AnyGate) -> str | None:

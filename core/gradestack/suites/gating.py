@@ -64,7 +64,8 @@ class FigurePaths:
 
     def find(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
         """Return the three parts of ``GRADER.METRIC[.FIGURE]``; None with a problem."""
-        path = figure if isinstance(figure, str) else ".".join(map(str, figure))
+        steps = [figure] if isinstance(figure, str) else map(str, figure)
+        path = ".".join(steps)
         if "." not in path:
             why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
             self.resolver.add_problem(place, why)
@@ -73,10 +74,14 @@ class FigurePaths:
         grader, metric, rest = split_path(path, metrics)
         if metric:
             return grader, metric, rest
-        key = path[len(grader) + 1 :].partition(".")[0]
         if not grader:
-            self.resolver.require_grader(path.partition(".")[0], self.known, place)
-        elif grader in self.graders and not self.resolver.has_problem(("metrics", key)):
+            first, _, _ = path.partition(".")
+            self.resolver.require_grader(first, self.known, place)
+            return None
+        below = path.removeprefix(f"{grader}.")
+        key, _, _ = below.partition(".")
+        is_refused = self.resolver.has_problem(("metrics", key))
+        if grader in self.graders and not is_refused:
             hint = hint_of(key, metrics[grader])
             self.resolver.add_problem(place, f"{grader} has no metric {key!r}{hint}")
         return None
@@ -84,11 +89,13 @@ class FigurePaths:
     def find_declared(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
         """Return the parts of a path; a figure that no aggregator declares is a problem."""
         path = self.find(figure, place)
-        if path is None or self.declaration(path) is not None:
+        if path is None or self.declaration(path):
             return path
-        names = [known.name for known in self.stage(path).component.figures]
-        why = f"declares no figure {path[2]!r}{hint_of(path[2], names)}"
-        self.resolver.add_problem(place, f"{path[0]}.{path[1]} {why}")
+        grader, metric, rest = path
+        figures = self.stage(path).component.figures
+        hint = hint_of(rest, [known.name for known in figures])
+        why = f"{grader}.{metric} declares no figure {rest!r}{hint}"
+        self.resolver.add_problem(place, why)
         return None
 
     def stage(self, path: Path) -> Stage:
@@ -102,7 +109,8 @@ class FigurePaths:
         names = [rest]
         if rest.startswith("models."):
             steps = rest.split(".")
-            names += [".".join(steps[start:]) for start in range(2, len(steps))]
+            starts = range(2, len(steps))
+            names += [".".join(steps[start:]) for start in starts]
         figures = stage.component.figures
         declared = (declared_figure(figures, metric, name, stage.name) for name in names)
         return next(filter(None, declared), None)
@@ -119,8 +127,11 @@ class Compared(NamedTuple):
     @property
     def difference(self) -> Compared:
         """How much worse it can be."""
-        ends = None if self.ends is None else (0.0, self.ends[1] - self.ends[0])
-        return Compared(f"a difference of {self.name}", ends)
+        name = f"a difference of {self.name}"
+        if self.ends is None:
+            return Compared(name)
+        low, high = self.ends
+        return Compared(name, (0.0, high - low))
 
     def beyond(self, value: float) -> str:
         """Return that it can never be so much; "" where it can."""
@@ -129,10 +140,12 @@ class Compared(NamedTuple):
         low, high = self.ends
         if low <= value <= high:
             return ""
-        why = f"{self.name} is from {low:g} to {high:g}, got {value:g}"
-        is_share = self.ends == (0.0, 1.0)
-        if is_share and 0 < value <= 100:
-            why += f'; write "{value:g}%" or {value / 100:g}'
+        ends = f"from {low:g} to {high:g}"
+        why = f"{self.name} is {ends}, got {value:g}"
+        is_percentage = 0 < value <= 100
+        if is_percentage and self.ends == (0.0, 1.0):
+            share = value / 100
+            why += f'; write "{value:g}%" or {share:g}'
         return why
 
 
@@ -163,13 +176,14 @@ class GateReader:
         for position, gate in enumerate(spec.gates):
             written["gates", position] = gate
         read = {place: self.read(written[place], place) for place in written}
-        named = [_grader_of(gate) for gate in read.values() if gate is not None][:1]
-        main = next((key for key in (*named, *self.graders, *spec.graders) if key), "")
+        sound = {place: gate for place, gate in read.items() if gate is not None}
+        named = [_grader_of(gate) for gate in sound.values()]
+        keys = [*named[:1], *self.graders, *spec.graders]
+        main = next(filter(None, keys), "")
         gates = []
-        for place, rule in read.items():
-            if rule is not None:
-                gates.append(_with_main(rule, main))
-                self._check_ranges(gates[-1], place)
+        for place, rule in sound.items():
+            gates.append(_with_main(rule, main))
+            self._check_ranges(gates[-1], place)
         return tuple(gates), main
 
     def read(
@@ -183,8 +197,12 @@ class GateReader:
             implied: Keys it takes over from the gate it is a condition of.
         """
         given = {**(implied or {}), **written}
-        kind = given.get("kind") or next((_KIND_OF[key] for key in _KIND_OF if key in given), None)
-        if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
+        kinds = [_KIND_OF[key] for key in _KIND_OF if key in given]
+        kind = given.get("kind") or next(iter(kinds), None)
+        form: type = GateSpec
+        if isinstance(kind, str) and kind in _FORMS:
+            form = _FORMS[kind]
+        elif kind is not None:
             why = f"unknown gate {kind!r}{hint_of(kind, _FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
             return None
@@ -192,8 +210,8 @@ class GateReader:
             if key in written:
                 self.is_without_effect((*place, key))
         self._check_graders(written, place)
-        form = GateSpec if kind is None else _FORMS[kind]
-        gate: Any = self.resolver.structure(self._with_numbers(given, place), form, place)
+        numbers = self._with_numbers(given, place)
+        gate: Any = self.resolver.structure(numbers, form, place)
         if isinstance(gate, LogicalSpec):
             return self._logical(gate, place)
         if isinstance(gate, BaselineGate):
@@ -217,7 +235,8 @@ class GateReader:
 
     def _object(self, place: Place, text: str) -> None:
         if self.resolver.has_recorded_gates:
-            self.resolver.warnings.append(f"the recorded gate's {place[-1]}: {text}")
+            key = f"the recorded gate's {place[-1]}"
+            self.resolver.warnings.append(f"{key}: {text}")
         elif self.is_upstream:
             self.resolver.warn(place, text)
         else:
@@ -308,14 +327,17 @@ class GateReader:
         if gate.figure is None:
             return gate
         path = self.paths.find_declared(gate.figure, (*place, "figure"))
-        return None if path is None else msgspec.structs.replace(gate, figure=path)
+        if path is None:
+            return None
+        return msgspec.structs.replace(gate, figure=path)
 
     def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
         """Return a gate on a figure: its three parts, and the metric's kind."""
         path = self.paths.find_declared(gate.figure, (*place, "figure"))
         if path is None:
             return None
-        return msgspec.structs.replace(gate, figure=(*path, self.paths.stage(path).name))
+        name = self.paths.stage(path).name
+        return msgspec.structs.replace(gate, figure=(*path, name))
 
     def _check_ranges(self, gate: AnyGate, place: Place) -> None:
         """Object to thresholds beyond every value that the compared figure can have."""
@@ -357,11 +379,12 @@ class GateReader:
         scores = self._scores([path[0]])
         if declared is None:
             return scores
+        name = ".".join(filter(None, path))
         better = direction_of(declared, stage.name, scores.better)
-        ends = declared.bounds if declared.unit == "share" else None
-        if stage.name == "mean" and path[2] in ("", "mean"):
-            ends = ends or scores.ends
-        return Compared(".".join(filter(None, path)), ends, better)
+        if declared.unit == "share":
+            return Compared(name, declared.bounds, better)
+        is_mean = stage.name == "mean" and path[2] in ("", "mean")
+        return Compared(name, scores.ends if is_mean else None, better)
 
     def _scores(self, keys: Sequence[str]) -> Compared:
         """Return what is known of the scores of some graders."""
@@ -380,14 +403,16 @@ class GateReader:
 def _grader_of(gate: AnyGate) -> str | None:
     """Return the key of the one grader that a gate names."""
     figure = getattr(gate, "figure", None)
-    return getattr(gate, "metric_key", None) if figure is None else str(figure[0])
+    if figure is not None:
+        return str(figure[0])
+    return getattr(gate, "metric_key", None)
 
 
 def _with_main(gate: AnyGate, main: str) -> AnyGate:
     """Return a gate of scores that names its grader: the main one where it names none."""
     is_of_scores = isinstance(gate, GateSpec)
-    if isinstance(gate, BaselineGate):
-        is_of_scores = gate.figure is None and gate.metric not in PERCENT
+    if isinstance(gate, BaselineGate) and gate.figure is None:
+        is_of_scores = gate.metric not in PERCENT
     if is_of_scores and not getattr(gate, "metric_key", None):
         return msgspec.structs.replace(gate, metric_key=main)
     return gate

@@ -44,15 +44,13 @@ class HeadlineReader:
             gates: Those of the suite, resolved.
             reader: Its default stack declares for graders of the suite; None for samples in memory.
         """
-        names = [self.spec.stack, None if reader is None else reader.component.stack]
-        stacks = [self._declared(name) for name in dict.fromkeys(names) if name]
-        declared = [stack for stack in stacks if stack is not None]
+        declared = self._all_declared(reader)
         first = declared[0] if declared else Declared()
         is_letta = first.letta or any(map(_is_tool, self.spec.graders.values()))
-        rule = gates[0] if is_letta and self.spec.gate is not None and gates else None
-        success = self._success(rule, declared)
+        has_rule = is_letta and self.spec.gate is not None
+        success = self._success(gates[0] if has_rule and gates else None, declared)
         has_verdict = success is not None and success.rule is None
-        main = success.grader if success is not None else next(iter(self.graders), "")
+        main = next(iter(self.graders), "") if success is None else success.grader
         words: Any = ()
         if has_verdict:  # of which the words are the grader's own, unless they are an option
             words = getattr(type(self.graders[main].component), "words", ())
@@ -63,19 +61,22 @@ class HeadlineReader:
             figures = self._own_figures(own.figures) or (self._average(main),)
         if has_verdict:
             figures = self._with_corrected(main, figures)
-        headline = Headline(
-            figures=figures,
-            passed=own.passed or passed,
-            failed=own.failed or failed,
-            letta=own.letta or is_letta,
-        )
-        return success, headline
+        passed, failed = own.passed or passed, own.failed or failed
+        is_letta = own.letta or is_letta
+        return success, Headline(figures=figures, passed=passed, failed=failed, letta=is_letta)
+
+    def _all_declared(self, reader: Stage | None) -> list[Declared]:
+        """Return what the named stack, and the format's own, declare of graders in use."""
+        names = [self.spec.stack]
+        if reader is not None:
+            names.append(reader.component.stack)
+        stacks = (self._declared(name) for name in dict.fromkeys(names) if name)
+        return [stack for stack in stacks if stack is not None]
 
     def _success(self, rule: AnyGate | None, declared: Sequence[Declared]) -> Success | None:
         """Return what makes a sample a success: the outcome grader's verdict, or a gate's rule."""
-        judging = [
-            key for key, stage in self.graders.items() if stage.component.better != "neither"
-        ]
+        components = {key: stage.component for key, stage in self.graders.items()}
+        judging = [key for key in components if components[key].better != "neither"]
         key = self.spec.outcome
         if key is None and isinstance(rule, GateSpec):
             return Success(rule.metric_key or "", rule)
@@ -85,31 +86,32 @@ class HeadlineReader:
             self._note_other_outcome(key, judging)
         else:
             self.resolver.require_grader(key, [*self.spec.graders, NONE], ("outcome",))
-        if key not in self.graders:
+        if key not in components:
             return None
-        return Success(key, better=self.graders[key].component.better)
+        return Success(key, better=components[key].better)
 
     def _note_other_outcome(self, key: str, judging: Sequence[str]) -> None:
         """Note that a stack chose another grader than the first that the suite names."""
-        of_stack = self.resolver.stacks.get(self.spec.stack or "", {}).get("graders") or ()
+        stack = self.resolver.stacks.get(self.spec.stack or "", {})
+        of_stack = stack.get("graders") or ()
         first = next((name for name in judging if name not in of_stack), key)
         if first != key and key in self.graders:
-            self.resolver.notes.append(
-                f"Outcome: as grader {key!r} says, although {first!r} is named first; for {first!r}: "
-                f"--set outcome={first}"
-            )
+            choice = f"Outcome: as grader {key!r} says, although {first!r} is named first"
+            self.resolver.notes.append(f"{choice}; for {first!r}: --set outcome={first}")
 
     def _average(self, grader: str) -> Figure:
         """Return the figure of a run that declares none."""
         metrics = self.paths.metrics.get(grader, {})
-        mean = next((key for key, stage in metrics.items() if stage.name == "mean"), "")
+        means = [key for key in metrics if metrics[key].name == "mean"]
+        mean = next(iter(means), "")
         name = "mean" if mean else AVERAGE
         return Figure(label="Avg score", grader=grader, metric=mean, name=name)
 
     def _declared(self, name: str) -> Declared | None:
         """Return what a stack declares of graders in use; None where none is in use."""
         try:
-            fragment = self.resolver.stacks.get(name) or stack_for(self.resolver.registry, name)
+            laid = self.resolver.stacks.get(name)
+            fragment = laid or stack_for(self.resolver.registry, name)
         except GradestackError:  # a broken stack that was not asked for
             return None
         theirs = fragment.get("graders") or {}
@@ -126,15 +128,18 @@ class HeadlineReader:
                 shown = self._label(label, theirs[grader], used, metric, rest)
                 figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
         outcome = str(fragment.get("outcome"))
-        outcome = outcome if outcome == NONE else keys.get(outcome, "")
-        return Declared(outcome or None, headline.get("letta", False), tuple(figures))
+        own_outcome = outcome if outcome == NONE else keys.get(outcome)
+        is_letta = headline.get("letta", False)
+        return Declared(own_outcome or None, is_letta, tuple(figures))
 
     def _key_in_use(self, stack: str, key: str, entry: Any) -> str:
         """Return the suite's key of a stack's grader; "" where it is not in use."""
         kind = entry.get("kind") if isinstance(entry, Mapping) else entry
-        same = [own for own, stage in self.graders.items() if stage.name == kind]
-        is_asked = stack == self.spec.stack and key in self.graders
-        return key if is_asked or key in same else next(iter(same), "")
+        same = [own for own in self.graders if self.graders[own].name == kind]
+        is_laid = stack == self.spec.stack
+        if key in same or (is_laid and key in self.graders):
+            return key
+        return next(iter(same), "")
 
     def _label(self, label: str, theirs: Any, grader: str, metric: str, name: str) -> str:
         """Return a stack's label of a figure, or the aggregator's own.

@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import (
     Annotated,
@@ -52,6 +53,7 @@ _WORDS = {
     "array": "a list",
     "object": "a mapping",
 }
+_OF_CLASS: Schema = {"type": "object", "additionalProperties": False}
 _SEQUENCES = (tuple, list, set, frozenset)
 _UNIONS = (Union, types.UnionType)
 _MOST_HINTS = 100
@@ -84,11 +86,10 @@ def fields_of(kind: Any) -> dict[str, Field] | None:
     if attrs.has(kind):
         hints = get_type_hints(kind)
         written = [field for field in attrs.fields(kind) if field.init]
-        return {
-            field.alias: Field(hints.get(field.name, field.type or Any), field.default)
-            for field in written
-        }
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        kinds = {field.alias: hints.get(field.name, Any) for field in written}
+        return {field.alias: Field(kinds[field.alias], field.default) for field in written}
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    if not is_struct:
         return None
     fields = {}
     for field in msgspec.structs.fields(kind):
@@ -133,9 +134,9 @@ def class_schema(kind: type, *more: str) -> Schema:
         default = _default_data(field.default)
         if default is attrs.NOTHING:
             required.append(name)
-        elif isinstance(default, bool | int | float | str | list | dict | None):
+        else:
             properties[name]["default"] = default
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema = {"properties": properties, **_OF_CLASS}
     return {**schema, "required": required} if required else schema
 
 
@@ -148,7 +149,8 @@ def _default_data(default: Any) -> Any:
 
 def find_problems(value: Any, schema: Schema, place: Place = ()) -> Iterator[tuple[Place, str]]:
     """Yield all that is wrong with a value, each problem with its place."""
-    choices = [choice for choice in schema.get("anyOf", [schema]) if _fits(value, choice)]
+    choices = schema.get("anyOf", [schema])
+    choices = [choice for choice in choices if _fits(value, choice)]
     if not choices:
         yield place, _mismatch(value, schema)
         return
@@ -170,7 +172,8 @@ _CLASSES: Mapping[str, Any] = {
 def _fits(value: Any, schema: Schema) -> bool:
     """Return whether a value is of the type of a schema, whatever its entries are."""
     if "enum" in schema:
-        return any(type(word) is type(value) and word == value for word in schema["enum"])
+        words = [word for word in schema["enum"] if type(word) is type(value)]
+        return value in words
     kind = schema.get("type")
     if kind is None:
         return True
@@ -178,17 +181,21 @@ def _fits(value: Any, schema: Schema) -> bool:
         return False
     if not isinstance(value, _CLASSES[kind]):
         return False
-    if kind == "number" and not abs(value) <= sys.float_info.max:  # NaN, or too large
-        return False
-    return "minimum" not in schema or bool(value >= schema["minimum"])
+    if kind == "number":
+        is_finite = abs(value) <= sys.float_info.max  # neither NaN nor a whole number beyond
+        if not is_finite:
+            return False
+    least = schema.get("minimum")
+    return least is None or bool(value >= least)
 
 
 def _problems_below(value: Any, schema: Schema, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, Mapping):
         yield from _problems_of_entries(value, schema, place)
     if isinstance(value, list | tuple):
+        items = schema.get("items", {})
         for position, item in enumerate(value):
-            yield from find_problems(item, schema.get("items", {}), (*place, position))
+            yield from find_problems(item, items, (*place, position))
 
 
 def _problems_of_entries(
@@ -199,10 +206,11 @@ def _problems_of_entries(
     for key in schema.get("required", ()):
         if key not in mapping:
             yield (*place, key), "missing"
-    for key in known:
+    for key, below in known.items():
         if key in mapping:
-            yield from find_problems(mapping[key], known[key], (*place, key))
-    unknown = sorted(mapping.keys() - known.keys(), key=str)
+            yield from find_problems(mapping[key], below, (*place, key))
+    unknown = mapping.keys() - known.keys()
+    unknown = sorted(unknown, key=str)
     for number, key in enumerate(unknown):
         at = (*place, str(key))
         if others is not False:
@@ -210,33 +218,40 @@ def _problems_of_entries(
         else:
             hint = suggest(key, known) if number < _MOST_HINTS else ""
             names = ", ".join(known) or "none"
-            yield at, f"unknown key{hint or f'; known: {names}'}"
+            hint = hint or f"; known: {names}"
+            yield at, f"unknown key{hint}"
 
 
 def _mismatch(value: Any, schema: Schema) -> str:
     """Return the sentence for a value that is of none of the types of a schema."""
     choices = schema.get("anyOf", [schema])
-    words = [word for choice in choices for word in choice.get("enum", ())]
+    lists = [choice.get("enum", ()) for choice in choices]
+    words = list(map(str, chain.from_iterable(lists)))
+    hint = suggest(value, words) if words else ""
     kinds = {choice.get("type") for choice in choices}
-    hint = suggest(value, map(str, words)) if words else ""
-    if "string" in kinds and not isinstance(value, Mapping | list | None):
+    is_scalar = not isinstance(value, Mapping | list | None)
+    if "string" in kinds and is_scalar:
         hint = "; put it in quotes"
     expected = _describe(schema)
     end = ";" if "," in expected else ","
-    return f"expected {expected}{end} got {_show(value)}{hint}"
+    got = f"got {_show(value)}{hint}"
+    return f"expected {expected}{end} {got}"
 
 
 def _describe(schema: Schema) -> str:
     if "anyOf" in schema:
-        choices = [choice for choice in schema["anyOf"] if choice.get("type") != "null"]
+        null = {"type": "null"}
+        choices = [choice for choice in schema["anyOf"] if choice != null]
         words = [_describe(choice) for choice in choices]
         separator = ", or " if "," in "".join(words) else " or "
         return separator.join(words)
     if "enum" in schema:
         words = [str(word) for word in schema["enum"]]
-        return f"one of {', '.join(words)}" if len(words) > 1 else words[0]
-    least = f" of at least {schema['minimum']}" if "minimum" in schema else ""
-    return f"{_WORDS[schema['type']]}{least}"
+        listed = ", ".join(words)
+        return f"one of {listed}" if len(words) > 1 else listed
+    kind = _WORDS[schema["type"]]
+    least = schema.get("minimum")
+    return kind if least is None else f"{kind} of at least {least}"
 
 
 def _show(value: Any) -> str:
@@ -247,7 +262,8 @@ def _show(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         return "a mapping"
-    return f"a {type(value).__name__}" if isinstance(value, list | set) else repr(value)
+    is_long = isinstance(value, list | set)
+    return f"a {type(value).__name__}" if is_long else repr(value)
 
 
 class _Conversion:
@@ -266,10 +282,12 @@ class _Conversion:
             return self.convert(value, arguments[0], place)
         if origin in _SEQUENCES:
             items = enumerate(value)
-            return origin(self.convert(item, arguments[0], (*place, at)) for at, item in items)
+            kind = arguments[0]
+            return origin(self.convert(item, kind, (*place, at)) for at, item in items)
         if origin in (dict, Mapping):
             named = {str(key): item for key, item in value.items()}
-            return {key: self.convert(named[key], arguments[1], (*place, key)) for key in named}
+            fields = dict.fromkeys(named, Field(arguments[1], None))
+            return self.arguments(named, fields, place)
         try:
             return self._convert_one(value, kind, place)
         except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
@@ -293,23 +311,25 @@ class _Conversion:
         self, given: Mapping[str, Any], fields: Mapping[str, Field], place: Place
     ) -> dict[str, Any]:
         """Return the arguments that a class is made with."""
+        names = [name for name in fields if name in given]
         return {
-            name: self.convert(given[name], field.kind, (*place, name))
-            for name, field in fields.items()
-            if name in given
+            name: self.convert(given[name], fields[name].kind, (*place, name)) for name in names
         }
 
 
 def _member_of(value: Any, members: Sequence[Any]) -> Any:
     """Return the type of a union that a value is of."""
-    exact = [member for member in members if type(value) is (get_origin(member) or member)]
+    origins = {member: get_origin(member) or member for member in members}
+    exact = [member for member in members if type(value) is origins[member]]
     candidates = [*exact, *members]
-    return next(each for each in candidates if not any(find_problems(value, type_schema(each))))
+    problems = (find_problems(value, type_schema(kind)) for kind in candidates)
+    return next(kind for kind, found in zip(candidates, problems, strict=True) if not any(found))
 
 
 def _text_of(error: Exception) -> str:
     text = error.line if isinstance(error, GradestackError) else str(error)
-    return " ".join(map(str.strip, text.split("\n"))) or type(error).__name__
+    lines = map(str.strip, text.split("\n"))
+    return " ".join(lines) or type(error).__name__
 
 
 def _schema_for(data: Any, kind: Any) -> Schema:
@@ -317,14 +337,10 @@ def _schema_for(data: Any, kind: Any) -> Schema:
     fields = fields_of(kind)
     if fields is None or not isinstance(data, Mapping):
         return type_schema(kind)
-    return {
-        "type": "object",
-        "properties": {
-            name: type_schema(field.kind) if name in data else {} for name, field in fields.items()
-        },
-        "required": [name for name in fields if fields[name].default is attrs.NOTHING],
-        "additionalProperties": False,
-    }
+    properties: dict[str, Schema] = {name: {} for name in fields}
+    properties |= {name: type_schema(fields[name].kind) for name in fields if name in data}
+    required = [name for name in fields if fields[name].default is attrs.NOTHING]
+    return {"properties": properties, "required": required, **_OF_CLASS}
 
 
 def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:

@@ -17,6 +17,7 @@ _NAMES = {
     "GraderSummary Input "
     "Inputs Profile Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",
+    "copies.files": "shown_address",
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut "
     "error_text first_of guarded "

@@ -19,6 +19,7 @@ from gradestack.api import valid_confidence as valid_confidence
 from gradestack.cli.signals import forward_termination as forward_termination
 from gradestack.comparison.compared import Comparison as Comparison
 from gradestack.comparison.families import compared_rows as compared_rows
+from gradestack.copies.files import shown_address as shown_address
 from gradestack.declared import Declarations as Declarations
 from gradestack.declared import which_is_better as which_is_better
 from gradestack.declared import with_unit as with_unit

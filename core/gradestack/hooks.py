@@ -23,9 +23,10 @@ Kind = Literal[
     "command",
     "stack",
     "table",
+    "address",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FUNCTIONS: frozenset[Kind] = frozenset({"command", "stack", "table"})
+FUNCTIONS: frozenset[Kind] = frozenset({"command", "stack", "table", "address"})
 """Kinds whose components are functions, and no classes with options."""
 
 hookimpl = pluggy.HookimplMarker(NAME)
@@ -45,7 +46,7 @@ class Component(NamedTuple):
     """``package.module:Class``.
 
     Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click, of
-    a table a function of a report and the table's name.
+    a table a function of a report and the table's name, of an address a function that opens it.
     """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""

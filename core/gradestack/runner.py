@@ -75,7 +75,11 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(
-            path=None, header={"rows": RECORDED[suite.rows]}, summary={}, held=held.file
+            path=None,
+            header={"rows": RECORDED[suite.rows]},
+            summary={},
+            held=held.file,
+            registry=suite.registry,
         )
         with limited(suite.limits._replace(record_bytes=None)):
             figures = summary(suite, loop.merging, loop.merged, report, baselines)
@@ -216,13 +220,11 @@ class _Run:
             path = staging.commit(durable=recorded > 0)  # before pages, which may take it with them
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
-        report = Report(path=path, header=loads((path / HEADER).read_bytes()), summary=figures)
-        complete = attrs.evolve(report, registry=suite.registry)
+        header_read = loads((path / HEADER).read_bytes())
+        report = Report(path=path, header=header_read, summary=figures, registry=suite.registry)
         self.progress.phase("pages")
         pages = (
-            Pages(interrupted=True)
-            if late.requested
-            else write_pages(suite.reports, complete, path)
+            Pages(interrupted=True) if late.requested else write_pages(suite.reports, report, path)
         )
         with Interruption(patient=True):
             if pages != Pages(written=pages.written):

@@ -26,13 +26,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.reading import FileState
 from gradestack.interpreter import work_limit
+from gradestack.registry import Registry
 from gradestack.regular_files import files_below, open_regular
 
-PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
-"""What is opened.
-
-Others stand for local files, archives or commands, and no library ever sees them.
-"""
 _LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
 _PLACE: Final = re.compile(
@@ -64,20 +60,23 @@ def shown_address(text: str) -> str:
     return f"{protocol}{separator}{place[2]}{place[3]}"
 
 
-def protocol_of(text: str) -> str:
-    """Return the protocol of an address that may be opened."""
+def protocol_of(text: str, registry: Registry) -> str:
+    """Return the protocol of an address that may be opened, as it has a component ``address``.
+
+    Others stand for local files, archives or commands, and no library ever sees them.
+    """
     protocol, _, rest = text.partition("://")
     place = _PLACE.fullmatch(rest)
     user = place and place[1]
     keys = user is not None and (protocol in {"s3", "gs"} or (protocol == "az" and ":" in user))
     odd = "::" in text or not text.isprintable() or any(map(str.isspace, text))
-    if protocol not in PROTOCOLS or place is None or keys or odd:
+    protocols = registry.names("address")
+    if protocol not in protocols or place is None or keys or odd:
         absent = "" if "://" in text else ", and there is no file of this name"
-        *first, last = (f"{each}://" for each in PROTOCOLS)
-        kinds = f"{', '.join(first)} or {last} and a host or bucket"
+        kinds = ", ".join(f"{each}://" for each in protocols)
         what = (
-            f"only addresses that begin with {kinds} are opened, without ::, spaces or the key "
-            "of a bucket"
+            f"only addresses that begin with one of {kinds}, and a host or bucket, are opened, "
+            "without ::, spaces or the key of a bucket"
         )
         raise ConfigError(f"{shown_address(text)}: {what}{absent}")
     return protocol
@@ -432,15 +431,6 @@ def _directory(path: Path) -> Path:
     return copy
 
 
-CONNECT, SILENCE = 20.0, 60.0
-"""Seconds in which a server must have been connected to, and for which it may send nothing."""
-_WEB: Final = frozenset({"http", "https"})
-_NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
-"""What no name of a copy holds.
-
-It leads to another folder, or some system makes something else of it.
-"""
-_LONGEST_NAME: Final = 200  # bytes of the name of a copy; file systems take 255
 _read: dict[str, Path] = {}  # standard input, which can be read once
 
 
@@ -472,127 +462,16 @@ def standard_input() -> Path:
     return _read[STANDARD_INPUT]
 
 
-def fetched(address: str, known: dict[str, Path]) -> list[Path]:
-    """Return copies of what an address names.
+def fetched(address: str, known: dict[str, Path], registry: Registry) -> list[Path]:
+    """Return copies of what an address names, by the component ``address`` of its protocol.
 
-    A file, a directory of a bucket, or files by a pattern.
+    A file, a directory of a bucket, or files by a pattern. ``known`` has those made before.
     """
-    protocol, shown = protocol_of(address), shown_address(address)
-    try:
-        fsspec = importlib.import_module("fsspec")
-    except ImportError as error:
-        bucket = {"s3": " s3fs", "gs": " gcsfs", "az": " adlfs"}.get(protocol, "")
-        wanted = f"pip install 'fsspec[http]>=2026.9'{bucket} (extra 'remote')"
-        raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
-    try:
-        system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
-        return [
-            _copy(system, *each, known, web=protocol in _WEB)
-            for each in _meant(system, place, address)
-        ]
-    except GradestackError:
-        raise
-    except KeyboardInterrupt:
-        _end_tasks()
-        raise
-    except ImportError as error:  # a kind of address that wants a package more
-        raise ConfigError(f"{shown}: cannot be read: {error}") from error
-    # libraries of others: no connection, no right to read, an odd answer
-    except Exception as error:  # noqa: BLE001
-        # not from the error: what libraries say holds the address with all that is secret about it
-        raise DataError(f"{shown}: cannot be read: {_reason(error)}") from None
-
-
-def _end_tasks() -> None:
-    """End what is being fetched, which goes on in a thread of the library.
-
-    It would complain when the process ends.
-    """
-    import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
-
-    async def end() -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=1) if tasks else None
-
-    library = sys.modules.get("fsspec.asyn")
-    if library is not None and (loop := library.loop[0]) is not None:
-        with suppress(Exception):  # it does not end in time, or has ended
-            asyncio.run_coroutine_threadsafe(end(), loop).result(timeout=2)
-
-
-def _limits(protocol: str) -> dict[str, Any]:
-    """Return the options for a library that would end any reading after five minutes.
-
-    Others wait as we do.
-    """
-    if protocol not in _WEB | {"gs"}:
-        return {}
-    timeout = importlib.import_module("aiohttp").ClientTimeout(
-        total=None, connect=CONNECT, sock_read=SILENCE
-    )
-    return {"session_kwargs" if protocol == "gs" else "client_kwargs": {"timeout": timeout}}
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "the server did not answer in time"
-    if isinstance(error, FileNotFoundError):
-        return "no such file"
-    text = (error.strerror if isinstance(error, OSError) else "") or str(error)
-    said = " ".join(shown_address(word) if "://" in word else word for word in text.split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
-    protocol = address.partition("://")[0]
-    web = protocol in _WEB
-    path = (
-        "".join(shown_address(address).split("/", 3)[3:]) if web else place
-    )  # a host may be [0:0:0:0:0:0:0:1]
-    if not set("*[") & set(path):  # ? is no sign of a pattern
-        yield place, address
-        return
-    names = sorted(
-        name
-        for name in system.glob(place)
-        if not web or not (set("?#") & set(name) or name.endswith("/"))
-    )
-    if not names:
-        raise DataError(f"{shown_address(address)}: the pattern matches no file")
-    for name in names:
-        yield name, name if web else f"{protocol}://{name}"
-
-
-def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web: bool) -> Path:
-    if address in known:
-        return known[address]
-    shown = shown_address(address)
-    copy = _new_folder() / (_name_of(shown.rstrip("/")) or "remote")
-    if not web and system.isdir(place):
-        _copy_directory(system, place, copy, shown)
-    else:
-        system.get_file(place, str(copy))
-    known[address] = _note_address(readable(_note_address(copy, shown)), shown)
-    return known[address]
-
-
-def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
-    start = f"{place.rstrip('/')}/"
-    copy.mkdir()
-    for name in sorted(
-        each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")
-    ):
-        parts = name.removeprefix(start).split("/")
-        if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
-            why = "which no local file can be called; name the files to grade by a pattern"
-            raise DataError(f"{shown}: holds {name!r}, {why}")
-        to = copy.joinpath(*parts)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        system.get_file(name, str(to))
-
-
-def _name_of(place: str) -> str:
-    name = _NO_NAME.sub("_", place.rpartition("/")[2])
-    return name.encode(errors="replace")[-_LONGEST_NAME:].decode(errors="ignore")
+    found = []
+    for each, copy_into in registry.load("address", protocol_of(address, registry))(address):
+        if each not in known:
+            shown = shown_address(each)
+            copy = _note_address(copy_into(_new_folder()), shown)
+            known[each] = _note_address(readable(copy), shown)
+        found.append(known[each])
+    return found

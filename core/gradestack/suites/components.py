@@ -179,7 +179,7 @@ class Resolver:
         """
         if local_files(text, self.base):
             return True
-        protocol_of(text)
+        protocol_of(text, self.registry)
         is_allowed = self.allow_remote or self.document.is_set(place)
         if not is_allowed:
             remedy = "pass --allow-remote if you trust this suite"

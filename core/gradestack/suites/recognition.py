@@ -39,7 +39,7 @@ from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.records import Element, Head, first_records
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.records import RecordReader
-from gradestack.registry import Registry
+from gradestack.registry import Registry, discover
 from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import header_of
 from gradestack.rows.packed import ROWS
@@ -50,7 +50,9 @@ _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
 
 
-def expand(texts: Iterable[str], base: Folder | None = None) -> list[Path]:
+def expand(
+    texts: Iterable[str], base: Folder | None = None, registry: Registry | None = None
+) -> list[Path]:
     """Return the paths meant, those of copies of what is packed, remote or standard input.
 
     One may come twice.
@@ -65,7 +67,7 @@ def expand(texts: Iterable[str], base: Folder | None = None) -> list[Path]:
         elif there := local_files(text, base):
             found += map(readable, there)
         elif is_address(text):
-            found += fetched(text, known)
+            found += fetched(text, known, registry or discover())
         else:
             path, pattern = path_of(text, base), MAGIC & set(text)
             why = (
@@ -261,7 +263,9 @@ def _read_with(
     if not texts or ("kind" in options and reader is None):
         return reader, None
     found = recognise(
-        expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name
+        expand(texts, resolver.base, resolver.registry),
+        resolver.registry,
+        None if reader is None else reader.name,
     )
     return reader or resolver.stage("reader", key, {**options, "kind": found.reader}, place), found
 
@@ -317,7 +321,7 @@ def _dataset(
     if (named := _named(resolver, given, ("dataset",))) is None:
         return None, None
     text, own = named
-    path = expand([text], resolver.base)[0]
+    path = expand([text], resolver.base, resolver.registry)[0]
     dataset = name_inputs([path])[0]
     if reader.component.takes_dataset:
         if own is not None:

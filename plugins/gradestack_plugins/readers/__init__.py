@@ -12,4 +12,16 @@ stack classification .stacks:classification Labels, or names of tools: accuracy,
 stack recorded .stacks:recorded The verdict that was recorded with each run, or every recorded score
 stack scores .stacks:scores Recorded scores where there are any; without, as auto
 """
-gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
+_REMOTE = """
+address http .fetch:open_address Files of web servers
+address https .fetch:open_address Files of web servers
+address s3 .fetch:open_address Files of buckets, by s3fs
+address gs .fetch:open_address Files of buckets, by gcsfs
+address az .fetch:open_address Files of buckets, by adlfs
+"""
+gradestack_components = hookimpl(
+    lambda: (
+        *Component.table(__name__, _TABLE),
+        *Component.table("gradestack_plugins.remote", _REMOTE),
+    )
+)

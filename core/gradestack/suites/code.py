@@ -53,7 +53,7 @@ class InFile(NamedTuple):
     def shown(self) -> str:
         """The reference without the folder.
 
-        The component's name in results, which do not depend on places.
+        The component's name in results, which do not depend on locations.
         """
         return f"{Path(self.file).name}:{self.name}"
 
@@ -88,7 +88,10 @@ _IMPORTED: set[str] = set()
 
 
 def _sha256(file: str) -> str:
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if Path(file).is_file() else ""
+    path = Path(file)
+    if not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _code_of(path: Path) -> dict[str, str]:
@@ -96,14 +99,21 @@ def _code_of(path: Path) -> dict[str, str]:
 
     Name -> file.
     """
-    digest = hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()
-    files = {f"gradestack_user_code_{path.stem}_{digest}": str(path)}
+    text = str(path)
+    digest = hashlib.blake2b(text.encode(), digest_size=6)
+    files = {f"gradestack_user_code_{path.stem}_{digest.hexdigest()}": text}
+    folder = str(path.parent)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        stem = os.path.join(path.parent, *name.split("."))  # noqa: PTH118
-        if file in (f"{stem}.py", f"{stem}{os.sep}__init__.py"):
+        stem = os.path.join(folder, *name.split("."))  # noqa: PTH118
+        package = os.path.join(stem, "__init__.py")  # noqa: PTH118
+        if file in (f"{stem}.py", package):
             files[name] = file
     return files
+
+
+def _is_loaded(file: str) -> bool:
+    return LOCAL_CODE.get(file) == _sha256(file)
 
 
 def load_file(path: Path) -> ModuleType:
@@ -116,7 +126,7 @@ def load_file(path: Path) -> ModuleType:
     shown, path = path, path.resolve()
     modules = _code_of(path)
     name = next(iter(modules))
-    same = {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)}
+    same = {known for known, file in modules.items() if _is_loaded(file)}
     if name in sys.modules and same == modules.keys():
         return sys.modules[name]
     if not path.is_file():
@@ -140,7 +150,7 @@ def load_file(path: Path) -> ModuleType:
     finally:
         modules = _code_of(path)
         _IMPORTED.update(modules.keys() - before - {name})
-        LOCAL_CODE.update((file, _sha256(file)) for file in modules.values())
+        LOCAL_CODE.update({known: _sha256(known) for known in modules.values()})
     return module
 
 
@@ -164,7 +174,8 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     """Return the user's own files that a component consists of, by their name in its folder ->
     SHA-256.
     """
-    file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
+    module = sys.modules.get(type(component).__module__)
+    file = path or getattr(module, "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:
         return {}
     from modulefinder import ModuleFinder  # noqa: PLC0415 - takes its time
@@ -174,10 +185,11 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     finder.run_script(str(file))
     modules: Iterable[Any] = finder.modules.values()
     files = {module.__file__ for module in modules if module.__file__}
-    return {
-        Path(name).relative_to(folder).as_posix(): LOCAL_CODE.get(name) or _sha256(name)
-        for name in sorted(files)
-    }
+    code = {}
+    for name in sorted(files):
+        below = Path(name).relative_to(folder)
+        code[below.as_posix()] = LOCAL_CODE.get(name) or _sha256(name)
+    return code
 
 
 class LocalFiles(msgspec.Struct, frozen=True):
@@ -193,9 +205,12 @@ class LocalFiles(msgspec.Struct, frozen=True):
     @classmethod
     def load(cls, paths: Iterable[Path]) -> LocalFiles:
         """Load files; see ``load_file``."""
-        loaded = [Path(str(load_file(path).__file__)) for path in paths]
-        files = sorted({file for path in loaded for file in _code_of(path).values()})
-        return cls(tuple(loaded), {file: LOCAL_CODE[file] for file in files})
+        modules = [load_file(path) for path in paths]
+        loaded = [Path(str(module.__file__)) for module in modules]
+        files = set[str]()
+        for path in loaded:
+            files.update(_code_of(path).values())
+        return cls(tuple(loaded), {file: LOCAL_CODE[file] for file in sorted(files)})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _load_again, (self.paths, self.digests)
@@ -219,13 +234,15 @@ def from_file(
     module = load_file(path)
     component = getattr(module, reference.name, None)
     target, options = f"{module.__name__}:{reference.name}", dict[str, str]()
-    is_function = kind == "grader" and callable(component) and not isinstance(component, type)
+    is_function = callable(component) and not isinstance(component, type)
+    is_function = is_function and kind == "grader"
     if component is None:
         raise ConfigError(_lacks(reference, kind, path.name, module))
     problem = None if is_function else flaw(component, kind)
     if problem is not None:
-        also = ", nor a function" if kind == "grader" and problem.endswith(".Grader") else ""
-        raise ConfigError(f"{reference.name}{_line_of(component, path)} {problem}{also}")
+        also = ", nor a function" if problem.endswith(".Grader") else ""
+        shown = f"{reference.name}{_line_of(component, path)}"
+        raise ConfigError(f"{shown} {problem}{also}")
     if is_function:
         options = {"file": reference.file, "name": reference.name}
         target = registry.find("grader", FUNCTIONS).component.target
@@ -235,7 +252,8 @@ def from_file(
 
 def _line_of(component: Any, path: Path) -> str:
     with suppress(OSError, TypeError):  # it is no class
-        return f" ({path.name}:{inspect.getsourcelines(component)[1]})"
+        _, line = inspect.getsourcelines(component)
+        return f" ({path.name}:{line})"
     return ""
 
 
@@ -244,13 +262,17 @@ def _lacks(reference: InFile, kind: Kind, file: str, module: ModuleType) -> str:
     known = []
     for name, value in vars(module).items():
         is_own = getattr(value, "__module__", "") == module.__name__
-        is_function = kind == "grader" and inspect.isfunction(value)
-        if is_own and (is_function or (_is_component(value) and value.contract == kind)):
+        is_meant = _is_component(value) and value.contract == kind
+        if kind == "grader" and inspect.isfunction(value):
+            is_meant = True
+        if is_own and is_meant:
             known.append(name)
-    has = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
+    names = ", ".join(known)
+    has = f"; there are: {names}" if known else f"; it has no {kind}"
     if not reference.name:
         return f"no {kind} of {file} is named; write {reference.file}:NAME{has}"
-    return f"{file} has no {reference.name!r}{suggest(reference.name, known) or has}"
+    hint = suggest(reference.name, known) or has
+    return f"{file} has no {reference.name!r}{hint}"
 
 
 def file_plugin(path: Path) -> Plugin:
@@ -267,7 +289,8 @@ def file_plugin(path: Path) -> Plugin:
         return plugin
     components, flaws = [], []
     for name, value in vars(module).items():
-        if not _is_contract(value) or value.__module__ != module.__name__ or name.startswith("_"):
+        is_own = getattr(value, "__module__", "") == module.__name__
+        if not is_own or not _is_contract(value) or name.startswith("_"):
             continue
         target = f"{module.__name__}:{name}"
         if inspect.isabstract(value):
@@ -276,7 +299,8 @@ def file_plugin(path: Path) -> Plugin:
             components.append(Component(value.contract, snake(name), target, name))
     if not components:
         none = "no class derived from gradestack.Grader or another contract"
-        raise ConfigError(f"{path.name} has no component: {'; '.join(flaws) or none}")
+        why = "; ".join(flaws) or none
+        raise ConfigError(f"{path.name} has no component: {why}")
     return _plugin(path, *components)
 
 
@@ -294,7 +318,9 @@ def _plugin(path: Path, *components: Component) -> Plugin:
 
 
 def _is_contract(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Contract) and hasattr(value, "contract")
+    if not isinstance(value, type) or not issubclass(value, Contract):
+        return False
+    return hasattr(value, "contract")
 
 
 def _is_component(value: Any) -> bool:

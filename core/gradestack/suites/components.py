@@ -1,4 +1,4 @@
-"""From references in a configuration to its components, every problem collected with its place."""
+"""From references in a configuration to its components, every problem collected with its location."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
+from gradestack.output import counted
 from gradestack.registry import Offer, Registry
 from gradestack.suites.code import FUNCTIONS, InFile, code_of_component, file_plugin, from_file
-from gradestack.suites.document import Document, show_place
-from gradestack.suites.options import Place, Problems, structure
+from gradestack.suites.document import Document, show_location
+from gradestack.suites.options import Location, Problems, structure
 from gradestack.suites.spec import SuiteSpec
 
 T = TypeVar("T")
@@ -49,9 +50,9 @@ class Reference(NamedTuple):
     kind: Kind
     name: str
     options: dict[str, Any]
-    place: Place
+    location: Location
     """Where it stands."""
-    at: Place
+    at: Location
     """Where its name stands."""
 
 
@@ -66,7 +67,7 @@ class Resolver:
     allow_remote: bool = False
     profile: Profile = "documented"
     num_runs: int | None = None
-    problems: dict[str, Place] = attrs.field(init=False, factory=dict)
+    problems: dict[str, Location] = attrs.field(init=False, factory=dict)
     broken: list[str] = attrs.field(init=False, factory=list)
     warnings: list[str] = attrs.field(init=False, factory=list)
     notes: list[str] = attrs.field(init=False, factory=list)
@@ -85,46 +86,49 @@ class Resolver:
     """Components in files: the file, and for a function the options that find it."""
     _cause: Exception | None = attrs.field(init=False, default=None)
 
-    def add_problem(self, place: Place, message: str | Exception) -> None:
+    def add_problem(self, location: Location, message: str | Exception) -> None:
         """Record one problem."""
         text = message.line if isinstance(message, GradestackError) else message
-        self.problems[f"{self.document.where(place)}: {text}"] = place
+        where = self.document.where(location)
+        self.problems[f"{where}: {text}"] = location
         if isinstance(message, Exception):
             self._cause = self._cause or message
 
-    def require_grader(self, key: Any, known: Iterable[str], place: Place) -> bool:
-        """Return whether a suite has the grader that is named at a place; else it is a problem."""
+    def require_grader(self, key: Any, known: Iterable[str], location: Location) -> bool:
+        """Return whether a suite has the grader that is named at a location; else it is a problem."""
         if isinstance(key, str) and key in known:
             return True
-        self.add_problem(place, f"no grader has the key {key!r}{hint_of(key, known)}")
+        self.add_problem(location, f"no grader has the key {key!r}{hint_of(key, known)}")
         return False
 
-    def warn(self, place: Place, text: str) -> None:
+    def warn(self, location: Location, text: str) -> None:
         """Add a warning of something that is not wrong."""
-        self.warnings.append(f"{self.document.where(place)}: {text}")
+        where = self.document.where(location)
+        self.warnings.append(f"{where}: {text}")
 
     @contextmanager
-    def refusals(self, place: Place) -> Iterator[None]:
+    def refusals(self, location: Location) -> Iterator[None]:
         """Record a ConfigError raised inside as a problem, and go on behind."""
         try:
             yield
         except ConfigError as error:
-            self.add_problem(place, error)
+            self.add_problem(location, error)
 
-    def has_problem(self, place: Place) -> bool:
-        """Return whether there is a problem of this place, or of one below it."""
-        return any(known[: len(place)] == place for known in self.problems.values())
+    def has_problem(self, location: Location) -> bool:
+        """Return whether there is a problem of this location, or of one below it."""
+        length = len(location)
+        return any(known[:length] == location for known in self.problems.values())
 
     def finish(self) -> None:
         """Raise what was collected."""
         origin, count = self.document.origin, len(self.problems)
         if count:
-            what = f"{origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
+            what = f"{origin}: {counted(count, 'problem')} in the configuration"
             raise ConfigError(what, *self.problems, *self.broken) from self._cause
         if self.broken:
             raise PluginError(f"{origin}: a plugin it uses is broken", *self.broken)
 
-    def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
+    def structure(self, data: Any, kind: type[T], location: Location) -> T | None:
         """Return the data as an instance of a class.
 
         Of a suite what has no problems, of anything else then None.
@@ -133,18 +137,17 @@ class Resolver:
             return structure(data, kind, self.base)
         except Problems as problems:
             for below, message in problems.found:
-                self.add_problem((*place, *below), message)
+                self.add_problem((*location, *below), message)
             return kind(**problems.sound) if kind is SuiteSpec else None
 
     def load_plugins(self, files: Any) -> None:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
         for number, file in enumerate(files if isinstance(files, list) else []):
-            place = ("plugins", number)
-            if not isinstance(file, str) or not self._may_run(f"{file} is Python code", place):
-                continue
-            with self.refusals(place):
-                path = self._use_file(file)
-                self.registry = self.registry.extended(file_plugin(path))
+            location = ("plugins", number)
+            if isinstance(file, str) and self._may_run(f"{file} is Python code", location):
+                with self.refusals(location):
+                    plugin = file_plugin(self._use_file(file))
+                    self.registry = self.registry.extended(plugin)
         if self.problems:
             self.finish()
 
@@ -153,26 +156,29 @@ class Resolver:
         self.code[path.resolve()] = None
         return path
 
-    def _may_run(self, what: str, place: Place) -> bool:
+    def _may_run(self, what: str, location: Location) -> bool:
         """Return whether Python code may run; without ``--allow-code`` it is a problem."""
         if not self.allow_code:
-            self.add_problem(place, f"{what}; pass --allow-code if you trust it")
+            self.add_problem(location, f"{what}; pass --allow-code if you trust it")
         return self.allow_code
 
     def _may_have_options(self, reference: Reference, trusted: Iterable[str]) -> bool:
         """Return whether no option that can have code run is written in the suite alone."""
         if self.allow_code:
             return True
-        given = sorted(name for name in trusted if reference.options.get(name) is not None)
-        places: list[Place] = [(*reference.place, name) for name in given]
-        refused = [place for place in places if not self.document.is_set(place)]
-        for place in refused:
-            remedy = f"--set {show_place(place)}=..., or pass --allow-code if you trust this suite"
+        options = reference.options
+        given = [name for name in sorted(trusted) if options.get(name) is not None]
+        locations: list[Location] = [(*reference.location, name) for name in given]
+        refused = [each for each in locations if not self.document.is_set(each)]
+        for location in refused:
+            remedy = (
+                f"--set {show_location(location)}=..., or pass --allow-code if you trust this suite"
+            )
             why = "what is named here can run code on this machine; name it on the command line"
-            self.add_problem(place, f"{why}, {remedy}")
+            self.add_problem(location, f"{why}, {remedy}")
         return not refused
 
-    def may_read(self, text: str, place: Place) -> bool:
+    def may_read(self, text: str, location: Location) -> bool:
         """Return whether an address may be opened.
 
         One that only the suite names is a problem, and is recorded.
@@ -180,27 +186,27 @@ class Resolver:
         if local_files(text, self.base):
             return True
         protocol_of(text, self.registry)
-        is_allowed = self.allow_remote or self.document.is_set(place)
+        is_allowed = self.allow_remote or self.document.is_set(location)
         if not is_allowed:
             remedy = "pass --allow-remote if you trust this suite"
-            self.add_problem(place, f"{shown_address(text)} is a remote file; {remedy}")
+            self.add_problem(location, f"{shown_address(text)} is a remote file; {remedy}")
         return is_allowed
 
-    def _reference(self, kind: Kind, written: Any, place: Place) -> Reference | None:
+    def _reference(self, kind: Kind, written: Any, location: Location) -> Reference | None:
         """Return what ``"name"`` or ``{kind: name, option: value, ...}`` refers to."""
         if isinstance(written, str):
-            return Reference(kind, written, {}, place, place)
+            return Reference(kind, written, {}, location, location)
         if not isinstance(written, Mapping):
             named: Any = str | dict[str, Any]
-            self.structure(written, named, place)
+            self.structure(written, named, location)
             return None
         options = dict(written)
         name = options.pop("kind", None)
         if isinstance(name, str):
-            return Reference(kind, name, options, place, (*place, "kind"))
+            return Reference(kind, name, options, location, (*location, "kind"))
         problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
         names = ", ".join(self.registry.names(kind))
-        self.add_problem(place, f"{problem}; there are: {names}")
+        self.add_problem(location, f"{problem}; there are: {names}")
         return None
 
     def _add_file(self, reference: Reference) -> str | None:
@@ -242,12 +248,14 @@ class Resolver:
             self.add_problem(reference.at, error)
             return None
         except PluginError as error:
-            self.broken.append(f"{self.document.where(reference.place)}: {error.line}")
+            where = self.document.where(reference.location)
+            self.broken.append(f"{where}: {error.line}")
             return None
         if offer.conflict is not None and name == offer.component.name:
             self.warn(reference.at, f"{offer.conflict}: the first is used")
         what = f"{offer.name} imports Python code the suite names"
-        if getattr(target, "runs_code", False) and not self._may_run(what, reference.place):
+        runs_code = getattr(target, "runs_code", False)
+        if runs_code and not self._may_run(what, reference.location):
             return None
         if not self._may_have_options(reference, getattr(target, "trusted_options", ())):
             return None
@@ -258,7 +266,7 @@ class Resolver:
         kind: Kind,
         key: str,
         written: Any,
-        place: Place,
+        location: Location,
         *,
         reserved: Iterable[str] = (),
         defaults: Mapping[str, Any] | None = None,
@@ -269,14 +277,14 @@ class Resolver:
             kind: Its kind.
             key: What it is called in the suite.
             written: The reference.
-            place: Where it stands.
+            location: Where it stands.
             reserved: Keys that are no options of it.
             defaults: Options for what has them and was not given them.
 
         Returns:
             The component; None with a problem.
         """
-        reference = self._reference(kind, written, place)
+        reference = self._reference(kind, written, location)
         loaded = None if reference is None else self._load(reference)
         if reference is None or loaded is None:
             return None
@@ -285,14 +293,14 @@ class Resolver:
         options = {name: value for name, value in reference.options.items() if name not in reserved}
         if function and options:
             why = "unknown key; a function has no options"
-            self.add_problem((*place, next(iter(options))), why)
+            self.add_problem((*location, next(iter(options))), why)
             return None
         fields = attrs.fields_dict(target)
         inherited = {"profile": self.profile, "num_runs": self.num_runs, **(defaults or {})}
         for name, value in inherited.items():
             if name in fields and value is not None:
                 options.setdefault(name, value)
-        component: Any = self.structure({**options, **function}, target, place)
+        component: Any = self.structure({**options, **function}, target, location)
         if component is None:
             return None
         if getattr(target, "runs_code", False) and isinstance(component.file, Path):
@@ -330,16 +338,16 @@ def grader_stages(
     """Return a suite's graders by key; those ``made`` by the caller are taken as they are."""
     stages: dict[str, Stage] = {}
     for key, written in spec.graders.items():
-        place = ("graders", key)
+        location = ("graders", key)
         stage: Stage | None
         if key in made:
             stage = made_stage("grader", key, made[key], spec.profile)
         else:
             named = _code_reference(written)
-            stage = resolver.stage("grader", key, named, place, reserved=_TEXT_KEYS)
+            stage = resolver.stage("grader", key, named, location, reserved=_TEXT_KEYS)
         if stage is not None:
             options = written if isinstance(written, Mapping) else {}
-            stage = _with_extractor(resolver, stage, options, place)
+            stage = _with_extractor(resolver, stage, options, location)
         if stage is not None:
             stages[key] = stage
     for key, stage in stages.items():
@@ -349,15 +357,15 @@ def grader_stages(
 
 
 def _check_part(
-    resolver: Resolver, spec: SuiteSpec, stage: Stage | None, key: str, place: Place
+    resolver: Resolver, spec: SuiteSpec, stage: Stage | None, key: str, location: Location
 ) -> None:
     """Refuse a part of a combined grade that cannot be one."""
-    if not resolver.require_grader(key, spec.graders, place) or stage is None:
+    if not resolver.require_grader(key, spec.graders, location) or stage is None:
         return
     if stage.combines:
-        resolver.add_problem(place, f"{key!r} combines others itself")
+        resolver.add_problem(location, f"{key!r} combines others itself")
     elif stage.component.better != "higher":
-        resolver.add_problem(place, f"{key!r} is no score of which more is better")
+        resolver.add_problem(location, f"{key!r} is no score of which more is better")
 
 
 def _code_reference(written: Any) -> Any:
@@ -365,7 +373,8 @@ def _code_reference(written: Any) -> Any:
 
     Another reference unchanged.
     """
-    if not isinstance(written, Mapping) or written.get("kind") != "tool":
+    is_tool = isinstance(written, Mapping) and written.get("kind") == "tool"
+    if not is_tool:
         return written
     options = dict(written)
     function = options.pop("function", None)
@@ -377,24 +386,24 @@ def _code_reference(written: Any) -> Any:
 
 
 def _with_extractor(
-    resolver: Resolver, stage: Stage, written: Mapping[str, Any], place: Place
+    resolver: Resolver, stage: Stage, written: Mapping[str, Any], location: Location
 ) -> Stage | None:
     """Return a grader with what finds the text it judges; of a whole sample it takes none."""
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):
             if option in written:
                 why = f"{stage.name} judges the whole sample; it takes no {option}"
-                resolver.add_problem((*place, option), why)
+                resolver.add_problem((*location, option), why)
         return stage
     named = written.get("extractor") or "last_assistant"
     config = written.get("extractor_config") or {}
     if not isinstance(config, Mapping):
         why = "expected a mapping of the extractor's options"
-        resolver.add_problem((*place, "extractor_config"), why)
+        resolver.add_problem((*location, "extractor_config"), why)
         return stage
     if not isinstance(named, Mapping):
         named = {**config, "kind": named}
-    extractor = resolver.stage("extractor", stage.key, named, (*place, "extractor"))
+    extractor = resolver.stage("extractor", stage.key, named, (*location, "extractor"))
     return msgspec.structs.replace(stage, extractor=extractor)
 
 
@@ -422,7 +431,7 @@ def _own_metric(
     resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], key: str, written: Any
 ) -> Metric | None:
     """Return an aggregator that the suite names, by default of a grader that has it anyway."""
-    place: Place = ("metrics", key)
+    location: Location = ("metrics", key)
     if isinstance(written, Mapping) and "kind" not in written:
         is_known = key in resolver.registry.names("aggregator")
         written = {**written, "kind": key} if is_known else written
@@ -432,21 +441,23 @@ def _own_metric(
         kind = named.get("kind")
         having = [name for name in graders if kind in graders[name].component.aggregators]
         of = next(iter([*having, *graders, *spec.graders]), "")
-    elif not resolver.require_grader(of, spec.graders, (*place, "of")):
+    elif not resolver.require_grader(of, spec.graders, (*location, "of")):
         of = ""
-    metric = _metric(resolver, of, graders.get(of), key, written, place)
+    metric = _metric(resolver, of, graders.get(of), key, written, location)
     if metric is not None:
         for rater in getattr(metric.stage.component, "raters", ()):
-            resolver.require_grader(rater, spec.graders, (*place, "raters"))
+            resolver.require_grader(rater, spec.graders, (*location, "raters"))
     return metric
 
 
 def _metric(
-    resolver: Resolver, of: str, grader: Stage | None, key: str, written: Any, place: Place
+    resolver: Resolver, of: str, grader: Stage | None, key: str, written: Any, location: Location
 ) -> Metric | None:
     """Return an aggregator, with the labels that its grader's options name."""
     defaults = {} if grader is None else _score_ends(grader, written)
-    stage = resolver.stage("aggregator", key, written, place, reserved=("of",), defaults=defaults)
+    stage = resolver.stage(
+        "aggregator", key, written, location, reserved=("of",), defaults=defaults
+    )
     if stage is None:
         return None
     fit = getattr(grader.component, "for_metric", None) if grader is not None else None
@@ -468,13 +479,15 @@ def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
 
 def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str = "") -> Stage:
     """Return the stage of a component object made by the caller."""
-    fields = attrs.fields(type(component)) if attrs.has(type(component)) else ()
+    target = type(component)
+    fields = attrs.fields(target) if attrs.has(target) else ()
+    names = [field.name for field in fields if field.repr]
     return Stage(
         kind=kind,
         key=key,
-        name=name or type(component).__name__,
+        name=name or target.__name__,
         component=component,
-        options={field.name: getattr(component, field.name) for field in fields if field.repr},
+        options={option: getattr(component, option) for option in names},
         version=component.version,
         distribution="local",
         profile=profile,
@@ -490,13 +503,13 @@ def exporters_of(
     used = _names_of(*graders)
     stages = dict[str, Stage]()
     for number, reference in enumerate(named):
-        place = ("exporters", number)
-        stage = resolver.stage("exporter", "", reference, place)
+        location = ("exporters", number)
+        stage = resolver.stage("exporter", "", reference, location)
         if stage is None:
             continue
         unfit = _unfit(stage.component, reader, used)
         if unfit:
-            resolver.add_problem(place, f"{stage.name} {unfit}")
+            resolver.add_problem(location, f"{stage.name} {unfit}")
         stages[stage.name] = msgspec.structs.replace(stage, key=stage.name)
     for offer in _exporters_beside(resolver.registry, reader):
         name, release = offer.name, offer.plugin.release
@@ -514,7 +527,8 @@ def exporters_of(
 
 def _names_of(*stages: Stage) -> set[str]:
     """Return the names of components, with and without their distributions."""
-    return {name for stage in stages for name in (stage.name, stage.name.rpartition(":")[2])}
+    names = {stage.name for stage in stages}
+    return names | {name.rpartition(":")[2] for name in names}
 
 
 def _unfit(exporter: Any, reader: Stage, graders: set[str]) -> str:
@@ -529,12 +543,11 @@ def _unfit(exporter: Any, reader: Stage, graders: set[str]) -> str:
 
 def _exporters_beside(registry: Registry, reader: Stage) -> Iterator[Offer]:
     """Yield the exporters of a reader's own plugin."""
-    plugins = [offer.plugin for offer in registry.offers("reader", reader.name)[:1]]
-    for plugin in plugins:
-        for component in plugin.components:
+    for own in registry.offers("reader", reader.name)[:1]:
+        for component in own.plugin.components:
             if component.kind == "exporter":
                 offers = registry.offers("exporter", component.name)
-                yield next(offer for offer in offers if offer.plugin is plugin)
+                yield next(offer for offer in offers if offer.plugin is own.plugin)
 
 
 class Target(NamedTuple):
@@ -614,8 +627,8 @@ def graders_for(
     stages = {}
     for key, stage in graders.items():
         fitted = stage
-        is_of_text = stage.extractor is not None and "expected" in stage.component.needs
-        if used.component.empty_answers and is_of_text:
+        has_text = stage.extractor is not None and used.component.empty_answers
+        if has_text and "expected" in stage.component.needs:
             fitted = msgspec.structs.replace(stage, grades_empty=True)
         what = f"grader {key!r} ({stage.signature})"
         with resolver.refusals(("graders", key)), guarded(what):
@@ -656,6 +669,6 @@ def _remarks(resolver: Resolver, reader: Any, inputs: Inputs) -> list[str]:
     with guarded(name_of(reader)):
         notes, doubts = recognise(inputs)
     for note in notes:
-        is_command = note.startswith("The same as: ")
-        resolver.notes.append(f"{note}{resolver.asked}" if is_command else note)
+        options = resolver.asked if note.startswith("The same as: ") else ""
+        resolver.notes.append(f"{note}{options}")
     return [*remarks, *doubts]

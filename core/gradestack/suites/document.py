@@ -1,4 +1,4 @@
-"""YAML with places: plain data, and the line every value was written on.
+"""YAML with locations: plain data, and the line every value was written on.
 
 Nothing in a YAML is ever run as code.
 """
@@ -19,7 +19,7 @@ from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.output import counted
 from gradestack.regular_files import read_bounded
-from gradestack.suites.options import Place
+from gradestack.suites.options import Location
 
 LARGEST_YAML = 2 * 1024 * 1024
 """Bytes of a suite, rubric or other file of YAML; of two million, some twenty seconds are spent."""
@@ -57,11 +57,11 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 class _Survey(msgspec.Struct):
     """Lines and repeated keys of nodes, and how much aliases stand for, before data is made."""
 
-    lines: dict[Place, int] = {}
+    lines: dict[Location, int] = {}
     problems: list[str] = []
     _sizes: dict[int, int] = {}
 
-    def size(self, node: yaml.Node, place: Place) -> int:
+    def size(self, node: yaml.Node, location: Location) -> int:
         """Return how many nodes there are at and below one; an alias counts as what it stands for."""
         size = self._sizes.get(id(node))
         if size == 0:
@@ -73,27 +73,28 @@ class _Survey(msgspec.Struct):
         if isinstance(node, yaml.MappingNode):
             keys = set[str]()
             for key, value in node.value:
-                size += self.size(key, place)
+                size += self.size(key, location)
                 if isinstance(key.value, str):  # else it is refused when its mapping is made
-                    at = (*place, key.value)
-                    self._note_key(at, key.start_mark.line + 1, is_repeated=key.value in keys)
+                    at = (*location, key.value)
+                    line = key.start_mark.line + 1
+                    self._note_key(at, line, is_repeated=key.value in keys)
                     keys.add(key.value)
                     size += self.size(value, at)
         elif isinstance(node, yaml.SequenceNode):
             for position, item in enumerate(node.value):
-                self.lines[(*place, position)] = item.start_mark.line + 1
-                size += self.size(item, (*place, position))
+                self.lines[(*location, position)] = item.start_mark.line + 1
+                size += self.size(item, (*location, position))
         self._sizes[id(node)] = size
         if size - len(self._sizes) > MOST_REPEATED:
             most = f"{MOST_REPEATED:,} values"
             raise _mistake(f"its aliases stand for more than {most}; write out what is meant", node)
         return size
 
-    def _note_key(self, place: Place, line: int, *, is_repeated: bool) -> None:
+    def _note_key(self, location: Location, line: int, *, is_repeated: bool) -> None:
         if is_repeated:
-            what = f"stands on line {self.lines[place]} already; write it once"
-            self.problems.append(f"{line}: {show_place(place)}: {what}")
-        self.lines[place] = line
+            what = f"stands on line {self.lines[location]} already; write it once"
+            self.problems.append(f"{line}: {show_location(location)}: {what}")
+        self.lines[location] = line
 
 
 def _parsed(text: str) -> tuple[Any, _Survey]:
@@ -124,12 +125,12 @@ _LONGEST_POSITION = 10
 """Digits no list has room for."""
 
 
-def show_place(place: Place) -> str:
-    """Return a place as people write it: ``graders.partial.paths[0]``."""
+def show_location(location: Location) -> str:
+    """Return a location as people write it: ``graders.partial.paths[0]``."""
     text = ""
-    for step in place:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
-    return text
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
 
 
 class Document(msgspec.Struct):
@@ -138,26 +139,28 @@ class Document(msgspec.Struct):
     data: dict[str, Any]
     origin: str
     """File name, or what stands in for one."""
-    lines: dict[Place, int] = msgspec.field(default_factory=dict)
-    overrides: set[Place] = msgspec.field(default_factory=set)
+    lines: dict[Location, int] = msgspec.field(default_factory=dict)
+    overrides: set[Location] = msgspec.field(default_factory=set)
     """Places set on the command line, and those that were not there before."""
     default_name: str = ""
     """What the run is called where neither the data nor the recording names it."""
 
-    def where(self, place: Place) -> str:
+    def where(self, location: Location) -> str:
         """Return ``file:line: path`` of a value, or of the nearest thing around it that
         has a line.
         """
-        for length in range(len(place), 0, -1):
-            if place[:length] in self.overrides:
-                return f"--set {show_place(place)}"
-            if place[:length] in self.lines:
-                return f"{self.origin}:{self.lines[place[:length]]}: {show_place(place)}"
-        return f"{self.origin}: {show_place(place) or 'top level'}"
+        for length in range(len(location), 0, -1):
+            if location[:length] in self.overrides:
+                return f"--set {show_location(location)}"
+            if location[:length] in self.lines:
+                line = self.lines[location[:length]]
+                return f"{self.origin}:{line}: {show_location(location)}"
+        return f"{self.origin}: {show_location(location) or 'top level'}"
 
-    def is_set(self, place: Place) -> bool:
+    def is_set(self, location: Location) -> bool:
         """Return whether a value, or something around it, was set on the command line."""
-        return any(place[:length] in self.overrides for length in range(1, len(place) + 1))
+        lengths = range(1, len(location) + 1)
+        return any(location[:length] in self.overrides for length in lengths)
 
 
 def read_yaml(path: Path) -> Document:
@@ -176,7 +179,8 @@ def read_yaml(path: Path) -> Document:
     except RecursionError:
         raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        mark = error.problem_mark
+        line = "" if mark is None else f":{mark.line + 1}"
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
@@ -208,28 +212,28 @@ def apply_override(document: Document, assignment: str) -> None:
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"{shown}: the value is not valid YAML (quote it?)") from error
     at: Any = document.data
-    place: Place = ()
+    location: Location = ()
     for step in steps[:-1]:
         key = _key(at, step)
-        place = (*place, key)
-        at = _opened(document, at, place)
+        location = (*location, key)
+        at = _open_entry(document, at, location)
         if not isinstance(at, dict | list):
             why = f"there is no mapping or list at {key!r} to set anything in"
             raise ConfigError(f"{shown}: {why}")
     last = _key(at, steps[-1])
     if isinstance(at, list) and not _is_in(last, at):
-        raise ConfigError(f"{shown}: {show_place(place)} has no entry {steps[-1]!r}")
+        raise ConfigError(f"{shown}: {show_location(location)} has no entry {steps[-1]!r}")
     at[last] = value
-    document.overrides.add((*place, last))
+    document.overrides.add((*location, last))
 
 
-def _opened(document: Document, at: Any, place: Place) -> Any:
-    """Return what stands at the last step of a place; in a mapping, what can be set in."""
-    key = place[-1]
+def _open_entry(document: Document, at: Any, location: Location) -> Any:
+    """Return what stands at the last step of a location; in a mapping, what can be set in."""
+    key = location[-1]
     if isinstance(at, list):
         return at[int(key)] if _is_in(key, at) else None
     if at.get(key) is None:
-        document.overrides.add(place)
+        document.overrides.add(location)
         at[key] = {}
     elif isinstance(at[key], str):
         at[key] = {"kind": at[key]}

@@ -33,7 +33,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.grading.plan import Stage
 from gradestack.suites.components import Resolver
-from gradestack.suites.options import Place
+from gradestack.suites.options import Location
 from gradestack.suites.spec import SuiteSpec
 
 _FORMS: Mapping[str, type] = {
@@ -62,13 +62,13 @@ class FigurePaths:
     metrics: Mapping[str, Mapping[str, Stage]]
     """Aggregators by their key, by that of their grader."""
 
-    def find(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
+    def find(self, figure: str | Sequence[str | int], location: Location) -> Path | None:
         """Return the three parts of ``GRADER.METRIC[.FIGURE]``; None with a problem."""
         steps = [figure] if isinstance(figure, str) else map(str, figure)
         path = ".".join(steps)
         if "." not in path:
             why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
-            self.resolver.add_problem(place, why)
+            self.resolver.add_problem(location, why)
             return None
         metrics = {key: self.metrics.get(key, {}) for key in self.known}
         grader, metric, rest = split_path(path, metrics)
@@ -76,26 +76,26 @@ class FigurePaths:
             return grader, metric, rest
         if not grader:
             first, _, _ = path.partition(".")
-            self.resolver.require_grader(first, self.known, place)
+            self.resolver.require_grader(first, self.known, location)
             return None
         below = path.removeprefix(f"{grader}.")
         key, _, _ = below.partition(".")
         is_refused = self.resolver.has_problem(("metrics", key))
         if grader in self.graders and not is_refused:
             hint = hint_of(key, metrics[grader])
-            self.resolver.add_problem(place, f"{grader} has no metric {key!r}{hint}")
+            self.resolver.add_problem(location, f"{grader} has no metric {key!r}{hint}")
         return None
 
-    def find_declared(self, figure: str | Sequence[str | int], place: Place) -> Path | None:
+    def find_declared(self, figure: str | Sequence[str | int], location: Location) -> Path | None:
         """Return the parts of a path; a figure that no aggregator declares is a problem."""
-        path = self.find(figure, place)
+        path = self.find(figure, location)
         if path is None or self.declaration(path):
             return path
         grader, metric, rest = path
         figures = self.stage(path).component.figures
         hint = hint_of(rest, [known.name for known in figures])
         why = f"{grader}.{metric} declares no figure {rest!r}{hint}"
-        self.resolver.add_problem(place, why)
+        self.resolver.add_problem(location, why)
         return None
 
     def stage(self, path: Path) -> Stage:
@@ -170,30 +170,33 @@ class GateReader:
 
         That is the first gate's, else the first grader.
         """
-        written: dict[Place, Any] = {}
+        written: dict[Location, Any] = {}
         if spec.gate is not None:
             written["gate",] = spec.gate
         for position, gate in enumerate(spec.gates):
             written["gates", position] = gate
-        read = {place: self.read(written[place], place) for place in written}
-        sound = {place: gate for place, gate in read.items() if gate is not None}
+        read = {location: self.read(written[location], location) for location in written}
+        sound = {location: gate for location, gate in read.items() if gate is not None}
         named = [_grader_of(gate) for gate in sound.values()]
         keys = [*named[:1], *self.graders, *spec.graders]
         main = next(filter(None, keys), "")
         gates = []
-        for place, rule in sound.items():
+        for location, rule in sound.items():
             gates.append(_with_main(rule, main))
-            self._check_ranges(gates[-1], place)
+            self._check_ranges(gates[-1], location)
         return tuple(gates), main
 
     def read(
-        self, written: Mapping[str, Any], place: Place, implied: Mapping[str, Any] | None = None
+        self,
+        written: Mapping[str, Any],
+        location: Location,
+        implied: Mapping[str, Any] | None = None,
     ) -> AnyGate | None:
         """Return one gate of any form, None with a problem.
 
         Args:
             written: The gate as the suite has it; without ``kind`` it is the flat form.
-            place: Where it stands.
+            location: Where it stands.
             implied: Keys it takes over from the gate it is a condition of.
         """
         given = {**(implied or {}), **written}
@@ -204,45 +207,45 @@ class GateReader:
             form = _FORMS[kind]
         elif kind is not None:
             why = f"unknown gate {kind!r}{hint_of(kind, _FORMS)}"
-            self.resolver.add_problem((*place, "kind"), why)
+            self.resolver.add_problem((*location, "kind"), why)
             return None
         for key in ("confidence", "over"):
             if key in written:
-                self.is_without_effect((*place, key))
-        self._check_graders(written, place)
-        numbers = self._with_numbers(given, place)
-        gate: Any = self.resolver.structure(numbers, form, place)
+                self.is_without_effect((*location, key))
+        self._check_graders(written, location)
+        numbers = self._with_numbers(given, location)
+        gate: Any = self.resolver.structure(numbers, form, location)
         if isinstance(gate, LogicalSpec):
-            return self._logical(gate, place)
+            return self._logical(gate, location)
         if isinstance(gate, BaselineGate):
-            return self._baseline(gate, place)
+            return self._baseline(gate, location)
         if isinstance(gate, FigureGate):
-            return self._figure(gate, place)
+            return self._figure(gate, location)
         return gate  # type: ignore[no-any-return]
 
-    def is_without_effect(self, place: Place) -> bool:
+    def is_without_effect(self, location: Location) -> bool:
         """Return whether the suite follows the original program, which lacks a key; warn of it."""
         if self.is_upstream:
-            self.resolver.warn(place, "has no effect in the profile upstream")
+            self.resolver.warn(location, "has no effect in the profile upstream")
         return self.is_upstream
 
-    def _check_graders(self, written: Mapping[str, Any], place: Place) -> None:
+    def _check_graders(self, written: Mapping[str, Any], location: Location) -> None:
         key, weights = written.get("metric_key"), written.get("weights")
         if isinstance(key, str):
-            self.resolver.require_grader(key, self.paths.known, (*place, "metric_key"))
+            self.resolver.require_grader(key, self.paths.known, (*location, "metric_key"))
         for name in weights if isinstance(weights, Mapping) else ():
-            self.resolver.require_grader(name, self.paths.known, (*place, "weights", name))
+            self.resolver.require_grader(name, self.paths.known, (*location, "weights", name))
 
-    def _object(self, place: Place, text: str) -> None:
+    def _object(self, location: Location, text: str) -> None:
         if self.resolver.has_recorded_gates:
-            key = f"the recorded gate's {place[-1]}"
+            key = f"the recorded gate's {location[-1]}"
             self.resolver.warnings.append(f"{key}: {text}")
         elif self.is_upstream:
-            self.resolver.warn(place, text)
+            self.resolver.warn(location, text)
         else:
-            self.resolver.add_problem(place, text)
+            self.resolver.add_problem(location, text)
 
-    def _with_numbers(self, written: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    def _with_numbers(self, written: Mapping[str, Any], location: Location) -> dict[str, Any]:
         """Return a gate with every threshold as a number in the unit of what it compares."""
         name = "aggregation" if "aggregation" in written else "metric"
         metric = written.get(name)
@@ -253,7 +256,7 @@ class GateReader:
         for key in THRESHOLDS:
             if key not in written:
                 continue
-            at = (*place, key)
+            at = (*location, key)
             in_percent = is_share or metric in PERCENT
             in_percent = in_percent and key in ("value", "not_worse_than")
             is_number = type(written[key]) in (int, float)
@@ -264,23 +267,23 @@ class GateReader:
                 read[key] = self._percentage(written[key], at, is_share=is_share)
         return read
 
-    def _percentage(self, number: float, place: Place, *, is_share: bool) -> float:
+    def _percentage(self, number: float, location: Location, *, is_share: bool) -> float:
         """Return a number as a percentage."""
         if not is_share:
             doubt = doubtful_percentage(number)
             if doubt is not None:
-                self._object(place, doubt)
+                self._object(location, doubt)
             return number
         beyond = _SHARE.beyond(number)
         if beyond:
-            self.resolver.add_problem(place, beyond)
+            self.resolver.add_problem(location, beyond)
         return 0.0 if beyond else as_percent(number)
 
-    def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
+    def _logical(self, spec: LogicalSpec, location: Location) -> LogicalGate:
         """Return a gate whose conditions are resolved."""
         parts: list[Any] = []
         for position, condition in enumerate(spec.conditions):
-            at = (*place, "conditions", position)
+            at = (*location, "conditions", position)
             part = self.read(condition, at, self._implied(spec, condition))
             if part is not None and self._may_be_condition(part, at):
                 parts.append(part)
@@ -305,19 +308,19 @@ class GateReader:
             implied["over"] = spec.over
         return implied
 
-    def _may_be_condition(self, gate: AnyGate, place: Place) -> bool:
+    def _may_be_condition(self, gate: AnyGate, location: Location) -> bool:
         if isinstance(gate, WeightedGate | BaselineGate | TaskGate):
             why = "a condition is a simple or a logical gate, or one on a figure"
-            self.resolver.add_problem(place, why)
+            self.resolver.add_problem(location, why)
             return False
         if gate.per is not None:
             why = "stands beside `conditions`, for the gate as a whole"
-            self.resolver.add_problem((*place, "per"), why)
+            self.resolver.add_problem((*location, "per"), why)
         return gate.per is None
 
-    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
+    def _baseline(self, gate: BaselineGate, location: Location) -> BaselineGate | None:
         """Return a gate on an earlier run, its figure in three parts."""
-        at = (*place, "baseline")
+        at = (*location, "baseline")
         if self.is_upstream:
             self.resolver.add_problem(at, "the profile upstream compares no runs")
         elif not gate.baseline.strip():
@@ -326,44 +329,44 @@ class GateReader:
             local_path_of(gate.baseline, self.resolver.base)
         if gate.figure is None:
             return gate
-        path = self.paths.find_declared(gate.figure, (*place, "figure"))
+        path = self.paths.find_declared(gate.figure, (*location, "figure"))
         if path is None:
             return None
         return msgspec.structs.replace(gate, figure=path)
 
-    def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
+    def _figure(self, gate: FigureGate, location: Location) -> FigureGate | None:
         """Return a gate on a figure: its three parts, and the metric's kind."""
-        path = self.paths.find_declared(gate.figure, (*place, "figure"))
+        path = self.paths.find_declared(gate.figure, (*location, "figure"))
         if path is None:
             return None
         name = self.paths.stage(path).name
         return msgspec.structs.replace(gate, figure=(*path, name))
 
-    def _check_ranges(self, gate: AnyGate, place: Place) -> None:
+    def _check_ranges(self, gate: AnyGate, location: Location) -> None:
         """Object to thresholds beyond every value that the compared figure can have."""
         if isinstance(gate, LogicalGate):
             for position, part in enumerate(gate.conditions):
-                self._check_ranges(part, (*place, "conditions", position))
+                self._check_ranges(part, (*location, "conditions", position))
         if isinstance(gate, LogicalGate | TaskGate):
             return
         compared = self._compared(gate)
-        self._check_range(gate, "value", compared, place)
+        self._check_range(gate, "value", compared, location)
         if isinstance(gate, GateSpec | SimpleGate):
             scores = self._scores([gate.metric_key or ""])
-            self._check_range(gate, "pass_value", scores, place)
-            self._check_range(gate, "pass_threshold", scores, place)
+            self._check_range(gate, "pass_value", scores, location)
+            self._check_range(gate, "pass_threshold", scores, location)
         if isinstance(gate, BaselineGate):
-            self._check_range(gate, "not_worse_than", compared.difference, place)
+            self._check_range(gate, "not_worse_than", compared.difference, location)
             if gate.compares_values and compared.better == "neither":
-                at = (*place, "metric_key" if gate.figure is None else "figure")
+                at = (*location, "metric_key" if gate.figure is None else "figure")
                 why = "has no direction in which it is better; compare a figure with op and value"
                 self.resolver.add_problem(at, f"{gate.name} {why}")
 
-    def _check_range(self, gate: AnyGate, key: str, compared: Compared, place: Place) -> None:
+    def _check_range(self, gate: AnyGate, key: str, compared: Compared, location: Location) -> None:
         value = getattr(gate, key, None)
         beyond = "" if value is None else compared.beyond(value)
         if beyond:
-            self._object((*place, key), beyond)
+            self._object((*location, key), beyond)
 
     def _compared(self, gate: Any) -> Compared:
         """Return the figure that a gate compares."""

@@ -46,7 +46,8 @@ class HeadlineReader:
         """
         declared = self._all_declared(reader)
         first = declared[0] if declared else Declared()
-        is_letta = first.letta or any(map(_is_tool, self.spec.graders.values()))
+        has_tool = any(map(_is_tool, self.spec.graders.values()))
+        is_letta = first.letta or has_tool
         has_rule = is_letta and self.spec.gate is not None
         success = self._success(gates[0] if has_rule and gates else None, declared)
         has_verdict = success is not None and success.rule is None
@@ -70,7 +71,7 @@ class HeadlineReader:
         names = [self.spec.stack]
         if reader is not None:
             names.append(reader.component.stack)
-        stacks = (self._declared(name) for name in dict.fromkeys(names) if name)
+        stacks = map(self._declared, filter(None, dict.fromkeys(names)))
         return [stack for stack in stacks if stack is not None]
 
     def _success(self, rule: AnyGate | None, declared: Sequence[Declared]) -> Success | None:
@@ -115,11 +116,12 @@ class HeadlineReader:
         except GradestackError:  # a broken stack that was not asked for
             return None
         theirs = fragment.get("graders") or {}
-        keys = {key: self._key_in_use(name, key, theirs[key]) for key in theirs}
+        keys = {key: self._key_in_use(name, key, entry) for key, entry in theirs.items()}
         if not any(keys.values()):
             return None
         headline = fragment.get("headline") or {}
-        metrics = {key: self.paths.metrics.get(used, {}) for key, used in keys.items()}
+        own = self.paths.metrics
+        metrics = {key: own.get(used, {}) for key, used in keys.items()}
         figures = []
         for label, path in headline.get("figures", {}).items():
             grader, metric, rest = split_path(path, metrics)
@@ -151,8 +153,9 @@ class HeadlineReader:
             return label
         if metric == "mean":
             return str(self.graders[grader].component.label) or label
-        figures = self.paths.metrics[grader][metric].component.figures
-        labels = (figure.label for figure in figures if figure.covers(name or metric))
+        aggregator = self.paths.metrics[grader][metric].component
+        path = name or metric
+        labels = (figure.label for figure in aggregator.figures if figure.covers(path))
         return next(labels, "") or label
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
@@ -166,7 +169,8 @@ class HeadlineReader:
         for key, stage in metrics.items():
             if stage.name == metric:
                 first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
-                return (first, *(figure for figure in figures if figure.path != first.path))
+                others = [figure for figure in figures if figure.path != first.path]
+                return (first, *others)
         return figures
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:

@@ -33,7 +33,7 @@ from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 
 T = TypeVar("T")
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
 Schema = dict[str, Any]
 
@@ -61,12 +61,14 @@ _MOST_HINTS = 100
 
 
 class Problems(Exception):
-    """All problems of one value, each with its place below that value.
+    """All problems of one value, each with its location below that value.
 
     ``sound`` holds the fields that have none.
     """
 
-    def __init__(self, found: list[tuple[Place, str]], sound: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, found: list[tuple[Location, str]], sound: dict[str, Any] | None = None
+    ) -> None:
         self.found = found
         self.sound = sound or {}
         super().__init__("; ".join(message for _, message in found))
@@ -147,14 +149,16 @@ def _default_data(default: Any) -> Any:
     return default if default is attrs.NOTHING else jsonable(default)
 
 
-def find_problems(value: Any, schema: Schema, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield all that is wrong with a value, each problem with its place."""
+def find_problems(
+    value: Any, schema: Schema, location: Location = ()
+) -> Iterator[tuple[Location, str]]:
+    """Yield all that is wrong with a value, each problem with its location."""
     choices = schema.get("anyOf", [schema])
     choices = [choice for choice in choices if _fits(value, choice)]
     if not choices:
-        yield place, _mismatch(value, schema)
+        yield location, _mismatch(value, schema)
         return
-    problems = [list(_problems_below(value, choice, place)) for choice in choices]
+    problems = [list(_problems_below(value, choice, location)) for choice in choices]
     yield from min(problems, key=len)
 
 
@@ -189,30 +193,32 @@ def _fits(value: Any, schema: Schema) -> bool:
     return least is None or bool(value >= least)
 
 
-def _problems_below(value: Any, schema: Schema, place: Place) -> Iterator[tuple[Place, str]]:
+def _problems_below(
+    value: Any, schema: Schema, location: Location
+) -> Iterator[tuple[Location, str]]:
     if isinstance(value, Mapping):
-        yield from _problems_of_entries(value, schema, place)
+        yield from _problems_of_entries(value, schema, location)
     if isinstance(value, list | tuple):
         items = schema.get("items", {})
         for position, item in enumerate(value):
-            yield from find_problems(item, items, (*place, position))
+            yield from find_problems(item, items, (*location, position))
 
 
 def _problems_of_entries(
-    mapping: Mapping[Any, Any], schema: Schema, place: Place
-) -> Iterator[tuple[Place, str]]:
+    mapping: Mapping[Any, Any], schema: Schema, location: Location
+) -> Iterator[tuple[Location, str]]:
     known = schema.get("properties", {})
     others = schema.get("additionalProperties", {})
     for key in schema.get("required", ()):
         if key not in mapping:
-            yield (*place, key), "missing"
+            yield (*location, key), "missing"
     for key, below in known.items():
         if key in mapping:
-            yield from find_problems(mapping[key], below, (*place, key))
+            yield from find_problems(mapping[key], below, (*location, key))
     unknown = mapping.keys() - known.keys()
     unknown = sorted(unknown, key=str)
     for number, key in enumerate(unknown):
-        at = (*place, str(key))
+        at = (*location, str(key))
         if others is not False:
             yield from find_problems(mapping[key], others, at)
         else:
@@ -269,32 +275,32 @@ def _show(value: Any) -> str:
 class _Conversion:
     """Makes instances of values in which a schema finds no problem, and notes what they refuse."""
 
-    def __init__(self, base: Folder | None, problems: list[tuple[Place, str]]) -> None:
+    def __init__(self, base: Folder | None, problems: list[tuple[Location, str]]) -> None:
         self.base = base
         self.problems = problems
 
-    def convert(self, value: Any, kind: Any, place: Place) -> Any:
+    def convert(self, value: Any, kind: Any, location: Location) -> Any:
         """Return a value as its type; None with a problem."""
         origin, arguments = get_origin(kind), get_args(kind)
         if origin in _UNIONS:
-            return self.convert(value, _member_of(value, arguments), place)
+            return self.convert(value, _member_of(value, arguments), location)
         if origin is Annotated:
-            return self.convert(value, arguments[0], place)
+            return self.convert(value, arguments[0], location)
         if origin in _SEQUENCES:
             items = enumerate(value)
             kind = arguments[0]
-            return origin(self.convert(item, kind, (*place, at)) for at, item in items)
+            return origin(self.convert(item, kind, (*location, at)) for at, item in items)
         if origin in (dict, Mapping):
             named = {str(key): item for key, item in value.items()}
             fields = dict.fromkeys(named, Field(arguments[1], None))
-            return self.arguments(named, fields, place)
+            return self.arguments(named, fields, location)
         try:
-            return self._convert_one(value, kind, place)
+            return self._convert_one(value, kind, location)
         except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
-            self.problems.append((place, _text_of(error)))
+            self.problems.append((location, _text_of(error)))
             return None
 
-    def _convert_one(self, value: Any, kind: Any, place: Place) -> Any:
+    def _convert_one(self, value: Any, kind: Any, location: Location) -> Any:
         if kind is Path:
             return local_path_of(value, self.base)
         if kind is float:
@@ -304,16 +310,16 @@ class _Conversion:
         fields, before = fields_of(kind), len(self.problems)
         if fields is None:
             return msgspec.convert(value, kind)
-        arguments = self.arguments(value, fields, place)
+        arguments = self.arguments(value, fields, location)
         return kind(**arguments) if len(self.problems) == before else None
 
     def arguments(
-        self, given: Mapping[str, Any], fields: Mapping[str, Field], place: Place
+        self, given: Mapping[str, Any], fields: Mapping[str, Field], location: Location
     ) -> dict[str, Any]:
         """Return the arguments that a class is made with."""
         names = [name for name in fields if name in given]
         return {
-            name: self.convert(given[name], fields[name].kind, (*place, name)) for name in names
+            name: self.convert(given[name], fields[name].kind, (*location, name)) for name in names
         }
 
 
@@ -356,7 +362,7 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
         made: T = conversion.convert(data, kind, ())
         if not problems:
             return made
-    wrong = {place[:1] for place, _ in problems}
+    wrong = {location[:1] for location, _ in problems}
     fields = fields_of(wanted)
     if fields is None or () in wrong:
         raise Problems(problems)

@@ -31,7 +31,8 @@ class MemoryReader(Reader):
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return the one shard."""
-        return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
+        memory = Input(path=Path("memory"), name="memory", shown="memory")
+        return [Shard(ordinal=0, input=memory)]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples."""
@@ -48,12 +49,10 @@ def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
     A class as its object, a function as what calls it.
     """
     if not isinstance(graders, Mapping):
-        several = (
-            graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
-        )
-        graders = by_key(
-            ((_name_of(each), each) for each in several), "give a mapping of keys to graders"
-        )
+        is_list = isinstance(graders, Sequence) and not isinstance(graders, str)
+        several = graders if is_list else [graders]
+        named = ((_name_of(grader), grader) for grader in several)
+        graders = by_key(named, "give a mapping of keys to graders")
     try:
         return {key: _ready(each, registry) for key, each in graders.items()}
     except (
@@ -66,11 +65,9 @@ def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
 def _name_of(grader: Graders) -> str:
     if isinstance(grader, str):
         return key_of(grader)
-    return (
-        type(grader).__name__
-        if isinstance(grader, Grader)
-        else getattr(grader, "__name__", "function")
-    )
+    if isinstance(grader, Grader):
+        return type(grader).__name__
+    return getattr(grader, "__name__", "function")
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
@@ -95,10 +92,10 @@ def as_samples(
     """Return samples as they are, mappings as the ``jsonl`` format reads them, tables as
     ``records`` does.
     """
-    no_list = (
-        isinstance(samples, Sample | Mapping | bytes | bytearray) or paths_of(samples) is not None
-    )
-    if no_list or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
+    is_one = isinstance(samples, Sample | Mapping | bytes | bytearray)
+    is_path = paths_of(samples) is not None
+    is_several = hasattr(samples, "columns") or isinstance(samples, Iterable)
+    if is_one or is_path or not is_several:
         got = (
             f"{type(samples).__name__}; one sample goes into a list, files are graded by "
             "gradestack.grade_files"
@@ -114,7 +111,8 @@ def _samples(
 ) -> Iterator[Sample | BadRecord]:
     if columns or hasattr(samples, "columns"):
         try:
-            reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
+            kind = registry.load("reader", RECORDS)
+            reader = kind(columns=dict(columns or {}))
         except ValueError as error:
             raise ConfigError(f"columns: {error}") from error
         yield from reader.rows(samples)
@@ -132,9 +130,7 @@ def paths_of(data: Any) -> list[str] | None:
     """Return paths as texts; None when what was given are samples."""
     if isinstance(data, str | Path):
         return [str(data)]
-    several = (
-        isinstance(data, list | tuple)
-        and data
-        and all(isinstance(each, str | Path) for each in data)
-    )
-    return [str(each) for each in data] if several else None
+    if not isinstance(data, list | tuple) or not data:
+        return None
+    are_paths = all(isinstance(path, str | Path) for path in data)
+    return list(map(str, data)) if are_paths else None

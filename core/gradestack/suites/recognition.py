@@ -44,7 +44,7 @@ from gradestack.regular_files import files_below, open_regular, real_paths
 from gradestack.report import header_of
 from gradestack.rows.packed import ROWS
 from gradestack.suites.components import Resolver, Target, made_stage
-from gradestack.suites.options import Place
+from gradestack.suites.options import Location
 
 _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
@@ -184,7 +184,7 @@ def target_of(resolver: Resolver) -> Target:
         target.get("reader") if isinstance(target, Mapping) else None,
         data.get("reader"),
     )
-    place: Place = ("reader",) if reference is None else ("target", "reader")
+    place: Location = ("reader",) if reference is None else ("target", "reader")
     if reference is None:
         reference = {} if outer is None else outer
     elif (
@@ -227,7 +227,7 @@ def target_of(resolver: Resolver) -> Target:
     return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, remarks)
 
 
-def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | None:
+def _named(resolver: Resolver, given: Any, place: Location) -> tuple[str, Any] | None:
     """Return the path and the reader that an entry names; None with its problem."""
     named = given if isinstance(given, dict) else {"path": given}
     text, own = named.get("path"), named.get("reader")
@@ -256,7 +256,7 @@ def _read_with(
     reader: Stage | None,
     texts: Sequence[str],
     options: Mapping[str, Any],
-    place: Place,
+    place: Location,
     key: str,
 ) -> tuple[Stage | None, Recognised | None]:
     """Return the reader of paths, recognised where the options name none, and what they hold."""
@@ -274,7 +274,7 @@ def _together(
     resolver: Resolver,
     named: Sequence[tuple[str, Any] | None],
     options: Mapping[str, Any],
-    default: Place,
+    default: Location,
 ) -> tuple[Stage | None, Recognised | None]:
     """Return the readers that paths name for themselves as the one of a run, and all that they
     read.
@@ -283,7 +283,7 @@ def _together(
     for number, (text, own) in (
         (number, each) for number, each in enumerate(named) if each is not None
     ):
-        place: Place = ("target", "paths", number)
+        place: Location = ("target", "paths", number)
         at = default if own is None else (*place, "reader")
         asked = options if own is None else {"kind": own} if isinstance(own, str) else own
         key = f"reader {number + 1}"

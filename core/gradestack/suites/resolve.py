@@ -31,12 +31,12 @@ from gradestack.suites.components import (
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gating import FigurePaths, GateReader
 from gradestack.suites.headlines import HeadlineReader
-from gradestack.suites.options import Place, jsonable
+from gradestack.suites.options import Location, jsonable
 from gradestack.suites.snapshot import config_snapshot
 from gradestack.suites.spec import Headline, LimitsSpec, RunOptions, Suite, SuiteSpec
 from gradestack.suites.stacks import lay_stack
 
-_TIME: Place = ("limits", "seconds_per_grade")
+_TIME: Location = ("limits", "seconds_per_grade")
 _LONGEST_GRADE = 3600
 """Seconds a suite may allow for a grade by itself, as its patterns end by them."""
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", "limits")
@@ -94,7 +94,9 @@ def _set_engine(document: Document, name: str | None) -> None:
 
 
 def _key_of(override: str) -> str:
-    return override.split(".", maxsplit=1)[0].split("=", maxsplit=1)[0].strip()
+    path, _, _ = override.partition("=")
+    key, _, _ = path.partition(".")
+    return key.strip()
 
 
 def _take_objects(data: dict[str, Any]) -> dict[str, Grader]:
@@ -187,7 +189,7 @@ def _resolve(
     if in_memory:
         config = {key: value for key, value in document.data.items() if key != "engine"}
         config["graders"] = {
-            key: {**graders[key].options, "kind": graders[key].name} for key in graders
+            key: {**stage.options, "kind": stage.name} for key, stage in graders.items()
         }
     else:
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
@@ -289,7 +291,7 @@ def _with_outcome(gate: AnyGate, key: str) -> AnyGate:
 def _facets(gates: Iterable[AnyGate]) -> tuple[str, ...]:
     """Return the facets by which gates group samples, each once."""
     groups = dict.fromkeys(gate.per for gate in gates)
-    return tuple(name for name in groups if name is not None and name not in NO_FACETS)
+    return tuple(name for name in groups if name and name not in NO_FACETS)
 
 
 def _reporters(resolver: Resolver, spec: SuiteSpec) -> tuple[Stage, ...]:

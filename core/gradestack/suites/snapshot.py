@@ -31,9 +31,9 @@ def config_snapshot(
     shares = [(_reader_entry(stage, data), own.data) for stage, own in reader.shares(inputs)]
     if reader.parts:
         config.pop("reader", None)
-        target["paths"] = [
-            {"path": given.shown, "reader": entry} for entry, own in shares for given in own
-        ]
+        target["paths"] = paths = list[Any]()
+        for entry, own in shares:
+            paths += [{"path": given.shown, "reader": entry} for given in own]
     else:
         config["reader"], own = shares[0]
         target["paths"] = [given.shown for given in own]
@@ -43,7 +43,9 @@ def config_snapshot(
         written = config.get(section)
         if isinstance(written, Mapping):
             entries = {str(key): entry for key, entry in written.items()}
-            config[section] = {key: _entry(entries[key], stages.get(key)) for key in entries}
+            config[section] = {
+                key: _entry(entry, stages.get(key)) for key, entry in entries.items()
+            }
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):

@@ -22,7 +22,8 @@ def lay_stack(resolver: Resolver, target: Target) -> None:
     """
     data, reader = resolver.document.data, target.reader
     resolver.asked = _asked(data)
-    if data.get("stack") is None and not data.get("graders") and reader is not None:
+    is_bare = data.get("stack") is None and not data.get("graders")
+    if is_bare and reader is not None:
         data["stack"] = reader.component.stack
         if data["stack"] is None:
             why = _without_stack(resolver, reader, target.inputs.data)
@@ -89,8 +90,9 @@ def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
     """
     for section in ("graders", "metrics"):
         own = data.get(section) or {}
-        merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
-        if isinstance(own, Mapping):  # else it is refused with its place later
+        theirs = stack.get(section) or {}
+        merged: dict[str, Any] = copy.deepcopy(dict(theirs))
+        if isinstance(own, Mapping):  # else it is refused with its location later
             for key, entry in own.items():
                 merged[key] = _over(merged.get(key), entry)
             if merged:

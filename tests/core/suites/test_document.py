@@ -11,7 +11,7 @@ import yaml
 
 from gradestack import ConfigError
 from gradestack.copies.files import Folder
-from gradestack.suites.document import Document, apply_override, read_yaml, show_place
+from gradestack.suites.document import Document, apply_override, read_yaml, show_location
 from gradestack.suites.options import Problems, structure
 from gradestack.suites.schema import suite_schema
 from tests.core.outcomes import data, some_of
@@ -36,12 +36,14 @@ def parse_yaml(text, name):
     [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
 )
 def test_places_read_as_people_write_them(place, text):
-    assert show_place(place) == text
+    assert show_location(place) == text
 
 
 @pytest.mark.parametrize(("place", "line"), DATA["every_value_knows_its_line"])
 def test_every_value_knows_its_line(place, line):
-    assert parse_yaml(TEXT, "s.yaml").where(tuple(place)) == f"s.yaml:{line}: {show_place(place)}"
+    assert (
+        parse_yaml(TEXT, "s.yaml").where(tuple(place)) == f"s.yaml:{line}: {show_location(place)}"
+    )
 
 
 def test_values_are_plain_data():

@@ -34,7 +34,7 @@ The reader of data frames, and of mappings of any form.
 Samples = Iterable[Sample | Mapping[str, Any]]
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 """What callers in Python may give."""
-_IN_FILE = re.compile(r"(.+\.py):(.*)")
+_IN_FILE = re.compile(r"(.+\.py)(?::(.*))?")
 
 
 class InFile(NamedTuple):
@@ -47,7 +47,7 @@ class InFile(NamedTuple):
     def parse(cls, reference: Any) -> InFile | None:
         """Return a reference's two parts; None for the name of an installed component."""
         match = _IN_FILE.fullmatch(reference) if isinstance(reference, str) else None
-        return cls(*match.groups()) if match else None
+        return cls(match[1], match[2] or "") if match else None
 
     @property
     def shown(self) -> str:

@@ -212,7 +212,7 @@ class Resolver:
     def _add_file(self, reference: Reference) -> str | None:
         """Register what ``FILE.py:NAME`` names and return its name; None with a problem."""
         kind, name, at = reference.kind, reference.name, reference.at
-        in_file = InFile.parse(name) or InFile.parse(f"{name}:")
+        in_file = InFile.parse(name)
         if in_file is None:
             return name
         what = f"{name} is Python code"
@@ -236,9 +236,7 @@ class Resolver:
 
     def _load(self, reference: Reference) -> tuple[Offer, Any] | None:
         """Return the offer a reference means and the class it stands for; None with a problem."""
-        name: str | None = reference.name
-        if ".py" in reference.name:
-            name = self._add_file(reference)
+        name = self._add_file(reference)
         if name is None:
             return None
         try:

@@ -17,7 +17,6 @@ import yaml
 from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
-from gradestack.output import counted
 from gradestack.regular_files import read_bounded
 from gradestack.suites.options import Location
 
@@ -55,10 +54,9 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 
 class _Survey(msgspec.Struct):
-    """Lines and repeated keys of nodes, and how much aliases stand for, before data is made."""
+    """Lines of nodes, and how much aliases stand for, before data is made."""
 
     lines: dict[Location, int] = {}
-    problems: list[str] = []
     _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, location: Location) -> int:
@@ -71,14 +69,14 @@ class _Survey(msgspec.Struct):
         self._sizes[id(node)] = 0
         size = 1
         if isinstance(node, yaml.MappingNode):
-            keys = set[str]()
             for key, value in node.value:
                 size += self.size(key, location)
                 if isinstance(key.value, str):  # else it is refused when its mapping is made
                     at = (*location, key.value)
-                    line = key.start_mark.line + 1
-                    self._note_key(at, line, is_repeated=key.value in keys)
-                    keys.add(key.value)
+                    if at in self.lines:
+                        what = f"stands on line {self.lines[at]} already; write it once"
+                        raise _mistake(f"{show_location(at)} {what}", key)
+                    self.lines[at] = key.start_mark.line + 1
                     size += self.size(value, at)
         elif isinstance(node, yaml.SequenceNode):
             for position, item in enumerate(node.value):
@@ -89,12 +87,6 @@ class _Survey(msgspec.Struct):
             most = f"{MOST_REPEATED:,} values"
             raise _mistake(f"its aliases stand for more than {most}; write out what is meant", node)
         return size
-
-    def _note_key(self, location: Location, line: int, *, is_repeated: bool) -> None:
-        if is_repeated:
-            what = f"stands on line {self.lines[location]} already; write it once"
-            self.problems.append(f"{line}: {show_location(location)}: {what}")
-        self.lines[location] = line
 
 
 def _parsed(text: str) -> tuple[Any, _Survey]:
@@ -188,10 +180,6 @@ def read_yaml(path: Path) -> Document:
         kinds = {"list": "a list", "str": "text"}  # text may be a key
         kind = kinds.get(type(data).__name__) or compact(data)
         raise ConfigError(f"{path}: expected a mapping at top level, got {kind[:60]}")
-    if survey.problems:
-        count = counted(len(survey.problems), "problem")
-        problems = (f"{path}:{problem}" for problem in survey.problems)
-        raise ConfigError(f"{path}: {count} in the configuration", *problems)
     return Document(data=data, origin=str(path), lines=survey.lines)
 
 

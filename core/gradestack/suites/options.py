@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -129,17 +129,22 @@ def class_schema(kind: type, *more: str) -> Schema:
 
     ``more`` are required, too.
     """
-    properties = dict[str, Any]()
-    required = [*more]
+    schema = _class_schema(kind, fields_of(kind) or {})
+    required = [*more, *schema.pop("required")]
+    return {**schema, "required": required} if required else schema
+
+
+def _class_schema(kind: Any, given: Container[Any]) -> Schema:
+    """Return the JSON Schema of a class as far as the given options need it."""
+    properties, required = dict[str, Any](), list[str]()
     for name, field in (fields_of(kind) or {}).items():
-        properties[name] = type_schema(field.kind)
+        properties[name] = type_schema(field.kind) if name in given else {}
         default = _default_data(field.default)
         if default is attrs.NOTHING:
             required.append(name)
         else:
             properties[name]["default"] = default
-    schema = {"properties": properties, **_OF_CLASS}
-    return {**schema, "required": required} if required else schema
+    return {"properties": properties, "required": required, **_OF_CLASS}
 
 
 def _default_data(default: Any) -> Any:
@@ -338,17 +343,6 @@ def _text_of(error: Exception) -> str:
     return " ".join(lines) or type(error).__name__
 
 
-def _schema_for(data: Any, kind: Any) -> Schema:
-    """Return the schema of a type; of a class that of the options that are given."""
-    fields = fields_of(kind)
-    if fields is None or not isinstance(data, Mapping):
-        return type_schema(kind)
-    properties: dict[str, Schema] = {name: {} for name in fields}
-    properties |= {name: type_schema(fields[name].kind) for name in fields if name in data}
-    required = [name for name in fields if fields[name].default is attrs.NOTHING]
-    return {"properties": properties, "required": required, **_OF_CLASS}
-
-
 def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     """Return ``data`` as an instance of a class; relative paths are taken from ``base``.
 
@@ -356,14 +350,16 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
         Problems: All that is wrong with it.
     """
     wanted: Any = kind
-    problems = list(find_problems(data, _schema_for(data, wanted)))
+    fields = fields_of(wanted)
+    is_class = fields is not None and isinstance(data, Mapping)
+    schema = _class_schema(wanted, data) if is_class else type_schema(wanted)
+    problems = list(find_problems(data, schema))
     conversion = _Conversion(base, problems)
     if not problems:
         made: T = conversion.convert(data, kind, ())
         if not problems:
             return made
     wrong = {location[:1] for location, _ in problems}
-    fields = fields_of(wanted)
     if fields is None or () in wrong:
         raise Problems(problems)
     sound = {name: value for name, value in data.items() if (name,) not in wrong}

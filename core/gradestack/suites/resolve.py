@@ -59,10 +59,12 @@ def resolve(
     path_steps.cache_clear()  # a path that took too long in an earlier run is tried again
     data = document.data
     _set_engine(document, options.engine)
-    early = [each for each in options.overrides if _key_of(each) in _EARLY]
-    late = [each for each in options.overrides if _key_of(each) not in _EARLY]
-    for override in early:
-        apply_override(document, override)
+    late: list[str] = []
+    for override in options.overrides:
+        if _key_of(override) in _EARLY:
+            apply_override(document, override)
+        else:
+            late.append(override)
     resolver = Resolver(document, options.registry, base, options.allow_code, options.allow_remote)
     resolver.load_plugins(data.get("plugins"))
     made = _take_objects(data)
@@ -201,7 +203,6 @@ def _resolve(
     warnings = [each.replace(document.origin, origin.name, 1) for each in resolver.warnings]
     return Suite(
         name=spec.name or document.default_name or ("samples" if in_memory else origin.stem),
-        description=spec.description,
         profile=spec.profile,
         files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
         registry=resolver.registry,
@@ -368,13 +369,12 @@ def _check_needs(
     provides = set(reader.component.provides)
     if target.dataset_reader is not None:
         joined = {"expected", "tools", "input"}
-        provides |= joined & set(target.dataset_reader.component.provides)
+        provides |= joined & target.dataset_reader.component.provides
+    fields = ", ".join(sorted(provides)) or "only ids"
     for key, stage in graders.items():
-        lacking = sorted(stage.component.requires - provides)
-        if not lacking:
-            continue
-        may_help = target.inputs.dataset is None and "expected" in lacking
-        advice = "; a --dataset that has it may help" if may_help else ""
-        fields = ", ".join(sorted(provides)) or "only ids"
-        why = f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides"
-        resolver.add_problem(("graders", key), f"{why} {fields}{advice}")
+        lacking = ", ".join(sorted(stage.component.requires - provides))
+        if lacking:
+            may_help = target.inputs.dataset is None and "expected" in lacking
+            advice = "; a --dataset that has it may help" if may_help else ""
+            why = f"{stage.name} needs {lacking}; the format {reader.name!r} provides"
+            resolver.add_problem(("graders", key), f"{why} {fields}{advice}")

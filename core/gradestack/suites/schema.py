@@ -62,11 +62,6 @@ _EXTENDS_STACK = {
     "not": {"required": ["kind"]},
     "description": "options for the stack's entry",
 }
-_CODE = {
-    "type": "object",
-    "properties": {"kind": {"const": "tool"}, "function": {"type": "string", "pattern": ":"}},
-    "required": ["kind", "function"],
-}
 
 
 def gate_schema(kind: type, *more: str) -> dict[str, Any]:
@@ -84,7 +79,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     schema = class_schema(SuiteSpec)
     properties = schema["properties"]
     target = properties["target"]["properties"]
-    graders = _component(registry, "grader", _TEXT_GRADER, _EXTENDS_STACK, _CODE)
+    graders = _component(registry, "grader", _TEXT_GRADER, _EXTENDS_STACK)
     properties["graders"] = {"type": "object", "additionalProperties": graders}
     of = {"of": {"type": "string", "description": "grader key"}}
     metrics = _component(registry, "aggregator", of, _EXTENDS_STACK)

@@ -216,7 +216,6 @@ class Suite(Plan, frozen=True, kw_only=True):
     """Everything a run needs, resolved."""
 
     files: LocalFiles = msgspec.field(default_factory=LocalFiles)
-    description: str = ""
     profile: Profile = "documented"
     gates: tuple[AnyGate, ...] = ()
     """The per-sample rule of the first decides which samples count as passed in letta-evals'

@@ -101,13 +101,11 @@ def test_aliases_stand_for_a_limited_number_of_values(lines):
 
 
 def test_a_key_given_twice_is_refused():
-    """YAML would keep the last one silently; all are told."""
+    """YAML would keep the last one silently."""
     with pytest.raises(ConfigError) as caught:
         parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
-    assert caught.value.problems == (
-        "s.yaml:2: b.c: stands on line 2 already; write it once",
-        "s.yaml:3: a: stands on line 1 already; write it once",
-    )
+    said = "s.yaml:2: not valid YAML: b.c stands on line 2 already; write it once"
+    assert str(caught.value) == said
 
 
 def test_files_that_cannot_be_read(tmp_path):

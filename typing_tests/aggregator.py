@@ -16,7 +16,7 @@ class Passed(Aggregator):
 
     threshold: float = 1.0
 
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         """Return what one grade adds."""
         return (
             None
@@ -24,8 +24,10 @@ class Passed(Aggregator):
             else {"graded": 1, "passed": int(grade.score >= self.threshold)}
         )
 
-    def estimate(self, graded: float, passed: float) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         """Return the share."""
+        graded = totals["graded"]
+        passed = totals["passed"]
         return {"share": ratio(passed, graded)}
 
 
@@ -39,8 +41,8 @@ class Longest(Aggregator):
 
 
 aggregator = Passed(threshold=0.5)
-assert_type(aggregator.numbers(Grade(score=1.0)), Numbers | None)
-assert_type(aggregator.estimate(graded=2, passed=1), Mapping[str, float | None])
+assert_type(aggregator.contribution(Grade(score=1.0)), Numbers | None)
+assert_type(aggregator.figures_of({"graded": 2, "passed": 1}), Mapping[str, float | None])
 
 Passed(threshold="high")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Figure("share", "Passed", better="more")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -49,6 +51,6 @@ Figure("share", "Passed", better="more")  # type: ignore[arg-type]  # pyright: i
 class OfKeys(Aggregator):
     """Takes a key for a grade."""
 
-    def numbers(self, key: Key) -> Numbers | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def contribution(self, key: Key) -> Numbers | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Forget the grade."""
         return {"samples": 1}

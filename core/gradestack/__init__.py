@@ -14,7 +14,7 @@ from gradestack._version import __version__
 
 _NAMES = {
     "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
-    "GraderSummary Input "
+    "GraderSummary Input Ratio "
     "Inputs Profile Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",
     "copies.files": "shown_address",
@@ -29,9 +29,9 @@ _NAMES = {
     "grading.loop": "Progress",
     "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio "
     "ratio_interval t_quantile",
-    "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
+    "model": "ABSENT BadRecord Expectation ExpectedCall Explanation Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
     "Key LARGEST_SCORE Message Outcome Reason "
-    "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade failed impossible_amounts "
+    "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade explained failed impossible_amounts "
     "native_of replace skipped",
     "output": "csv_line terminal_line",
     "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run declared_presets error_kind "

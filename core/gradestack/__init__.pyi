@@ -12,6 +12,7 @@ from gradestack.api import GraderSummary as GraderSummary
 from gradestack.api import Input as Input
 from gradestack.api import Inputs as Inputs
 from gradestack.api import Profile as Profile
+from gradestack.api import Ratio as Ratio
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT
 from gradestack.api import Shard as Shard
@@ -66,6 +67,7 @@ from gradestack.model import VERDICT_NAMES as VERDICT_NAMES
 from gradestack.model import BadRecord as BadRecord
 from gradestack.model import Expectation as Expectation
 from gradestack.model import ExpectedCall as ExpectedCall
+from gradestack.model import Explanation as Explanation
 from gradestack.model import Fault as Fault
 from gradestack.model import Grade as Grade
 from gradestack.model import Item as Item
@@ -81,6 +83,7 @@ from gradestack.model import ToolCall as ToolCall
 from gradestack.model import ToolSpec as ToolSpec
 from gradestack.model import Usage as Usage
 from gradestack.model import check_grade as check_grade
+from gradestack.model import explained as explained
 from gradestack.model import failed as failed
 from gradestack.model import impossible_amounts as impossible_amounts
 from gradestack.model import native_of as native_of

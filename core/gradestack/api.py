@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from gradestack.errors import suggest
 from gradestack.hooks import Kind
-from gradestack.model import JSON, BadRecord, Grade, Sample, Status
+from gradestack.model import JSON, BadRecord, Grade, Outcome, Sample, Status
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -234,7 +234,6 @@ class Grader(Contract):
         corrected: Figure of an aggregator that corrects the share of its successes, what that is
             called, and what the share itself is: ``("calibrated.rate", "People would pass", "the
             judge passes")``. None where nothing does.
-        sums: Names of the ``Grade.numbers`` its grades have.
         native: Class of the ``Sample.native`` it reads by ``gradestack.native_of``; rows then hold
             it.
     """
@@ -253,7 +252,6 @@ class Grader(Contract):
     score_unit: ClassVar[Unit] = "score"
     words: ClassVar[tuple[str, str]] = ("passed", "not passed")
     corrected: ClassVar[tuple[str, str, str] | None] = None
-    sums: ClassVar[frozenset[str]] = frozenset()
     native: ClassVar[type[Any] | None] = None
 
     @property
@@ -300,17 +298,6 @@ class Grader(Contract):
         failed grade.
         """
 
-    def explain(self, sample: Sample, grade: Grade) -> Grade:
-        """Return a grade this grader gave the sample with its items, reasons, rationale and
-        metadata.
-
-        Asked only where a row, a native file or a figure shows them, so that ``grade`` may do
-        without; one that gives everything at once needs no such method. Outcome, score, verdict,
-        labels, counts and parts stay as they are; ``Grade.numbers`` is what figures need of the
-        items meanwhile.
-        """
-        return grade
-
 
 _AMOUNTS = ("count", "seconds", "tokens", "usd")
 
@@ -354,6 +341,8 @@ class Figure(msgspec.Struct, frozen=True):
     """
     course: Literal["falls", "rises"] | None = None
     """How a family ``NAME.{k}`` goes with k: so do both ends of its intervals."""
+    pooled: bool = True
+    """Whether it is also made over several models, beside that of each."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -382,6 +371,24 @@ class Figure(msgspec.Struct, frozen=True):
         """Return the name of the number that the figure at a path is divided by."""
         found = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
         return self.divisor if found is None else self.divisor.format(**found.groupdict())
+
+
+class Ratio(Figure, frozen=True, kw_only=True):
+    """A rate: the sum of one count of the grades over the sum of another.
+
+    ``Ratio("args_right", "Arguments right", right="right", of="wanted")`` needs no method: its
+    aggregator adds up ``counts["right"]`` and ``counts["wanted"]`` of the graded samples.
+    """
+
+    right: str
+    """Name of the count above."""
+    of: str
+    """Name of the count below, its divisor."""
+
+    def __post_init__(self) -> None:
+        """Say the divisor and the formula."""
+        force_setattr(self, "divisor", self.of)
+        force_setattr(self, "about", self.about or f"{self.right} / {self.of}")
 
 
 def declared_figure(
@@ -419,7 +426,26 @@ def _pattern(name: str) -> str:
     return "".join(some.get(part) or re.escape(part) for part in parts)
 
 
-_PARTS = ("items", "reasons", "fault", "metadata")
+_KEPT = ("fault", "metadata")
+"""Parts of a grade beyond its verdict that an aggregator's ``compute`` can read."""
+_RENAMED = {
+    "aggregator": {
+        "numbers": "contribution(self, grade)",
+        "estimate": "figures_of(self, totals)",
+        "of_task": "task_contribution(self, sums)",
+        "whole": "model_totals(self, grades)",
+        "needs": "nothing: contribution() may read all of a grade",
+        "sums": "nothing: contribution() may read all of a grade",
+        "reads_labels": "nothing: labels are always there",
+        "pooled": "Figure(..., pooled=False)",
+        **dict.fromkeys(("start", "add", "merge", "finish"), "contribution() and figures_of()"),
+    },
+    "grader": {
+        "explain": "Grade(items=FUNCTION), which is called where items are shown",
+        "sums": "Grade.counts",
+    },
+}
+"""Contract -> words of earlier contracts -> what says it now."""
 
 
 def valid_confidence(_component: object, _field: object, confidence: float) -> None:
@@ -433,18 +459,28 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
+def _earlier_word(component: Any) -> str | None:
+    """Return that a component has a word of an earlier contract, and the new one."""
+    for old, new in _RENAMED.get(component.contract, {}).items():
+        if hasattr(component, old):
+            return f"has {old!r}, of an earlier contract; write {new} in its place"
+    return None
+
+
 def misdeclared(component: Any) -> str | None:
     """Return what is wrong with the sample fields, or the parts of a grade and the figures, a
     component declares.
     """
     of_grades = component.contract == "aggregator"
-    fields: tuple[str, ...] = _PARTS if of_grades else Sample.__struct_fields__
+    if earlier := _earlier_word(component):
+        return earlier
+    fields: tuple[str, ...] = _KEPT if of_grades else Sample.__struct_fields__
     there = (
-        f"a grade has {', '.join(_PARTS)}, and metadata:NAME"
+        f"kept can be {', '.join(_KEPT)}, and metadata:NAME"
         if of_grades
         else "a sample has no such field"
     )
-    for name in ("needs", "keeps") if of_grades else ("needs", "requires", "provides"):
+    for name in ("keeps",) if of_grades else ("needs", "requires", "provides"):
         asked = getattr(component, name, ())
         if not isinstance(asked, frozenset | set | tuple | list | property):
             return f"has {name} = {asked!r}; write a frozenset of {', '.join(fields)}"
@@ -473,68 +509,67 @@ class Aggregator(Contract):
 
     Knows keys and grades only, so figures follow from results.jsonl alone.
 
-    A figure with an interval is made by three small pure functions: ``numbers`` says what one grade
-    adds, the kernel sums it by task, ``of_task`` may turn a task's sums into what the task adds,
-    ``estimate`` makes figures of sums over tasks. The kernel calls it for all tasks and for all but
-    each one; the same per model. What is no function of sums (quantiles, lists, agreement) is
+    A figure with an interval is made by two small pure functions: ``contribution`` says what one
+    grade adds to sums, the kernel adds them up by task, ``figures_of`` makes figures of the sums
+    over tasks. The kernel calls it for all tasks and for all but each one, per model too. A rate of
+    counts needs neither: declare a ``Ratio``. ``task_contribution`` may make something else of a
+    task's sums first (pass^k). What is no function of sums (quantiles, lists, agreement) is
     ``compute``, instead or beside. Two of its keys are read by console and pages: ``warnings``, and
     ``statements``, sentences that stand below the headline.
 
     Attributes:
         figures: What its figures mean; one that is not declared has no direction and no interval.
-        needs: Parts of a grade that ``numbers`` reads beyond outcome, score, verdict, labels,
-            counts and parts: ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
-        sums: Names among ``Grade.numbers`` that ``numbers`` reads in place of items, of graders
-            that have them.
-        keeps: The same as ``needs`` for ``compute``.
-        reads_labels: Whether it reads ``label`` or ``gold``; both are None where no metric of the
-            run does.
-        pooled: Whether estimates are also made over several models, beside those of each.
+        keeps: Parts of a grade that ``compute`` reads beyond the verdict: ``fault``, ``metadata``
+            or ``metadata:NAME``.
     """
 
     contract: ClassVar[Kind] = "aggregator"
     figures: ClassVar[tuple[Figure, ...]] = ()
-    needs: ClassVar[frozenset[str]] = frozenset()
-    sums: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
-    reads_labels: ClassVar[bool] = True
-    pooled: ClassVar[bool] = True
 
     @property
     def facets(self) -> tuple[str, ...]:
         """Facets it groups by: ``key.facets`` holds these."""
         return ()
 
-    def numbers(self, grade: Grade) -> Numbers | None:
-        """Return what a grade adds to sums, by name; None: it has no part.
+    def contribution(self, grade: Grade) -> Numbers | None:
+        """Return what a grade adds to sums, by name; None: it is not counted.
 
-        Asked once for equal grades.
+        Asked once for grades that are equal in all that it reads.
         """
-        return None
+        names = {name for each in self._ratios for name in (each.right, each.of)}
+        if not names or grade.outcome is not Outcome.GRADED:
+            return None
+        return {name: grade.counts[name] for name in sorted(names) if name in grade.counts}
 
-    def whole(self, grades: Grades) -> Numbers:
-        """Return what ``of_task`` has to know of all grades of a model.
+    @property
+    def _ratios(self) -> list[Ratio]:
+        return [each for each in self.figures if isinstance(each, Ratio)]
+
+    def model_totals(self, grades: Grades) -> Numbers:
+        """Return what ``task_contribution`` has to know of all grades of a model.
 
         It finds it among a task's sums.
         """
         return {}
 
-    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+    def task_contribution(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
         """Return what a task of a model adds, made of the sums of its samples.
 
-        None: it has no part.
-
-        Fractions are summed exactly.
+        None: it is not counted. Fractions are summed exactly.
         """
         return sums
 
-    def estimate(self, *args: Any, **sums: Any) -> Mapping[str, Any]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
         """Return figures of sums over tasks, None where undefined; maps of figures nest.
 
-        Its parameters are names of numbers (``def estimate(self, made, expected)``); one that no
-        task has is 0. With ``**sums`` it is given all there are.
+        Reading a sum that no grade contributed is an error; where no grade counts, all are 0.
         """
-        return {}
+        found: dict[str, float | None] = {}
+        for each in self._ratios:
+            right, of = totals[each.right], totals[each.of]
+            found[each.name] = right / of if of else None
+        return found
 
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         """Return figures of all grades: JSON values, None where undefined."""

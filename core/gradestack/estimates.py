@@ -567,9 +567,9 @@ def ratio(above: float, below: float) -> float | None:
 class Grades:
     """Grades of one grader, in input order.
 
-    Iterating yields ``(key, grade)``. A grade has outcome, score, passed, labels, counts and parts;
-    ``items``, ``reasons``, ``fault`` and ``metadata`` only where the aggregator's ``keeps`` names
-    them. ``key.facets`` holds the aggregator's ``facets``.
+    Iterating yields ``(key, grade)``. A grade has outcome, score, passed, label, gold, counts and
+    parts; ``fault`` and ``metadata`` only where the aggregator's ``keeps`` names them.
+    ``key.facets`` holds the aggregator's ``facets``.
     """
 
     def __init__(
@@ -578,10 +578,8 @@ class Grades:
         key: str,
         rows: Sequence[int] | None = None,
         numbers: tuple[Sequence[Numbers | None], Sequence[int]] | None = None,
-        of_code: Sequence[int] | None = None,
     ) -> None:
-        self.table, self.key, self._rows = table, key, rows
-        self._numbers, self._of_code = numbers, of_code
+        self.table, self.key, self._rows, self._numbers = table, key, rows, numbers
 
     def __len__(self) -> int:
         return len(self.table) if self._rows is None else len(self._rows)
@@ -625,7 +623,7 @@ class Grades:
 
     def within(self, rows: Sequence[int]) -> Grades:
         """Return the grades of some rows of the table."""
-        return Grades(self.table, self.key, rows, self._numbers, self._of_code)
+        return Grades(self.table, self.key, rows, self._numbers)
 
     @cached_property
     def models(self) -> list[str]:
@@ -704,8 +702,7 @@ class Grades:
         few = len({name for each in added for name in each}) <= MOST_PACKED
         packing = Packing(added, len(self.table)) if few else Sparse(added)
         each = iter(packing.packed)
-        packed = [0 if value is None else next(each) for value in values]
-        return packing, packed if self._of_code is None else [packed[at] for at in self._of_code]
+        return packing, [0 if value is None else next(each) for value in values]
 
     @cached_property
     def names(self) -> list[str]:
@@ -829,7 +826,7 @@ class Grades:
         packing, packed = self._packing
         codes = self._of(self._numbers[1]) if self._numbers else ()
         counted = Counter[Any]()
-        for code, times in (Counter(codes) if self._of_code is None else self._times).items():
+        for code, times in Counter(codes).items():
             counted[packed[code]] += times
         sums = [packing.total(counted)]
         whole = {name: packing.whole(name, sums) for name in packing.names}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Coroutine, Mapping
 from math import isfinite
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -440,6 +440,20 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
 
 
+if TYPE_CHECKING:
+    Items = tuple[Item, ...] | Any
+else:
+    Items = tuple[Item, ...]  # as rows are read; a grader may also give a function
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Why a grade is what it is: its items, reasons and rationale."""
+
+    items: tuple[Item, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    rationale: str = ""
+
+
 class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one grader says about one sample."""
 
@@ -454,16 +468,41 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Named sub-scores; None where a part is undefined for this sample."""
     label: str | None = None
     gold: str | None = None
-    items: tuple[Item, ...] = ()
+    items: Items = ()
+    """The graded things inside the sample.
+
+    A grader with much to say gives a function of no argument in their place, which returns the
+    items, or an ``Explanation`` with reasons and rationale too. It is called where a row, a figure
+    or an exporter asks (``explained``).
+    """
     fault: Fault | None = None
     reasons: tuple[Reason, ...] = ()
     rationale: str = ""
     metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     numbers: Mapping[str, float] | None = None
-    """Sums over its items that figures need, by name.
+    """Sums over its items, where these are a function: a metric may read them in place of items.
 
     They follow from the items, and stand in no row.
     """
+
+
+def explained(grade: Grade) -> Grade:
+    """Return a grade with its items in place of the function that makes them.
+
+    Raises:
+        TypeError: The function returns neither items nor an ``Explanation``.
+    """
+    if not callable(grade.items):
+        return grade
+    made: Any = grade.items()
+    if isinstance(made, Explanation):
+        whole = replace(grade, items=made.items, reasons=made.reasons, rationale=made.rationale)
+    else:
+        whole = replace(grade, items=made)
+    flaw = _odd_member(whole)
+    if flaw is not None:
+        raise TypeError(flaw)
+    return whole
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -573,9 +612,12 @@ def _odd_member(grade: Grade) -> str | None:
             return f"{name} must be {what} or None, got {value!r:.80}"
     for name, kind in (("items", Item), ("reasons", Reason)):
         of: Any = getattr(grade, name)
+        if name == "items" and callable(of):
+            continue
         if not isinstance(of, tuple | list) or not all(isinstance(each, kind) for each in of):
             return f"{name} must be a tuple of gradestack.{kind.__name__}, got {of!r:.80}"
-    odd = next((each.outcome for each in grade.items if type(each.outcome) is not Outcome), None)
+    items: Any = () if callable(grade.items) else grade.items
+    odd = next((each.outcome for each in items if type(each.outcome) is not Outcome), None)
     return (
         None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
     )

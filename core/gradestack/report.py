@@ -41,7 +41,7 @@ from gradestack.registry import discover
 from gradestack.rows.packed import open_rows, rows_file
 from gradestack.rows.read import Decode, GradedRow, NamedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
-from gradestack.table import LABELS, Wanted
+from gradestack.table import Wanted
 
 GENERATOR = "gradestack"
 HEADER, SUMMARY = "header.json", "summary.json"
@@ -306,7 +306,7 @@ class Report:
             raise ConfigError(
                 f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}"
             )
-        wanted = Wanted(parts={key: LABELS})
+        wanted = Wanted(parts={key: ()})
         rows = self.decoded(str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 

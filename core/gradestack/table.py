@@ -17,26 +17,21 @@ from functools import cache
 from itertools import repeat
 from operator import add, attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.model import JSON, Fault, Grade, Item, Key, Outcome, Reason, Sample, Status, replace
+from gradestack.model import JSON, Fault, Grade, Key, Outcome, Sample, Status, explained, replace
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
-NumbersOf = Callable[[Grade], Numbers | None]
+Contribution = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "5"
+FORM: Final = "6"
 """Form of a shard's columns; a run begun with another is not continued."""
-LABELS: Final = ("label", "gold")
-"""Parts of grades that verdicts hold where a metric reads them.
-
-With the names of tools there are many verdicts.
-"""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
 
@@ -48,22 +43,18 @@ Place = Key | Sample
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the figures of a run need beyond outcome, score, verdict, counts and parts of its
-    grades.
+    """What the figures of a run need of its grades, beyond their verdicts.
 
     Attributes:
-        parts: Grader key -> parts of its grades that metrics read: ``LABELS``, ``items``,
-            ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
-        numbers: Name of a metric that reads more -> grader key, its ``numbers``, and its ``sums``:
-            names among ``Grade.numbers`` it reads in place of the rest. They are taken where the
-            grade is made, so that these parts need not travel.
+        parts: Grader key -> parts of its grades that metrics keep: ``fault``, ``metadata`` or
+            ``metadata:NAME``.
+        contributions: Name of a metric -> grader key and the metric's ``contribution``. It is
+            taken where the grade is made, so that items and reasons need not travel.
         facets: Facets that metrics or gates group by.
     """
 
     parts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = msgspec.field(
-        default_factory=dict
-    )
+    contributions: Mapping[str, tuple[str, Contribution]] = msgspec.field(default_factory=dict)
     facets: Sequence[str] = ()
 
 
@@ -108,6 +99,25 @@ class Column:
         self._known.clear()
 
 
+class GradeView:
+    """A grade as a metric's ``contribution`` reads it.
+
+    Attributes:
+        reads_more: Whether anything was read that its verdict does not hold.
+    """
+
+    __slots__ = ("_grade", "reads_more")
+
+    def __init__(self, grade: Grade) -> None:
+        self._grade, self.reads_more = grade, False
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _VERDICT:
+            self.reads_more = True
+            self._grade = explained(self._grade)
+        return getattr(self._grade, name)
+
+
 class Columns:
     """The table of one shard, while it is graded."""
 
@@ -117,8 +127,8 @@ class Columns:
         self._wanted, self._broken = wanted, broken
         self._keys = {name: Column() for name in _KEYS}
         self._verdicts = {key: Column() for key in wanted.parts}
-        self._numbers = {name: Column() for name in wanted.numbers}
-        self._of_verdict: dict[str, dict[int, bytes]] = {name: {} for name in wanted.numbers}
+        self._numbers = {name: Column() for name in wanted.contributions}
+        self._by_verdict: dict[str, dict[int, bytes]] = {name: {} for name in self._numbers}
         self._ran = bytearray()
 
     def add(
@@ -147,9 +157,9 @@ class Columns:
             for key, column in self._verdicts.items()
         }
         for name in list(self._numbers):
-            key = self._wanted.numbers[name][0]
+            key = self._wanted.contributions[name][0]
             try:
-                self._numbers[name].add(self._packed_numbers(name, grades[key], codes[key]))
+                self._numbers[name].add(self._contributions(name, grades[key], codes[key]))
             except (
                 Exception,
                 SystemExit,
@@ -161,20 +171,27 @@ class Columns:
                 del self._numbers[name]
                 self._broken(name, error)
 
-    def _packed_numbers(
+    def _contributions(
         self, name: str, grades: Sequence[Grade], codes: Sequence[int]
     ) -> list[bytes]:
-        """Return what grades add to a metric's sums.
+        """Return what grades add to a metric's sums, packed.
 
-        Once for equal verdicts, where these hold all that it reads.
+        A contribution that reads nothing beyond the verdict is the same for equal verdicts: the
+        metric is asked once.
         """
-        _, numbers, sums = self._wanted.numbers[name]
-        known = self._of_verdict[name]
+        contribution = self._wanted.contributions[name][1]
+        known = self._by_verdict[name]
         packed: list[Any] = list(map(known.get, codes))
-        for at, grade in enumerate(grades if None in packed else ()):
+        if None not in packed:
+            return packed
+        for at, grade in enumerate(grades):
+            if packed[at] is not None:
+                continue
+            packed[at] = known.get(codes[at])
             if packed[at] is None:
-                packed[at] = known.get(codes[at]) or _packed(numbers(grade))
-                if sums and grade.numbers is not None and sums <= grade.numbers.keys():
+                view = GradeView(grade)
+                packed[at] = _packed(sound_numbers(contribution(cast("Grade", view))))
+                if not view.reads_more:
                     known[codes[at]] = packed[at]
         return packed
 
@@ -198,35 +215,16 @@ def sound_numbers(numbers: Any) -> Numbers | None:
     if numbers is None:
         return None
     if not isinstance(numbers, Mapping):
-        raise TypeError(f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers")
+        raise TypeError(f"contribution() gave {numbers!r:.200}, not a mapping of names to numbers")
     found: Numbers = numbers
     for name, number in numbers.items():
         if not isinstance(name, str) or not isinstance(number, int | float):
-            raise TypeError(f"numbers() gave {name!r}: {number!r}, not a name and a number")
+            raise TypeError(f"contribution() gave {name!r}: {number!r}, not a name and a number")
         if not name or not math.isfinite(number):
             raise ValueError(
-                f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
+                f"contribution() gave {name!r}: {number!r}, and names are not empty, numbers finite"
             )
     return found
-
-
-def distinct(given: Iterable[Any]) -> tuple[list[Numbers | None], list[int]]:
-    """Return the distinct ones of what grades add to sums, and which of them is each grade's."""
-    found: list[Numbers | None] = []
-    known, codes = dict[Any, int](), list[int]()
-    for numbers in given:
-        try:
-            key: Any = _pack(numbers)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # of classes of their own, which may be sound
-            key = object()
-        codes.append(known.setdefault(key, len(found)))
-        if codes[-1] == len(found):
-            found.append(sound_numbers(numbers))
-    return found, codes
 
 
 def _packed(value: Any) -> bytes:
@@ -245,15 +243,17 @@ _VERDICT: Final[Mapping[str, Any]] = {
     "outcome": Outcome,
     "score": Any,
     "passed": bool | None,
+    "label": str | None,
+    "gold": str | None,
     "counts": dict[str, Any],
     "parts": dict[str, Any],
     "numbers": dict[str, Any] | None,
 }
-"""What figures may need of any grade; what else some ask for follows."""
+"""A grade's verdict: what figures may need of any; what else some keep follows."""
 
 
 def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
-    """Return what figures may need of any grade, and parts of it, as bytes.
+    """Return the verdicts of grades, with parts that metrics keep, as bytes.
 
     Equal ones as equal bytes.
     """
@@ -295,6 +295,8 @@ def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
             outcome=known.outcome,
             score=known.score,
             passed=known.passed,
+            label=known.label,
+            gold=known.gold,
             counts=MappingProxyType(known.counts),
             parts=MappingProxyType(known.parts),
             numbers=known.numbers,
@@ -308,9 +310,6 @@ def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
                     found[of] = {**found.get(of, {}), key: value} if key else value
             grade = replace(grade, **found)
             force_setattr(grade, "metadata", _frozen(grade.metadata))
-            for item in grade.items:
-                for name in ("counts", "parts", "metadata"):
-                    force_setattr(item, name, _frozen(getattr(item, name)))
         yield grade
 
 
@@ -327,9 +326,6 @@ def _frozen(value: Any) -> Any:
 
 
 _PARTS: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(LABELS, str | None),
-    "items": tuple[Item, ...],
-    "reasons": tuple[Reason, ...],
     "fault": Fault | None,
     "metadata": dict[str, Any],
 }
@@ -416,9 +412,9 @@ class Table:
         """Return the distinct facets, as far as they were asked for."""
         return [_unpacked(each) if each else {} for each in self.keys["facets"].values]
 
-    def numbers_of(self, name: str) -> list[Numbers | None]:
-        """Return the distinct numbers of a metric's grades."""
-        return [sound_numbers(_unpacked(packed)) for packed in self.numbers_column(name).values]
+    def contributions(self, name: str) -> list[Numbers | None]:
+        """Return the distinct contributions of grades to a metric."""
+        return [_unpacked(packed) for packed in self.numbers_column(name).values]
 
     def numbers_column(self, name: str) -> Column:
         """Return the column of a metric's numbers: an empty one while the table has no rows."""

@@ -127,16 +127,21 @@ class Share(Aggregator):
 
     figures = (Figure("share", "Share"), Figure("called", "Called", divisor="expected"))
 
-    def numbers(self, grade):
-        return {"samples": 1, "scores": grade.score, **grade.counts}
+    def contribution(self, grade):
+        return {"samples": 1, "scores": grade.score, "made": 0, "expected": 0, **grade.counts}
 
-    def estimate(self, samples, scores, made, expected):
+    def figures_of(self, totals):
+        samples = totals["samples"]
+        scores = totals["scores"]
+        made = totals["made"]
+        expected = totals["expected"]
         return {"share": ratio(scores, samples), "called": ratio(made, expected)}
 
 
 def figures(*rows):
     grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
-    table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": grades})
+    wanted = Wanted(parts={"q": ()}, contributions={"share": ("q", Share().contribution)})
+    table = Table.of(wanted, [key for key, _ in rows], {"q": grades})
     return figures_of(Share(), grades_of(Share(), table, "q", "share"))
 
 

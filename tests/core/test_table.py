@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradestack.estimates import Grades, Packing, Sparse
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
-from gradestack.table import LABELS, Columns, Table, Wanted
+from gradestack.table import Columns, Table, Wanted
 
 ODD = "\ud800 lone"
 GRADES = [
@@ -33,7 +33,7 @@ GRADES = [
     failed(Fault(category="grading", code="raised", message=ODD)),
     Grade(outcome=Outcome.MISSING),
 ]
-PARTS = {"g": LABELS, "h": (*LABELS, "items", "reasons", "fault", "metadata:set")}
+PARTS = {"g": (), "h": ("fault", "metadata:set")}
 
 
 def samples(number, seed=0):
@@ -78,15 +78,10 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
         assert type(key.run) is type(place.run)
         assert (key.ordinal, key.facets) == (row, {"domain": place.facets["domain"]})
         asked = {name: each for name, each in made.metadata.items() if name == "set"}
-        assert (grade.items, grade.reasons, grade.fault, grade.metadata) == (
-            made.items,
-            made.reasons,
-            made.fault,
-            asked,
-        )
+        assert (grade.fault, grade.metadata) == (made.fault, asked)
         for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
             assert getattr(grade, name) == getattr(made, name)
-    assert all(not (grade.items or grade.reasons or grade.fault) for _, grade in Grades(found, "g"))
+    assert all(grade.fault is None for _, grade in Grades(found, "g"))
     assert len(found.grades("g")) == len(GRADES)
 
 

@@ -105,17 +105,17 @@ class Demanding(Grader):
 class Count(Aggregator):
     """Counts outcomes, sums scores and lists ids in order; fails where it is told to."""
 
-    needs = frozenset({"reasons"})  # so that numbers are taken where grades are made
     figures = (Figure("sum", "Sum of scores", unit="count"),)
-    fail: Literal["", "numbers", "infinite", "compute", "json"] = ""
+
+    fail: Literal["", "contribution", "infinite", "compute", "json"] = ""
 
     def _stumble(self, where: str) -> None:
         if self.fail == where:
             msg = f"stumbled in {where} over {object()!r}"
             raise RuntimeError(msg)
 
-    def numbers(self, grade: Grade) -> Mapping[str, float]:
-        self._stumble("numbers")
+    def contribution(self, grade: Grade) -> Mapping[str, float]:
+        self._stumble("contribution")
         return {
             "score": float("inf") if self.fail == "infinite" else grade.score or 0,
             f"outcome {grade.outcome}": 1,

@@ -31,7 +31,7 @@ def grader_stage(*, key, component, grader, extractor=None, profile="documented"
 
 def grade_sample(stage, sample, *, strict=False):
     """Return a grader's grade of one sample, and the text it judged."""
-    found = Graders((stage,), (), {stage.key: ()}, strict=strict).grade([sample])
+    found = Graders((stage,), {stage.key: ()}, explain=True, strict=strict).grade([sample])
     return found.columns[stage.key][0], found.texts.get(stage.key, [None])[0]
 
 

@@ -25,10 +25,11 @@ from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
 from gradestack.grading.metrics import (
     figures_of,
     grades_of,
-    has_numbers,
-    known_of,
+    has_sums,
     leave_one_out,
-    of_task,
+    makes_task_contributions,
+    task_contribution,
+    task_defaults,
 )
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
@@ -410,14 +411,15 @@ def _without(
     Estimates of sums at once, others computed anew for each.
     """
     found: dict[Figure, Any] = {}
-    if has_numbers(aggregator):
-        known = known_of(aggregator, grades)
+    if has_sums(aggregator):
+        known = task_defaults(aggregator, grades)
         cells = {
-            task: of_task(aggregator, numbers, known)
+            task: task_contribution(aggregator, numbers, known)
             for task, numbers in grades.numbers_by_task().items()
         }
         counts = Counter(cells.values())
-        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
+        names = () if makes_task_contributions(aggregator) else grades.names
+        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
         paths, rest = {".".join(path): path for path in whole}, dict(zip(counts, left, strict=True))
         for each in figures:
             if (path := paths.get(each.rest)) is not None:

@@ -6,12 +6,11 @@ All of a plan on blocks of samples.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import inf
 from numbers import Real
-from operator import attrgetter
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -28,12 +27,13 @@ from gradestack.model import (
     Sample,
     Status,
     check_grade,
+    explained,
     failed,
     replace,
     skipped,
 )
 from gradestack.output import traceback_text
-from gradestack.table import LABELS, packed_verdicts, verdicts_of
+from gradestack.table import packed_verdicts, verdicts_of
 
 _NUMBERS = frozenset({bool, int, float})
 TRACEBACKS: dict[str, str] = {}
@@ -163,20 +163,6 @@ def _with_plain_numbers(grade: Grade) -> Grade:
         for name in ("parts", "counts")
     }
     return replace(grade, score=plain(grade.score), **both)
-
-
-_same = attrgetter("outcome", "score", "passed", "label", "gold", "counts", "parts")
-
-
-def _same_grade(explained: Any, grade: Grade) -> Grade:
-    if type(explained) is Grade and _same(explained) == _same(grade):
-        return explained
-    what = (
-        "another grade"
-        if isinstance(explained, Grade)
-        else f"{type(explained).__name__}, not a Grade"
-    )
-    raise TypeError(f"explain() returned {what}")
 
 
 def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
@@ -336,6 +322,7 @@ def _per_turn(
     texts: list[str | None] = []
     guarded_grades(partial(_text_grade, stage, texts, strict), stage, alone, grades, strict=strict)
     check_grades(stage, alone, grades, strict=strict)
+    grades = [explained(grade) for grade in grades]
     absent = len(truths) - len(alone)
     grades += [_absent_turn(stage)] * absent
     texts += [""] * absent
@@ -371,7 +358,7 @@ def _absent_turn(stage: Stage) -> Grade:
     return failed(Fault(category="extraction", code="missing_turn", message=message))
 
 
-_GRADED, _OK = Outcome.GRADED, Status.OK
+_OK = Status.OK
 
 
 Column = list[Grade]
@@ -382,13 +369,11 @@ class Graded(NamedTuple):
     """The grades of a block of samples."""
 
     columns: dict[str, Column]
-    """By grader key, as the graders gave them."""
-    explained: dict[str, Column]
-    """The same with items and reasons, where these were asked for."""
+    """By grader key."""
     texts: dict[str, list[str | None]]
     """What graders of texts judged."""
     verdicts: dict[str, list[bytes]]
-    """What figures need of the grades, as bytes; not where they need what is explained."""
+    """What figures need of the grades, as bytes."""
 
 
 class Graders:
@@ -402,22 +387,17 @@ class Graders:
     def __init__(
         self,
         stages: tuple[Stage, ...],
-        explain: Container[str],
         parts: Mapping[str, Sequence[str]],
         *,
+        explain: bool,
         strict: bool,
     ) -> None:
         # ours see samples first; who combines grades of others comes last
         self._stages = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
-        self._explain = [
-            stage.key
-            for stage in stages
-            if stage.key in explain
-            and type(stage.component).explain is not Grader.explain
-            and stage.extractor is None
-        ]
+        combined = {key for stage in stages for key in stage.combines}
+        self._explain = {key for key in self._keys if explain or key in combined}
         self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
         self.interrupted, self.timed_out = False, 0
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
@@ -429,32 +409,25 @@ class Graders:
         none.
         """
         usual = {_OK}.issuperset([sample.status for sample in samples])
-        found = Graded(
-            {key: [] for key in self._keys}, {key: [] for key in self._keys}, {}, {}
-        )  # in their order
+        found = Graded({key: [] for key in self._keys}, {}, {})  # in their order
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
             with self._interruptible(column):
-                self._fill(stage, found.explained, usual, samples, column, judged)
-            explain, parts = stage.key in self._explain, self._parts[stage.key]
-            sound = self._sound[stage.key]
+                self._fill(stage, found.columns, usual, samples, column, judged)
+            parts, sound = self._parts[stage.key], self._sound[stage.key]
             verdicts = check_grades(stage, samples, column, parts, sound, strict=self._strict)
-            if not (explain and {*parts}.difference(LABELS)):
-                found.verdicts[stage.key] = verdicts
-            found.columns[stage.key] = found.explained[stage.key] = column
-            if explain:
-                shown: Column = []
-                found.explained[stage.key] = shown
-                with self._interruptible(shown):
-                    self._explained(stage, samples, column, shown)
-            samples = samples[: len(found.explained[stage.key])]
+            found.verdicts[stage.key] = verdicts
+            if stage.key in self._explain and any(callable(grade.items) for grade in column):
+                column = self._explained_column(stage, samples, column)
+            found.columns[stage.key] = column
+            samples = samples[: len(column)]
             if stage.extractor is not None:
                 found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
         if self.interrupted:
-            every: Any = (found.columns, found.explained, found.verdicts)
+            every: Any = (found.columns, found.verdicts)
             for columns in every:
                 columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
@@ -470,33 +443,31 @@ class Graders:
                 raise
             self.interrupted = True
 
-    def _explained(
-        self, stage: Stage, samples: Sequence[Sample], column: Column, shown: Column
-    ) -> None:
-        """Add grades with items and reasons.
+    def _explained_column(self, stage: Stage, samples: Sequence[Sample], column: Column) -> Column:
+        """Return grades with their items and reasons, as far as it is not interrupted."""
+        made: Column = []
+        with self._interruptible(made):
+            for sample, grade in zip(samples, column, strict=False):
+                made.append(self._explain_grade(stage, sample, grade))
+        return made
 
-        As they are, saying so, where a grader raises or gives another grade.
-        """
-        for sample, grade in zip(samples, column, strict=False):
-            if grade.outcome is not _GRADED and grade.numbers is None:
-                shown.append(grade)
-                continue
-            try:
-                shown.append(_same_grade(stage.component.explain(sample, grade), grade))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                if self._strict and not isinstance(error, TimedOut):
-                    whose = f"grader {stage.key!r} ({stage.signature})"
-                    msg = f"{whose} did not explain its grade of {sample.source or sample.id}"
-                    raise PluginError(msg, error_text(error)) from error
-                shown.append(
-                    replace(grade, rationale=f"could not be explained: {error_text(error)}")
-                )
-                self.timed_out += isinstance(error, TimedOut)
-            finally:
-                if _forked:
-                    os._exit(0)
+    def _explain_grade(self, stage: Stage, sample: Sample, grade: Grade) -> Grade:
+        """Return a grade with its items; without them, and saying so, where making them raises."""
+        try:
+            return explained(grade)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if self._strict and not isinstance(error, TimedOut):
+                whose = f"grader {stage.key!r} ({stage.signature})"
+                msg = f"{whose} did not explain its grade of {sample.source or sample.id}"
+                raise PluginError(msg, error_text(error)) from error
+            self.timed_out += isinstance(error, TimedOut)
+            why = f"could not be explained: {error_text(error)}"
+            return replace(grade, items=(), rationale=why)
+        finally:
+            if _forked:
+                os._exit(0)
 
     def _fill(
         self,

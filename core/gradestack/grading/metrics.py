@@ -5,11 +5,10 @@ Counts that every run has, estimates with intervals, what else a metric computes
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from operator import sub
@@ -17,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from gradestack.api import Aggregator, Figure
+from gradestack.api import Aggregator, Figure, Ratio
+from gradestack.errors import suggest
 from gradestack.estimates import (
     Estimate,
     Grades,
@@ -28,10 +28,10 @@ from gradestack.estimates import (
     total,
     with_ends,
 )
-from gradestack.grading.plan import Metric, SampleRule, Stage
+from gradestack.grading.plan import Metric, SampleRule
 from gradestack.interpreter import ticking
 from gradestack.model import JSON, Outcome, Status, replace
-from gradestack.table import LABELS, RAN, Numbers, Table, Wanted, distinct
+from gradestack.table import RAN, Contribution, Numbers, Table, Wanted
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
@@ -127,61 +127,41 @@ _COUNT = ""
 """Name under which samples are counted."""
 
 
-def has_numbers(aggregator: Aggregator) -> bool:
-    """Return whether a metric says what one grade adds to sums."""
-    return type(aggregator).numbers is not Aggregator.numbers
+def has_sums(aggregator: Aggregator) -> bool:
+    """Return whether a metric makes figures of sums: of what each grade contributes."""
+    return _has_ratio(aggregator) or type(aggregator).contribution is not Aggregator.contribution
 
 
-def wanted(
-    graders: Iterable[str],
-    metrics: Sequence[Metric],
-    facets: Iterable[str] = (),
-    labelled: Container[str] = (),
-) -> Wanted:
-    """Return what the figures of some metrics need of grades.
+def _has_ratio(aggregator: Aggregator) -> bool:
+    return any(isinstance(figure, Ratio) for figure in aggregator.figures)
 
-    Of ``labelled`` graders their labels in any case.
-    """
-    read = any(metric.stage.component.reads_labels for metric in metrics)
-    parts = {key: dict.fromkeys(LABELS if read or key in labelled else ()) for key in graders}
-    numbers, names = {}, dict.fromkeys(facets)
+
+def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()) -> Wanted:
+    """Return what the figures of some metrics need of grades."""
+    parts: dict[str, dict[str, None]] = {key: {} for key in graders}
+    contributions: dict[str, tuple[str, Contribution]] = {}
+    names = dict.fromkeys(facets)
     for metric in metrics:
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
-        if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
-            numbers[metric.name] = (metric.of, aggregator.numbers, aggregator.sums)
+        if has_sums(aggregator):
+            contributions[metric.name] = (metric.of, aggregator.contribution)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(
         parts={key: tuple(each) for key, each in parts.items()},
-        numbers=numbers,
+        contributions=contributions,
         facets=tuple(names),
     )
-
-
-def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
-    """Return the keys of graders whose items or reasons figures are made of.
-
-    Their sums alone will not do.
-    """
-    sums = {stage.key: stage.component.sums for stage in stages}
-    found = {key for key, parts in needs.parts.items() if {*parts}.difference(LABELS)}
-    return found | {
-        key for key, _, read in needs.numbers.values() if not read or not read <= sums[key]
-    }
 
 
 def grades_of(
     aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
 ) -> Grades:
     """Return one grader's grades with what they add to the sums of the metric of this name."""
-    if not has_numbers(aggregator):
+    if not has_sums(aggregator):
         return Grades(table, key, rows)
-    if not aggregator.needs <= aggregator.keeps:
-        numbers = table.numbers_column(name)
-        return Grades(table, key, rows, (table.numbers_of(name), numbers.codes))
-    with ticking(SECONDS, _too_long):
-        values, codes = distinct(map(aggregator.numbers, table.grades(key)))
-    return Grades(table, key, rows, (values, table.verdicts[key].codes), codes)
+    codes = table.numbers_column(name).codes
+    return Grades(table, key, rows, (table.contributions(name), codes))
 
 
 SECONDS = 60.0
@@ -194,7 +174,7 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     An error where it is not sound.
     """
     found: dict[str, Any] = {}
-    if type(aggregator).estimate is not Aggregator.estimate:
+    if _has_ratio(aggregator) or type(aggregator).figures_of is not Aggregator.figures_of:
         with ticking(SECONDS, _too_long):
             found = estimated(aggregator, grades)
     with ticking(SECONDS, _too_long):
@@ -202,9 +182,8 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:
         if "{" not in each.name:
-            _check_declared(
-                each, found, optional=each.optional or (not aggregator.pooled and "models" in found)
-            )
+            optional = each.optional or (not each.pooled and "models" in found)
+            _check_declared(each, found, optional=optional)
     models = found.get("models")
     for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
         if isinstance(of, dict) and not {"ci95", "ci"} & of.keys():  # intervals of upstream
@@ -318,7 +297,8 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
     """
     estimates = Estimates(aggregator, grades)
     several = len(estimates.models) > 1
-    found = estimates.of() if aggregator.pooled or not several else {}
+    is_pooled = not several or all(figure.pooled for figure in aggregator.figures)
+    found = estimates.of() if is_pooled else {}
     models = estimates.by_model() if several else {}
     if models:
         found["models"] = models
@@ -331,32 +311,42 @@ class Estimates:
     def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
-        self._parameters = _parameters(aggregator)
         self._figures: dict[Path, Figure] = {}
-        plain = type(aggregator).of_task is Aggregator.of_task
-        every, by_model = grades.task_numbers(_needed(aggregator) if plain else None)
-        if plain:
-            self._cells = by_model
-            self._every = every
-            return
-        several = len(by_model) > 1
+        self._every, self._cells = grades.task_numbers()
+        self._names = set(grades.names)
+        if makes_task_contributions(aggregator):
+            self._make_task_contributions()
+
+    def _make_task_contributions(self) -> None:
+        """Put what the metric makes of each task in place of the task's sums."""
+        aggregator, grades = self.aggregator, self.grades
+        several = len(self._cells) > 1
         known = {
-            model: known_of(aggregator, grades.of_model(model) if several else grades)
-            for model in by_model
+            model: task_defaults(aggregator, grades.of_model(model) if several else grades)
+            for model in self._cells
         }
-        self._cells = {
+        made = {
             model: _counted(
-                (of_task(aggregator, task, known[model]), times) for task, times in each.items()
+                (task_contribution(aggregator, task, known[model]), times)
+                for task, times in each.items()
             )
-            for model, each in by_model.items()
+            for model, each in self._cells.items()
         }
         if several:
             self._every = _counted(
-                (_pooled(of_task(aggregator, task, known[model]) for model, task in parts), times)
+                (
+                    _pooled(
+                        task_contribution(aggregator, task, known[model]) for model, task in parts
+                    ),
+                    times,
+                )
                 for parts, times in grades.tasks_by_model().items()
             )
         else:
-            self._every = next(iter(self._cells.values()), Counter())
+            self._every = next(iter(made.values()), Counter())
+        self._cells = made
+        tasks = chain(self._every, *made.values())
+        self._names = {name for task in tasks for name, _ in task}
 
     @property
     def models(self) -> list[str]:
@@ -370,9 +360,7 @@ class Estimates:
             for cell, times in (self._every if model is None else self._cells[model]).items()
             if cell
         }
-        whole, left = leave_one_out(
-            self.aggregator, list(cells), list(cells.values()), self._parameters
-        )
+        whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()), self._names)
         tasks = [(dict(cell), times) for cell, times in cells.items()]
         found: dict[str, Any] = {}
         if any(not each.divisor for each in self.aggregator.figures):
@@ -404,7 +392,7 @@ class Estimates:
             name = ".".join(path)
             declared = next((each for each in self.aggregator.figures if each.covers(name)), None)
             if declared is None:
-                raise ValueError(f"estimate() gave {name!r}, which is not among its figures")
+                raise ValueError(f"figures_of() gave {name!r}, which is not among its figures")
             self._figures[path] = declared
         return self._figures[path]
 
@@ -439,45 +427,28 @@ class Estimates:
         return {**interval(found, n, confidence=self.confidence, **options)}  # type: ignore[arg-type]
 
 
-def _needed(aggregator: Aggregator) -> set[str] | None:
-    names, takes_any = _parameters(aggregator)
-    if takes_any:
-        return None
-    of_figures = {name for each in aggregator.figures for name in (each.divisor, each.samples)}
-    return {*names} | of_figures
+def makes_task_contributions(aggregator: Aggregator) -> bool:
+    """Return whether a metric makes something of its own of a task's sums."""
+    return type(aggregator).task_contribution is not Aggregator.task_contribution
 
 
-def _parameters(aggregator: Aggregator) -> tuple[list[str], bool]:
-    """Return the names that a metric's ``estimate`` takes, and whether it takes any other."""
-    parameters = inspect.signature(aggregator.estimate).parameters.values()
-    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
-    return names, len(names) < len(parameters)
+def task_defaults(aggregator: Aggregator, grades: Grades) -> Numbers:
+    """Return what a metric finds in the sums of any task of a model: zeros, and model totals."""
+    totals = _mapping("model_totals()", aggregator.model_totals(grades))
+    return {**dict.fromkeys(grades.names, 0), **totals}
 
 
-def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
-    """Return what a metric's ``of_task`` finds in the sums of a task of a model.
-
-    What is 0, and what it asked for.
-    """
-    return {**dict.fromkeys(grades.names, 0), **_mapping("whole()", aggregator.whole(grades))}
-
-
-def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples and of what is ``known_of`` its
-    model.
-    """
-    if type(aggregator).of_task is Aggregator.of_task:
+def task_contribution(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
+    """Return what a task adds, made of the sums of its samples and of what is ``known``."""
+    if not makes_task_contributions(aggregator):
         return numbers
     sums = {**known, **dict(numbers)}
     samples = sums.pop(_COUNT)
-    made: Mapping[str, Any] | None = aggregator.of_task(sums)
+    made: Mapping[str, Any] | None = aggregator.task_contribution(sums)
     if made is None:
         return ()
-    return tuple(
-        sorted(
-            [(_COUNT, samples), *[pair for pair in _mapping("of_task()", made).items() if pair[1]]]
-        )
-    )
+    added = _mapping("task_contribution()", made)
+    return tuple(sorted([(_COUNT, samples), *added.items()]))
 
 
 def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
@@ -494,33 +465,55 @@ def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
     return found
 
 
+class Totals(dict[str, Any]):
+    """Sums over tasks by name; one that no grade contributed is an error, not 0.
+
+    Where no grade counts at all, every sum is 0.
+    """
+
+    def __missing__(self, name: str) -> int:
+        if not self:
+            return 0
+        known = ", ".join(self)
+        hint = suggest(name, self)
+        raise ValueError(
+            f"figures_of() reads {name!r}, which no grade contributed{hint}; there are: {known}"
+        )
+
+
 def leave_one_out(
     aggregator: Aggregator,
     cells: Sequence[TaskNumbers],
     times: Sequence[int],
-    parameters: tuple[list[str], bool] | None = None,
+    names: Iterable[str] = (),
 ) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
-    """Return the estimates of all tasks, and those without one of each cell.
+    """Return the figures of all tasks, and those without one task of each kind.
 
-    What so many tasks add; ``parameters`` are those of the metric's ``estimate``, where they are
-    known.
+    Args:
+        aggregator: The metric.
+        cells: What tasks add, each kind of task once.
+        times: How many tasks are of each kind.
+        names: Names of sums that may be 0 in all of these tasks.
     """
-    names, takes_any = parameters or _parameters(aggregator)
-    if takes_any:
-        names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
-    vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
-    totals = (
-        [total(column, times) for column in zip(*vectors, strict=True)]
-        if vectors
-        else [0] * len(names)
-    )
-    whole = dict(
-        _flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True)))))
-    )
+    of_cells = {name for cell in cells for name, _ in cell}
+    known = sorted({*of_cells, *names} - {_COUNT}) if cells else []
+    vectors = [[numbers.get(name, 0) for name in known] for numbers in map(dict, cells)]
+    columns = zip(*vectors, strict=True)
+    sums = [total(column, times) for column in columns]
+    whole = dict(_figures_of(aggregator, known, sums))
     if sum(times) < 2:
         return whole, [{} for _ in vectors]
-    rest = (dict(zip(names, map(sub, totals, vector), strict=True)) for vector in vectors)
-    return whole, [dict(_flat(aggregator.estimate(**sums))) for sums in rest]
+    left = [
+        dict(_figures_of(aggregator, known, list(map(sub, sums, vector)))) for vector in vectors
+    ]
+    return whole, left
+
+
+def _figures_of(
+    aggregator: Aggregator, names: Sequence[str], sums: Sequence[Any]
+) -> Iterator[tuple[Path, float | None]]:
+    totals = Totals(zip(names, sums, strict=True))
+    return _flat(_mapping("figures_of()", aggregator.figures_of(totals)))
 
 
 def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:

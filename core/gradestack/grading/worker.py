@@ -18,7 +18,7 @@ from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, error_text, storage_failed
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
-from gradestack.grading.metrics import itemized, wanted
+from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import (
     ERROR_COUNTS,
     FAILED_ON_RECORD,
@@ -156,12 +156,9 @@ class ShardGrader:
         self._rows, self._strict = worker.pieces.rows, worker.strict
         self._broken = partial(_broken, result, worker.strict)
         keys = [stage.key for stage in plan.graders]
-        needs = wanted(
-            keys, plan.metrics, plan.facets, {stage.key for stage in plan.graders if stage.foreign}
-        )
-        self._itemized = itemized(plan.graders, needs)
-        explain = keys if self._rows or plan.exporters else self._itemized
-        self._graders = Graders(plan.graders, explain, needs.parts, strict=worker.strict)
+        needs = wanted(keys, plan.metrics, plan.facets)
+        explain = self._rows or bool(plan.exporters)
+        self._graders = Graders(plan.graders, needs.parts, explain=explain, strict=worker.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = worker.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -254,7 +251,7 @@ class ShardGrader:
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         recorded, block = self._piece.recorded([sample]) if self._rows else (None, [sample])
         grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
-        self._count(block, recorded, Graded(grades, grades, {}, {}))
+        self._count(block, recorded, Graded(grades, {}, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
@@ -281,23 +278,22 @@ class ShardGrader:
             raise KeyboardInterrupt
 
     def _count(self, block: Sequence[Sample], recorded: Any, graded: Graded) -> None:
-        columns, explained = graded.columns, graded.explained
+        columns = graded.columns
         with self._interruption.held():
             self.torn = True
             if self._rows:
-                mended = self._piece.add_rows(block, recorded, explained, graded.texts)
+                mended = self._piece.add_rows(block, recorded, columns, graded.texts)
                 for (key, place), grade in mended.items():
-                    columns[key][place] = explained[key][place] = grade
+                    columns[key][place] = grade
                     graded.verdicts.pop(key, None)
             if self._columns is not None:
-                given = {**columns, **{key: explained[key] for key in self._itemized}}
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
                     self._columns.add(
-                        block, given, [RAN[sample.status] for sample in block], graded.verdicts
+                        block, columns, [RAN[sample.status] for sample in block], graded.verdicts
                     )
             if self._plan.exporters:
                 for number, sample in enumerate(block):
-                    self._export(sample, {key: grades[number] for key, grades in explained.items()})
+                    self._export(sample, {key: grades[number] for key, grades in columns.items()})
             result = self.result
             result.samples += len(block)
             self._take_remarks(block, columns)

@@ -34,6 +34,7 @@ from gradestack.model import (
     ToolCall,
     ToolSpec,
     Usage,
+    explained,
     failed,
     replace,
 )
@@ -296,6 +297,7 @@ def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
 
     Without a verdict of its own it has that of the rule.
     """
+    grade = explained(grade)
     passed = grade.passed
     if passed is None and rule is not None:
         passed = rule.passed(grade)

@@ -76,6 +76,7 @@ from gradestack.model import (
     ToolCall,
     ToolSpec,
     Usage,
+    explained,
     replace,
 )
 from gradestack.python_api import run
@@ -150,24 +151,22 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     assert grader.requires <= grader.needs, "requires must be part of needs"
     # as it comes to another process
     stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301
-    graders = Graders((stage,), [stage.key], {stage.key: ()}, strict=True)
+    graders = Graders((stage,), {stage.key: ()}, explain=True, strict=True)
     begin_grading()
     for sample in samples:
         if sample.status not in grader.handles:
             continue
         with _about(sample):
             copied, before = fresh(sample)
-            grade = graders.grade([copied]).explained[stage.key][0]
+            grade = graders.grade([copied]).columns[stage.key][0]
             assert not changed(copied, before), "changes its sample; copy what you change"
-            assert repr(grade) == repr(explained(grader, copied)), "gives one sample two grades"
-            stray = (grade.numbers or {}).keys() ^ grader.sums if grade.numbers is not None else ()
-            assert not stray, (
-                f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+            assert repr(grade) == repr(explained_grade(grader, copied)), (
+                "gives one sample two grades"
             )
             answered = sample.status is not Status.MISSING
             assert grade.outcome is not Outcome.MISSING or not answered, "it is not missing"
             text = _text(grade)
-            assert text == _text(explained(grader, masked(sample, grader.needs))), (
+            assert text == _text(explained_grade(grader, masked(sample, grader.needs))), (
                 "two grades of one sample differ"
             )
             assert _text(grade_from_json(json.loads(text))) == text, (
@@ -203,9 +202,9 @@ def what_is_wrong(error: BaseException) -> str:
     return error.line if isinstance(error, GradestackError) else f"raised {error_text(error)}"
 
 
-def explained(grader: Grader, sample: Sample) -> Grade:
+def explained_grade(grader: Grader, sample: Sample) -> Grade:
     """Return a grader's grade of a sample with items and reasons, as rows show it."""
-    return grader.explain(sample, as_grade(grader.grade(sample)))
+    return explained(as_grade(grader.grade(sample)))
 
 
 def _text(grade: Grade) -> str:
@@ -284,7 +283,7 @@ def tell() -> None:
     try:
         if isinstance(found, Grader):
             gives: object = [
-                _text(explained(found, each))
+                _text(explained_grade(found, each))
                 for each in nasty_samples()
                 if each.status in found.handles
             ]
@@ -340,12 +339,9 @@ def check_aggregator(
     assert problem is None, f"the figure {problem}; sort what order decides"
     assert json.loads(_figures(aggregator, [[]])) is not None
     for _, grade in graded:
-        first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
-        assert first == second, f"equal grades give other numbers: {first} and {second}"
-        other = grade if aggregator.reads_labels else replace(grade, label=None, gold=None)
-        assert aggregator.numbers(other) == first, (
-            "numbers() reads label or gold: say so, reads_labels = True"
-        )
+        first = aggregator.contribution(grade)
+        second = aggregator.contribution(copy.deepcopy(grade))
+        assert first == second, f"equal grades contribute otherwise: {first} and {second}"
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))

@@ -42,7 +42,6 @@ class BfclCategories(Aggregator):
     accuracy weighs groups of categories.
     """
 
-    reads_labels: ClassVar[bool] = False
     figures: ClassVar = (
         Figure("accuracy.{category}", "Accuracy", about="sum of scores / graded entries"),
         Figure("unweighted", "Mean of the categories", about="each category weighs the same"),

@@ -31,6 +31,10 @@ RATES: Final = {
 """Figure -> the count it is the share of."""
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
 FIGURES: Final = tuple(_PARTS)
+_NOTHING: Final = dict.fromkeys(
+    ("processed", "undefined", "errors", "stopped", *_PARTS.values()), 0
+)
+"""What a missing reply adds."""
 _UNBOUNDED: Final = {
     "overall_score": ("applicable", "overall_score"),
     "overall_score_attempted": ("processed", "overall_score"),
@@ -102,7 +106,6 @@ class DeepFabricMetrics(IntervalAggregator):
 
     profile: Profile = "documented"
 
-    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "4"
     figures: ClassVar = tuple(
         Figure(f"{name}{ending}", f"{LABELS[name]}{of}", about=f"{part} / {by}", divisor=divisor)
@@ -112,19 +115,19 @@ class DeepFabricMetrics(IntervalAggregator):
         )
         for name, part in _PARTS.items()
     )
-    needs: ClassVar = frozenset({"fault"})
     keeps: ClassVar = frozenset({"fault"})
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.outcome is Outcome.SKIPPED:
             return None
         if grade.outcome is Outcome.MISSING:
-            return {"applicable": 1, "missing": 1}
+            return {**_NOTHING, "applicable": 1, "missing": 1}
         counts, fault = grade.counts, grade.fault
         error = bool(counts.get("errors") and fault is not None)
         return {
             "applicable": 1,
+            "missing": 0,
             "processed": counts.get(
                 "processed", int(grade.outcome is Outcome.GRADED and fault is None)
             ),
@@ -137,13 +140,14 @@ class DeepFabricMetrics(IntervalAggregator):
         }
 
     @override
-    def estimate(
-        self, applicable: float, processed: float, undefined: float, **sums: float
-    ) -> Mapping[str, Any]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
+        applicable = totals["applicable"]
+        processed = totals["processed"]
+        undefined = totals["undefined"]
         return {
             f"{name}{ending}": None
             if undefined and name == "overall_score"
-            else ratio(sums.get(part, 0.0), divisor)
+            else ratio(totals[part], divisor)
             for ending, divisor in (("", applicable), ("_attempted", processed))
             for name, part in _PARTS.items()
         }

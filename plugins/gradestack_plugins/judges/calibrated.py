@@ -41,6 +41,9 @@ CELLS = (
     "people_alone",
     "both_fail",
 )  # of the table of judge and people: who passes
+_NOTHING = dict.fromkeys(
+    (*CELLS, "labelled", "people_pass", "people_fail", "repeated", "agreeing", "unlike"), 0
+)
 _EMPTY = "people labelled no sample that the judge passes, or none that it fails"
 _ONE_VOTE = "one vote a sample"
 _RATE = "p n11 / (n11 + n10) + (1 - p) n01 / (n01 + n00)"
@@ -220,11 +223,11 @@ class Calibrated(IntervalAggregator):
         return read_calibration(self.calibration)
 
     @override
-    def numbers(self, grade: Grade) -> Mapping[str, float] | None:
+    def contribution(self, grade: Grade) -> Mapping[str, float] | None:
         if grade.outcome is not Outcome.GRADED:
             return None
         passed = bool((grade.score or 0) >= 1 if grade.passed is None else grade.passed)
-        found: dict[str, float] = {"judged": 1, "passed": passed}
+        found: dict[str, float] = {**_NOTHING, "judged": 1, "passed": passed}
         if grade.gold is not None:
             people = grade.gold == "pass"
             cell = CELLS[2 * (not passed) + (not people)]
@@ -236,19 +239,19 @@ class Calibrated(IntervalAggregator):
         return found
 
     @override
-    def estimate(self, **sums: float) -> Mapping[str, Any]:
-        cells = [sums.get(name, 0) for name in CELLS]
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
+        cells = [totals[name] for name in CELLS]
         both, judge, people, none = cells
-        p = ratio(sums.get("passed", 0), sums.get("judged", 0))
+        p = ratio(totals["passed"], totals["judged"])
         above, below = ratio(both, both + judge), ratio(people, people + none)
-        repeated, unlike = sums.get("repeated", 0), max(0.0, sums.get("unlike", 0))
+        repeated, unlike = totals["repeated"], max(0.0, totals["unlike"])
         return {
             "rate": None
             if p is None or above is None or below is None
             else p * above + (1 - p) * below,
             "raw": p,
             **table_figures(*cells),
-            "self_consistency": ratio(sums.get("agreeing", 0), repeated),
+            "self_consistency": ratio(totals["agreeing"], repeated),
             "noise": math.sqrt(unlike) / repeated if repeated else None,
         }
 

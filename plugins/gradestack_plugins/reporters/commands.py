@@ -133,7 +133,7 @@ def plugins() -> None:
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
     "grader": ("needs", "requires", "aggregators"),
-    "aggregator": ("needs", "keeps"),
+    "aggregator": ("keeps",),
     "exporter": ("reader", "graders"),
 }
 _ENTRIES = {

@@ -311,7 +311,6 @@ class Classification(IntervalAggregator):
         Figure("per_class.{class}.recall", "Recall", about="tp / (tp + fn)", divisor=_GRADED),
         Figure("per_class.{class}.f1", "F1", about="2 P R / (P + R)", divisor=_GRADED),
     )
-    needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None
@@ -336,7 +335,7 @@ class Classification(IntervalAggregator):
             raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
 
     @override
-    def numbers(self, grade: Grade) -> Numbers:
+    def contribution(self, grade: Grade) -> Numbers:
         found: Counter[str] = Counter()
         declared, mode = grade.metadata.get("label_set"), self.items
         if isinstance(declared, Mapping):
@@ -351,13 +350,13 @@ class Classification(IntervalAggregator):
         return found
 
     @override
-    def estimate(self, **sums: float) -> Mapping[str, Any]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
         """Return the figures over the label set given; ``compare`` gives that of the run."""
         if self.labels is None:
             return {}
-        names = _names(sums)
+        names = _names(totals)
         counted = Counted(
-            _cells_of({tuple(sums.items()): 1}, names, None), self.labels, self.confidence
+            _cells_of({tuple(totals.items()): 1}, names, None), self.labels, self.confidence
         )
         values = counted.values(self._excluded(names))
         return {} if values["accuracy"] is None else {**values, "per_class": counted.scores}

@@ -17,7 +17,7 @@ Tasks = Mapping[tuple[int, int], int]
 """Runs and passes -> how many tasks have them."""
 
 
-_of_runs = partial(Figure, divisor="runs", undefined="one run", optional=True)
+_of_runs = partial(Figure, divisor="runs", undefined="one run", optional=True, pooled=False)
 _FLAKY = "tasks of which some runs pass and some do not / tasks with several runs"
 _VARIANCE = "mean over tasks of c (k - c) / (k (k - 1))"
 _ICC = "(MSB - MSW) / (MSB + (n0 - 1) MSW)"
@@ -66,20 +66,19 @@ class Flakiness(IntervalAggregator):
         ),
         _of_runs("worth", "Independent samples", "higher", "count", "runs / design effect"),
     )
-    pooled: ClassVar = False
 
     threshold: float = 1.0
     """Score from which a run passes, where its grader has no verdict of its own."""
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
         passed = grade.score >= self.threshold if grade.passed is None else grade.passed
         return {"runs": 1, "passes": int(passed)}
 
     @override
-    def of_task(self, sums: Mapping[str, float]) -> Numbers | None:
+    def task_contribution(self, sums: Mapping[str, float]) -> Numbers | None:
         k, c = _cell(sums)
         if k < 2:
             return None
@@ -88,17 +87,15 @@ class Flakiness(IntervalAggregator):
         return {**found, "between": c * c / k, "within": within, "variance": within / (k - 1)}
 
     @override
-    def estimate(
-        self,
-        runs: float,
-        several: float,
-        flaky: float,
-        squared: float,
-        passes: float,
-        between: float,
-        within: float,
-        variance: float,
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        runs = totals["runs"]
+        several = totals["several"]
+        flaky = totals["flaky"]
+        squared = totals["squared"]
+        passes = totals["passes"]
+        between = totals["between"]
+        within = totals["within"]
+        variance = totals["variance"]
         icc = None
         if several > 1:
             mean_between = (between - passes**2 / runs) / (several - 1)

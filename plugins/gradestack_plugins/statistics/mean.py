@@ -56,7 +56,6 @@ class Mean(IntervalAggregator):
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
-    reads_labels: ClassVar[bool] = False
     figures: ClassVar = (
         Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),
     )
@@ -77,7 +76,7 @@ class Mean(IntervalAggregator):
     """
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         return None if grade.score is None else {"scores": float(grade.score)}
 
     @override

@@ -50,6 +50,11 @@ _NOT_CALLED: Final = "no expected tool was called"
 _UNBOUNDED: Final = {"average": ("graded", "score"), "average_over_total": ("applicable", "score")}
 """Averages of scores that need not be shares: divisor and dividend."""
 
+_SUMS: Final = (
+    *("expected", "called", "made", "rewards", "reward", "successes"),
+    *("similarities", "similarity"),
+)
+
 _of_graded = partial(Figure, divisor="graded", undefined=_NO_GRADE)
 _of_all = partial(Figure, divisor="applicable", undefined=_NO_GRADE)
 _of_rewards = partial(Figure, divisor="rewards", undefined=_NO_REWARD)
@@ -83,18 +88,16 @@ class _Averages(IntervalAggregator):
     Failed and missing ones weigh like zeros.
     """
 
-    reads_labels: ClassVar[bool] = False
-
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says."""
 
     @override
-    def numbers(self, grade: Grade) -> dict[str, float] | None:
+    def contribution(self, grade: Grade) -> dict[str, float] | None:
         if grade.outcome is Outcome.SKIPPED:
             return None
-        return {"applicable": 1} | (
-            {} if grade.score is None else {"graded": 1, "score": float(grade.score)}
-        )
+        if grade.score is None:
+            return {"applicable": 1, "graded": 0, "score": 0.0}
+        return {"applicable": 1, "graded": 1, "score": float(grade.score)}
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
@@ -141,16 +144,19 @@ class Binary(_Averages):
     )
 
     @override
-    def numbers(self, grade: Grade) -> dict[str, float] | None:
-        numbers = super().numbers(grade)
-        if numbers is not None and grade.score is not None:
-            numbers["successes"] = int(grade.score > self.threshold)
+    def contribution(self, grade: Grade) -> dict[str, float] | None:
+        numbers = super().contribution(grade)
+        if numbers is not None:
+            is_success = grade.score is not None and grade.score > self.threshold
+            numbers["successes"] = int(is_success)
         return numbers
 
     @override
-    def estimate(
-        self, applicable: float, graded: float, score: float, successes: float
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        applicable = totals["applicable"]
+        graded = totals["graded"]
+        score = totals["score"]
+        successes = totals["successes"]
         return {
             "success_rate": ratio(successes, graded),
             "success_rate_over_total": ratio(successes, applicable),
@@ -220,13 +226,14 @@ class PartialStatistics(_Averages):
             undefined=_NOT_CALLED,
         ),
     )
-    needs: ClassVar = frozenset({"items"})
-    sums: ClassVar = frozenset({"similarities", "similarity"})
 
     @override
-    def numbers(self, grade: Grade) -> dict[str, float] | None:
-        numbers = super().numbers(grade)
-        if numbers is None or grade.score is None:
+    def contribution(self, grade: Grade) -> dict[str, float] | None:
+        numbers = super().contribution(grade)
+        if numbers is None:
+            return None
+        numbers |= dict.fromkeys(_SUMS, 0)
+        if grade.score is None:
             return numbers
         count = grade.counts.get
         numbers["expected"], numbers["called"] = count("expected_calls", 0), count("called", 0)
@@ -237,26 +244,17 @@ class PartialStatistics(_Averages):
                 reward,
                 int(reward > SUCCESS_ABOVE),
             )
-        if grade.numbers is not None and self.sums <= grade.numbers.keys():
-            return {**numbers, **{name: grade.numbers[name] for name in self.sums}}
-        known = [
-            similarity
-            for item in grade.items
-            if (similarity := finite_number(item.parts.get("argument_similarity"))) is not None
-        ]
-        return {**numbers, "similarities": len(known), "similarity": math.fsum(known)}
+        return {**numbers, **_similarity_sums(grade)}
 
     @override
-    def estimate(
-        self,
-        applicable: float,
-        graded: float,
-        score: float,
-        expected: float,
-        called: float,
-        similarities: float,
-        similarity: float,
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        applicable = totals["applicable"]
+        graded = totals["graded"]
+        score = totals["score"]
+        expected = totals["expected"]
+        called = totals["called"]
+        similarities = totals["similarities"]
+        similarity = totals["similarity"]
         return {
             "average": ratio(score, graded),
             "average_over_total": ratio(score, applicable),
@@ -375,6 +373,15 @@ def _case_statements(figures: Mapping[str, Any]) -> Iterator[str]:
 def _case_text(case: Mapping[str, Any]) -> str:
     trial = "" if case["run"] is None else f" (trial {case['run']})"
     return f"task {case['id']}{trial} partial={case['score']:.2f}"
+
+
+def _similarity_sums(grade: Grade) -> Mapping[str, float]:
+    """Return the number and the sum of the argument similarities of a grade's items."""
+    if grade.numbers is not None and "similarity" in grade.numbers:
+        return grade.numbers
+    known = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
+    similarities = [each for each in known if each is not None]
+    return {"similarities": len(similarities), "similarity": math.fsum(similarities)}
 
 
 def _reward(grade: Grade) -> float | None:

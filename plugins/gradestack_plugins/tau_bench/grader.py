@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -15,6 +16,7 @@ from typing_extensions import override
 from gradestack import (
     LARGEST_SCORE,
     ExpectedCall,
+    Explanation,
     Fault,
     Grade,
     Grader,
@@ -24,6 +26,7 @@ from gradestack import (
     Sample,
     Status,
     ToolCall,
+    explained,
     failed,
     replace,
     skipped,
@@ -97,7 +100,6 @@ class TauPartial(Grader):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
     words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
-    sums: ClassVar[frozenset[str]] = frozenset({"similarities", "similarity"})
 
     name_weight: float = attrs.field(default=0.4, validator=attrs.validators.ge(0))
     argument_weight: float = attrs.field(default=0.6, validator=attrs.validators.ge(0))
@@ -157,7 +159,7 @@ class TauPartial(Grader):
             return skipped("reference_not_plain", _NOT_PLAIN)
         if expected:
             grade = self._scored(expected, made, parts)
-            return self._explained(grade, expected, made) if native is not None else grade
+            return grade if native is None else explained(grade)
         if self.no_expected == "skip":
             return skipped(
                 "nothing_expected",
@@ -198,17 +200,10 @@ class TauPartial(Grader):
             },
             parts=parts,
             numbers={"similarities": len(similar), "similarity": math.fsum(similar)},
+            items=partial(self._explanation, expected, made),
         )
 
-    @override
-    def explain(self, sample: Sample, grade: Grade) -> Grade:
-        if grade.numbers is None:
-            return grade
-        return self._explained(grade, sample.expected.calls or (), sample.calls or ())
-
-    def _explained(self, grade: Grade, expected: Sequence[Named], made: Sequence[Named]) -> Grade:
-        if grade.numbers is None:
-            return grade
+    def _explanation(self, expected: Sequence[Named], made: Sequence[Named]) -> Explanation:
         budget, listing, lost, items = Budget(), Budget(), Losses(), []
         for index, call in enumerate(expected):
             place, close = _best_match(call, made, budget)
@@ -225,13 +220,7 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        return Grade(
-            score=grade.score,
-            counts=grade.counts,
-            parts=grade.parts,
-            items=tuple(items),
-            **lost.of_grade(),
-        )
+        return Explanation(items=tuple(items), **lost.of_grade())
 
 
 def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:

@@ -91,7 +91,6 @@ class Trials(IntervalAggregator):
         num_runs: The suite's.
     """
 
-    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "3"
 
     tolerance: float = attrs.field(
@@ -110,7 +109,7 @@ class Trials(IntervalAggregator):
         return trials if isinstance(trials, int) else self.num_runs
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         numbers: dict[str, float] = {}
         planned = grade.counts.get(PLANNED, 0)
         if planned and self.profile != "upstream":
@@ -125,7 +124,7 @@ class Trials(IntervalAggregator):
         return {**counts, **numbers}
 
     @override
-    def whole(self, grades: Grades) -> Numbers:
+    def model_totals(self, grades: Grades) -> Numbers:
         """Return how many trials of a model were graded: without any, there is no figure."""
         tasks, _ = grades.sums("graded")
         return {"graded_of_model": sum(graded * times for (graded,), times in tasks.items())}
@@ -150,7 +149,7 @@ class Trials(IntervalAggregator):
         return Task(records, passed, trials)
 
     @override
-    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+    def task_contribution(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
         if not self._has_figures(sums):
             return None
         task = self._task(sums)
@@ -172,14 +171,14 @@ class Trials(IntervalAggregator):
         return range(1, min(most, MOST_K if self.max_k is None else self.max_k) + 1)
 
     @override
-    def estimate(self, **sums: float) -> Mapping[str, Any]:
-        return _mean_shares(sums, self._name)
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
+        return _mean_shares(totals, self._name)
 
     def _tasks(self, grades: Grades) -> Counter[Task]:
         """Return how many tasks of one model are which."""
         names = ("records", "passed", "left_out", "planned", "plans")
         tasks: Counter[Task] = Counter()
-        known = self.whole(grades)
+        known = self.model_totals(grades)
         for numbers, times in grades.sums(*names)[0].items():
             sums = {**known, **dict(zip(names, numbers, strict=True))}
             task = self._task(sums)
@@ -199,7 +198,7 @@ class Trials(IntervalAggregator):
         models = self._models(grades)
         tasks = {model: self._tasks(each) for model, each in models.items()}
         figures = self._overview(sum(tasks.values(), Counter()))
-        if not self._has_figures(self.whole(grades)):
+        if not self._has_figures(self.model_totals(grades)):
             figures = {self._name: None, f"{self._name}_reason": _NOTHING_GRADED, **figures}
         if len(models) > 1:
             figures["models"] = {model: self._overview(each) for model, each in tasks.items()}
@@ -287,8 +286,8 @@ class PassHatK(Trials):
         return self.trials == "file" or by_default
 
     @override
-    def whole(self, grades: Grades) -> Numbers:
-        known = dict(super().whole(grades))
+    def model_totals(self, grades: Grades) -> Numbers:
+        known = dict(super().model_totals(grades))
         return {**known, "names": self._recorded(grades).names} if self._is_by_file else known
 
     @override

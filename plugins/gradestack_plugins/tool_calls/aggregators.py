@@ -100,16 +100,14 @@ class CallFigures(IntervalAggregator):
     their program gives.
     """
 
-    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "5"
     figures: ClassVar = (
         *(Figure(name, label, about=about) for name, label, about, _ in _FIGURES),
         *_TOOLS,
     )
-    needs: ClassVar = frozenset({"items", "reasons"})
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
         found = _sums(grade)
@@ -125,27 +123,25 @@ class CallFigures(IntervalAggregator):
         return found
 
     @override
-    def estimate(
-        self,
-        verdicts: float,
-        passed: float,
-        weighed: float,
-        required: float,
-        credit: float,
-        required_credit: float,
-        scored: float,
-        precision: float,
-        recall: float,
-        f1: float,
-        with_arguments: float,
-        argument_precision: float,
-        argument_recall: float,
-        argument_f1: float,
-        right: float,
-        wrong: float,
-        missing: float,
-        unknown: float,
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        verdicts = totals["verdicts"]
+        passed = totals["passed"]
+        weighed = totals["weighed"]
+        required = totals["required"]
+        credit = totals["credit"]
+        required_credit = totals["required_credit"]
+        scored = totals["scored"]
+        precision = totals["precision"]
+        recall = totals["recall"]
+        f1 = totals["f1"]
+        with_arguments = totals["with_arguments"]
+        argument_precision = totals["argument_precision"]
+        argument_recall = totals["argument_recall"]
+        argument_f1 = totals["argument_f1"]
+        right = totals["right"]
+        wrong = totals["wrong"]
+        missing = totals["missing"]
+        unknown = totals["unknown"]
         of_calls = ratio(credit, weighed), ratio(required_credit, required)
         of_arguments = _rates(right, wrong, missing, unknown)
         return {
@@ -172,7 +168,7 @@ class CallFigures(IntervalAggregator):
             if grade.score is not None:
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
-        whole = self.estimate(**{name: float(totals.get(name, 0)) for name in _SUMS})
+        whole = self.figures_of({name: float(totals.get(name, 0)) for name in _SUMS})
         reasons = {
             name.removeprefix(_REASON): int(n)
             for name, n in totals.items()
@@ -215,7 +211,7 @@ class CallFigures(IntervalAggregator):
 
 def _sums(grade: Grade) -> dict[str, float]:
     counts, parts = grade.counts, grade.parts
-    found: dict[str, float] = {}
+    found: dict[str, float] = dict.fromkeys(_SUMS, 0)
     if grade.passed is not None:
         found["verdicts"], found["passed"] = 1, int(grade.passed)
     if (credit := parts.get("credit")) is not None:

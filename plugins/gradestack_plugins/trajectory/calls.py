@@ -171,7 +171,6 @@ class MemberShares(IntervalAggregator):
     grade.
     """
 
-    needs: ClassVar = frozenset({"items"})
     above: ClassVar[str]
     below: ClassVar[str]
     share: ClassVar[str]
@@ -182,7 +181,7 @@ class MemberShares(IntervalAggregator):
         """Return what a grade, or an item of it, adds, ``above`` and ``below`` among it."""
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
         total = Counter(self.counts(grade))
@@ -238,6 +237,7 @@ class CallShares(MemberShares):
     @override
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
         return {
+            self.above: 0,
             **grade.counts,
             self.below: sum([grade.counts.get(name, 0) for name in self.summands]),
         }
@@ -419,7 +419,9 @@ class ToolOutcomes(CallShares):
     summands = ("ok", "error")
 
     @override
-    def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        ok = totals["ok"]
+        executed = totals["executed"]
         return {"success_rate": ratio(ok, executed)}
 
     @override
@@ -531,7 +533,7 @@ class Loops(IntervalAggregator):
     )
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
         calls, repeats, loops = (
@@ -540,9 +542,11 @@ class Loops(IntervalAggregator):
         return {"runs": 1, "looping": int(loops > 0), "calls": calls, "repeats": repeats}
 
     @override
-    def estimate(
-        self, runs: float, looping: float, calls: float, repeats: float
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        runs = totals["runs"]
+        looping = totals["looping"]
+        calls = totals["calls"]
+        repeats = totals["repeats"]
         return {"loop_rate": ratio(looping, runs), "repeat_share": ratio(repeats, calls)}
 
     @override
@@ -790,7 +794,7 @@ class UsageTotals(IntervalAggregator):
     )
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
         known = {name: float(value) for name, value in grade.parts.items() if value is not None}
@@ -799,12 +803,13 @@ class UsageTotals(IntervalAggregator):
         }
 
     @override
-    def estimate(self, **sums: float) -> Mapping[str, Mapping[str, float | None]]:
-        names = [name.removeprefix(_RUNS) for name in sums if name.startswith(_RUNS)]
-        return {
-            name: {"mean": ratio(sums.get(f"{_SUM}{name}", 0), sums[f"{_RUNS}{name}"])}
-            for name in names
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Mapping[str, float | None]]:
+        runs = {
+            name.removeprefix(_RUNS): number
+            for name, number in totals.items()
+            if name.startswith(_RUNS) and number
         }
+        return {name: {"mean": totals[f"{_SUM}{name}"] / number} for name, number in runs.items()}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:

@@ -523,11 +523,13 @@ class PolicyChecks(MemberShares):
         }
 
     @override
-    def numbers(self, grade: Grade) -> Mapping[str, float] | None:
-        return None if grade.passed is None else super().numbers(grade)
+    def contribution(self, grade: Grade) -> Mapping[str, float] | None:
+        return None if grade.passed is None else super().contribution(grade)
 
     @override
-    def estimate(self, runs: float, kept: float) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        runs = totals["runs"]
+        kept = totals["kept"]
         return {"kept_rate": ratio(kept, runs)}
 
     @override

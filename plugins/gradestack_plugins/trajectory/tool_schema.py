@@ -685,5 +685,7 @@ class CallValidity(CallShares):
         return {**own, "violations": keywords}
 
     @override
-    def estimate(self, valid: float, checked: float) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        valid = totals["valid"]
+        checked = totals["checked"]
         return {"valid_share": ratio(valid, checked)}

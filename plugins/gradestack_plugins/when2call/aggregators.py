@@ -307,6 +307,9 @@ _WHY = {
 RATES = tuple(_WHY)
 
 
+_SUMS = tuple(f"{of}{rate}" for rate in RATES for of in ("of_", ""))
+
+
 def _numbers(graded: Grade | Item, no_tools: int | None) -> dict[str, int]:
     """Return what a label adds to hallucinations (``tool``) and to what they are counted among
     (``of_tool``).
@@ -315,7 +318,8 @@ def _numbers(graded: Grade | Item, no_tools: int | None) -> dict[str, int]:
     if graded.outcome is not Outcome.GRADED or gold is None:
         return {}
     called = label == "tool_call"
-    found = {"of_answer": 1, "answer": int(label == "direct" and gold != "direct")}
+    found = dict.fromkeys(_SUMS, 0)
+    found |= {"of_answer": 1, "answer": int(label == "direct" and gold != "direct")}
     if gold == "request_for_info":
         found |= {"of_parameter": 1, "parameter": int(called)}
     if gold == "cannot_answer":
@@ -358,10 +362,9 @@ class Hallucination(IntervalAggregator):
         _rate("answer", "direct answers whose gold label is another / graded rows"),
         _rate("parameter", "tool calls / rows whose gold label is request_for_info"),
     )
-    needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         no_tools = grade.counts.get("no_tools")
         found = _numbers(grade, no_tools)
         declared = grade.metadata.get("label_set")
@@ -374,15 +377,13 @@ class Hallucination(IntervalAggregator):
         return found or None
 
     @override
-    def estimate(
-        self,
-        tool: float,
-        of_tool: float,
-        answer: float,
-        of_answer: float,
-        parameter: float,
-        of_parameter: float,
-    ) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        tool = totals["tool"]
+        of_tool = totals["of_tool"]
+        answer = totals["answer"]
+        of_answer = totals["of_answer"]
+        parameter = totals["parameter"]
+        of_parameter = totals["of_parameter"]
         if not of_answer:
             return {}
         rates = ((tool, of_tool), (answer, of_answer), (parameter, of_parameter))

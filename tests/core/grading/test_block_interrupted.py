@@ -130,11 +130,9 @@ def test_ctrl_c_while_the_rest_is_graded_keeps_what_was_judged(interrupted):
 class Pressing(Aggregator):
     """Is interrupted while it looks at the grade of the tenth sample."""
 
-    needs = frozenset({"items"})
-
     press: object = None
 
-    def numbers(self, grade):
+    def contribution(self, grade):
         if grade.score == HALF:
             self.press()
         return {"n": 1}

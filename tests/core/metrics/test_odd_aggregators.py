@@ -7,14 +7,14 @@ from decimal import Decimal
 
 import pytest
 
-from gradestack import Aggregator, Figure, Grade, Item, grade
+from gradestack import Aggregator, Figure, Grade, Item, Outcome, Ratio, grade
 from gradestack.estimates import Grades
 from gradestack.gates.verdicts import Scores
 from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
-from gradestack.testing import _grades, check_aggregator
+from gradestack.testing import _grades
 
 ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
 
@@ -35,8 +35,8 @@ def counted(_self, grade):
     return {"n": 1, "hits": grade.score}
 
 
-def share(_self, n, hits):
-    return {"w": hits / n if n else None}
+def share(_self, totals):
+    return {"w": totals["hits"] / totals["n"] if totals["n"] else None}
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,35 @@ def share(_self, n, hits):
         ({"compute": lambda _self, _grades: {"w": True}}, "the figure w is True"),
         ({"compute": lambda _self, _grades: None}, r"compute\(\) gave None, not a mapping"),
         (
-            {"numbers": lambda _self, _grade: [1], "estimate": share},
-            r"numbers\(\) gave \[1\], not a mapping",
+            {"contribution": lambda _self, _grade: [1], "figures_of": share},
+            r"contribution\(\) gave \[1\], not a mapping",
         ),
         (
-            {"numbers": lambda _self, _grade: {"n": Decimal(1)}, "estimate": share},
+            {"contribution": lambda _self, _grade: {"n": Decimal(1)}, "figures_of": share},
             "not a name and a number",
         ),
-        ({"numbers": lambda _self, _grade: {"": 1}, "estimate": share}, "names are not empty"),
-        ({"numbers": counted, "estimate": lambda _self, n: None}, r"estimate\(\) gave None"),
         (
-            {"numbers": counted, "of_task": lambda _self, sums: {"": 5}, "estimate": share},
+            {"contribution": lambda _self, _grade: {"": 1}, "figures_of": share},
+            "names are not empty",
+        ),
+        (
+            {"contribution": counted, "figures_of": lambda _self, _totals: None},
+            r"figures_of\(\) gave None",
+        ),
+        (
+            {
+                "contribution": counted,
+                "task_contribution": lambda _self, sums: {"": 5},
+                "figures_of": share,
+            },
             "gave an empty name",
         ),
         (
-            {"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)},
+            {
+                "contribution": counted,
+                "figures_of": share,
+                "figures": (Figure("w", "W", divisor="m"),),
+            },
             "which no task has",
         ),
         (
@@ -76,28 +90,87 @@ def test_what_it_gives_is_checked(members, said):
 
 
 def test_a_task_has_all_numbers_also_those_that_are_zero():
-    """So that ``of_task`` may look any of them up."""
+    """So that ``task_contribution`` may look any of them up."""
     found = made(
-        numbers=counted, of_task=lambda _self, sums: {"n": 1, "hits": sums["hits"]}, estimate=share
+        contribution=counted,
+        task_contribution=lambda _self, sums: {"n": 1, "hits": sums["hits"]},
+        figures_of=share,
     )
     assert (found["w"], found["w_interval"]["clusters"]) == (0.5, 6)
 
 
-def test_numbers_that_never_end_are_ended(monkeypatch):
+def test_a_sum_that_no_grade_contributed_is_named_with_the_nearest():
+    with pytest.raises(ValueError, match=r"'hit', which no grade contributed.*hits"):
+        made(contribution=counted, figures_of=lambda _self, totals: {"w": totals["hit"]})
+
+
+def test_figures_that_never_end_are_ended(monkeypatch):
     monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
 
-    def endless(_self, _grade):
+    def endless(_self, _totals):
         while True:
             pass
 
     with pytest.raises(TimeoutError):
-        made(numbers=endless, estimate=share)
+        made(contribution=counted, figures_of=endless)
+
+
+def test_a_ratio_needs_no_method():
+    """Counts of graded samples are added up by task; a count that no grade has is an error."""
+    rows = [
+        (Key(id="a"), Grade(score=1.0, counts={"right": 1, "wanted": 2})),
+        (Key(id="b"), Grade(score=0.0, counts={"right": 2, "wanted": 2})),
+        (Key(id="c"), Grade(outcome=Outcome.SKIPPED, counts={"right": 9, "wanted": 9})),
+    ]
+
+    class Rate(Aggregator):
+        """Arguments right."""
+
+        figures = (Ratio("args", "Arguments right", right="right", of="wanted"),)
+
+    class Misspelt(Aggregator):
+        """A count that no grade has."""
+
+        figures = (Ratio("args", "Arguments right", right="rigth", of="wanted"),)
+
+    found = figures_of(Rate(), _grades(Rate(), [rows]))
+    assert (found["args"], found["args_interval"]["n"], found["args_interval"]["clusters"]) == (
+        0.75,
+        4,
+        2,
+    )
+    with pytest.raises(ValueError, match="'rigth', which no grade contributed"):
+        figures_of(Misspelt(), _grades(Misspelt(), [rows]))
+
+
+def test_equal_verdicts_with_other_items_are_told_apart():
+    """A contribution that reads items is asked for each grade; functions make them."""
+    odd, even = (Item(id="0", score=1.0),), (Item(id="0", score=0.0),)
+    rows = [
+        (Key(id=f"t{at}"), Grade(score=0.5, items=lambda at=at: odd if at % 2 else even))
+        for at in range(4)
+    ]
+
+    class First(Aggregator):
+        """Share of first items that are right."""
+
+        figures = (Figure("w", "W", divisor="n"),)
+        contribution = lambda _self, grade: {"n": 1, "hits": grade.items[0].score}  # noqa: E731
+        figures_of = share
+
+    assert figures_of(First(), _grades(First(), [rows]))["w"] == 0.5
+
+
+@pytest.mark.parametrize("word", ["numbers", "estimate", "of_task", "whole", "needs", "merge"])
+def test_words_of_an_earlier_contract_are_refused_by_name(word):
+    kind = type("Mine", (Aggregator,), {"__doc__": "One of a test.", word: frozenset()})
+    assert f"has {word!r}, of an earlier contract" in flaw(kind, "aggregator")
 
 
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ({"needs": frozenset({"nonsense"})}, "'nonsense' among its needs"),
+        ({"keeps": frozenset({"items"})}, "'items' among its keeps"),
         ({"keeps": "items"}, "keeps = 'items'"),
         ({"figures": Figure("w", "W")}, "write a tuple of gradestack.Figure"),
         ({"figures": ("w",)}, "write a tuple of gradestack.Figure"),
@@ -128,24 +201,20 @@ def test_groups_of_equal_names_stay_apart():
     assert len(Grades(table, "g").by_task) == 3
 
 
-@pytest.mark.parametrize("where", ["counts", "parts", "metadata", "items"])
+@pytest.mark.parametrize("where", ["counts", "parts", "metadata"])
 def test_what_a_metric_sees_it_cannot_change(where):
     """Several see the same grades, one after the other."""
-    item = Item(id="0", score=1.0, counts={"n": 1}, metadata={"deep": {"n": 1}})
-    grade = Grade(
-        score=1.0, counts={"n": 1}, parts={"p": 1.0}, metadata={"deep": {"n": 1}}, items=(item,)
-    )
+    grade = Grade(score=1.0, counts={"n": 1}, parts={"p": 1.0}, metadata={"deep": {"n": 1}})
 
     class Changing(Aggregator):
         """Writes into what it was given."""
 
         figures = (Figure("w", "W"),)
-        keeps = frozenset({"items", "metadata"})
+        keeps = frozenset({"metadata"})
 
         def compute(self, grades):
             for _, each in grades:
-                held = each.items[0].metadata["deep"] if where == "items" else getattr(each, where)
-                held["n"] = 5
+                getattr(each, where)["n"] = 5
             return {"w": 1.0}
 
     grades = _grades(Changing(), [[(Key(id="a"), grade)]])
@@ -175,13 +244,3 @@ def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, monkeypatch, e
     report = grade([sample], {"g": "exact_match"}, metrics=metrics, allow_code=True)
     assert "error" in report.aggregates["g"]["l"]
     assert report.aggregates["g"]["mean"]["mean"] == 1.0
-
-
-class Labelled(Aggregator):
-    figures, reads_labels, estimate = (Figure("w", "W"),), False, share
-    numbers = lambda _self, grade: {"n": 1, "hits": int(grade.label is not None)}  # noqa: E731
-
-
-def test_a_metric_that_says_it_reads_no_label_reads_none():
-    with pytest.raises(AssertionError, match="say so, reads_labels = True"):
-        check_aggregator(Labelled())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Outcome, Sample, ToolCall, replace
-from gradestack.testing import explained
+from gradestack.testing import explained_grade
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples
 from tests.plugins.tau_bench.conftest import ref_similarity
@@ -48,7 +48,7 @@ def rows_of(grade):
 
 
 def agrees(grader, sample, **weights):
-    grade = explained(grader, sample)
+    grade = explained_grade(grader, sample)
     score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
     assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
     assert rows_of(grade) == rows
@@ -56,7 +56,7 @@ def agrees(grader, sample, **weights):
         None if place is None else name for name, _, place, _ in rows
     ]
     assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
-    rewarded = explained(grader, replace(sample, recorded={"reward": 0.5}))
+    rewarded = explained_grade(grader, replace(sample, recorded={"reward": 0.5}))
     assert rewarded.parts == {"reward": 0.5}
     assert repr(replace(rewarded, parts={})) == repr(grade)
     perfect = all(similarity == 1.0 for *_, similarity in rows)
@@ -145,9 +145,9 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
     }[deep]
     wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
     sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
-    grade = explained(TauPartial(), sample)
+    grade = explained_grade(TauPartial(), sample)
     assert grade.outcome is (Outcome.FAILED if deep == "both" else Outcome.GRADED)
-    rewarded = explained(TauPartial(), replace(sample, recorded={"reward": 1}))
+    rewarded = explained_grade(TauPartial(), replace(sample, recorded={"reward": 1}))
     assert rewarded.parts == {"reward": 1.0}
     assert repr(replace(rewarded, parts={})) == repr(grade)
 

@@ -15,11 +15,13 @@ class Loudest(Aggregator):
         Figure("all_capitals", "All capitals", about="samples with score 1 / graded samples"),
     )
 
-    def numbers(self, grade: Grade) -> Numbers | None:
+    def contribution(self, grade: Grade) -> Numbers | None:
         return None if grade.score is None else {"graded": 1, "capitals": int(grade.score == 1)}
 
-    def estimate(self, graded: float, capitals: float) -> Mapping[str, float | None]:
+    def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         """Return the figure of sums over tasks; its interval is made of it."""
+        graded = totals["graded"]
+        capitals = totals["capitals"]
         return {"all_capitals": ratio(capitals, graded)}
 
     def compute(self, grades: Grades) -> Mapping[str, JSON]:

@@ -129,6 +129,8 @@ class Columns:
         self._verdicts = {key: Column() for key in wanted.parts}
         self._numbers = {name: Column() for name in wanted.contributions}
         self._by_verdict: dict[str, dict[int, bytes]] = {name: {} for name in self._numbers}
+        self._read_whole: set[str] = set()
+        """Metrics that have read more of a grade than its verdict."""
         self._ran = bytearray()
 
     def add(
@@ -180,6 +182,8 @@ class Columns:
         metric is asked once.
         """
         contribution = self._wanted.contributions[name][1]
+        if name in self._read_whole:
+            return [_packed(contribution(explained(grade))) for grade in grades]
         known = self._by_verdict[name]
         packed: list[Any] = list(map(known.get, codes))
         if None not in packed:
@@ -190,8 +194,10 @@ class Columns:
             packed[at] = known.get(codes[at])
             if packed[at] is None:
                 view = GradeView(grade)
-                packed[at] = _packed(sound_numbers(contribution(cast("Grade", view))))
-                if not view.reads_more:
+                packed[at] = _packed(contribution(cast("Grade", view)))
+                if view.reads_more:
+                    self._read_whole.add(name)
+                else:
                     known[codes[at]] = packed[at]
         return packed
 
@@ -414,7 +420,7 @@ class Table:
 
     def contributions(self, name: str) -> list[Numbers | None]:
         """Return the distinct contributions of grades to a metric."""
-        return [_unpacked(packed) for packed in self.numbers_column(name).values]
+        return [sound_numbers(_unpacked(packed)) for packed in self.numbers_column(name).values]
 
     def numbers_column(self, name: str) -> Column:
         """Return the column of a metric's numbers: an empty one while the table has no rows."""

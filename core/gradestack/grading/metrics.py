@@ -295,7 +295,13 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
 
     Of several models ``models`` has those of each.
     """
-    estimates = Estimates(aggregator, grades)
+    try:
+        return _estimated(aggregator, Estimates(aggregator, grades))
+    except UnknownSumError:  # one that figures of all tasks did not read, or none at all
+        return _estimated(aggregator, Estimates(aggregator, grades, set(grades.names)))
+
+
+def _estimated(aggregator: Aggregator, estimates: Estimates) -> dict[str, Any]:
     several = len(estimates.models) > 1
     is_pooled = not several or all(figure.pooled for figure in aggregator.figures)
     found = estimates.of() if is_pooled else {}
@@ -308,14 +314,19 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
 class Estimates:
     """Figures of a metric's sums, over all models and of each."""
 
-    def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
+    def __init__(
+        self, aggregator: Aggregator, grades: Grades, names: set[str] | None = None
+    ) -> None:
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
         self._figures: dict[Path, Figure] = {}
-        self._every, self._cells = grades.task_numbers()
-        self._names = set(grades.names)
+        self._names: set[str] = set()
         if makes_task_contributions(aggregator):
+            self._every, self._cells = grades.task_numbers()
             self._make_task_contributions()
+        else:
+            self._names = names_read(aggregator, grades) if names is None else names
+            self._every, self._cells = grades.task_numbers(self._names)
 
     def _make_task_contributions(self) -> None:
         """Put what the metric makes of each task in place of the task's sums."""
@@ -465,6 +476,10 @@ def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
     return found
 
 
+class UnknownSumError(ValueError):
+    """Figures are made of a sum that is not there."""
+
+
 class Totals(dict[str, Any]):
     """Sums over tasks by name; one that no grade contributed is an error, not 0.
 
@@ -476,9 +491,58 @@ class Totals(dict[str, Any]):
             return 0
         known = ", ".join(self)
         hint = suggest(name, self)
-        raise ValueError(
+        raise UnknownSumError(
             f"figures_of() reads {name!r}, which no grade contributed{hint}; there are: {known}"
         )
+
+
+class _Probe(Totals):
+    """Totals that remember which names are read; whoever iterates over them reads all."""
+
+    def __init__(self, totals: Mapping[str, Any]) -> None:
+        super().__init__(totals)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self.read.update(super().keys())
+        return super().__iter__()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+    def keys(self) -> Any:
+        self.read.update(super().keys())
+        return super().keys()
+
+    def values(self) -> Any:
+        self.read.update(super().keys())
+        return super().values()
+
+    def items(self) -> Any:
+        self.read.update(super().keys())
+        return super().items()
+
+
+def names_read(aggregator: Aggregator, grades: Grades) -> set[str]:
+    """Return the sums that a metric's figures are made of, and those they are divided by.
+
+    A metric may contribute thousands of others for its ``compute``.
+    """
+    probe = _Probe(grades.totals)
+    aggregator.figures_of(probe)
+    divisors = {name for each in aggregator.figures for name in (each.divisor, each.samples)}
+    if any("{" in name for name in divisors):
+        return set(grades.names)
+    return (probe.read | divisors).intersection(grades.names)
 
 
 def leave_one_out(

@@ -124,40 +124,26 @@ class CallFigures(IntervalAggregator):
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        verdicts = totals["verdicts"]
-        passed = totals["passed"]
-        weighed = totals["weighed"]
-        required = totals["required"]
-        credit = totals["credit"]
-        required_credit = totals["required_credit"]
-        scored = totals["scored"]
-        precision = totals["precision"]
-        recall = totals["recall"]
-        f1 = totals["f1"]
-        with_arguments = totals["with_arguments"]
-        argument_precision = totals["argument_precision"]
-        argument_recall = totals["argument_recall"]
-        argument_f1 = totals["argument_f1"]
-        right = totals["right"]
-        wrong = totals["wrong"]
-        missing = totals["missing"]
-        unknown = totals["unknown"]
+        known = {name: totals.get(name, 0) for name in _SUMS}
+        credit, weighed = known["credit"], known["weighed"]
+        required_credit, required = known["required_credit"], known["required"]
+        scored, with_arguments = known["scored"], known["with_arguments"]
         of_calls = ratio(credit, weighed), ratio(required_credit, required)
-        of_arguments = _rates(right, wrong, missing, unknown)
+        of_arguments = _rates(*[known[name] for name in ARGUMENTS])
         return {
-            "verdict_rate": ratio(passed, verdicts),
+            "verdict_rate": ratio(known["passed"], known["verdicts"]),
             "precision": of_calls[0],
             "recall": of_calls[1],
             "f1": _f1(*of_calls),
-            "macro_precision": ratio(precision, scored),
-            "macro_recall": ratio(recall, scored),
-            "macro_f1": ratio(f1, scored),
+            "macro_precision": ratio(known["precision"], scored),
+            "macro_recall": ratio(known["recall"], scored),
+            "macro_f1": ratio(known["f1"], scored),
             "argument_precision": of_arguments[0],
             "argument_recall": of_arguments[1],
             "argument_f1": of_arguments[2],
-            "macro_argument_precision": ratio(argument_precision, with_arguments),
-            "macro_argument_recall": ratio(argument_recall, with_arguments),
-            "macro_argument_f1": ratio(argument_f1, with_arguments),
+            "macro_argument_precision": ratio(known["argument_precision"], with_arguments),
+            "macro_argument_recall": ratio(known["argument_recall"], with_arguments),
+            "macro_argument_f1": ratio(known["argument_f1"], with_arguments),
         }
 
     @override
@@ -211,7 +197,7 @@ class CallFigures(IntervalAggregator):
 
 def _sums(grade: Grade) -> dict[str, float]:
     counts, parts = grade.counts, grade.parts
-    found: dict[str, float] = dict.fromkeys(_SUMS, 0)
+    found: dict[str, float] = {}
     if grade.passed is not None:
         found["verdicts"], found["passed"] = 1, int(grade.passed)
     if (credit := parts.get("credit")) is not None:

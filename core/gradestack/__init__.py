@@ -27,7 +27,7 @@ _NAMES = {
     "hooks": "Component Kind hookimpl",
     "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at time_limit_text",
     "grading.loop": "Progress",
-    "estimates": "Estimate Grades Interval TaskNumbers estimate interval jackknife ratio "
+    "estimates": "Estimate Grades Interval estimate interval jackknife ratio "
     "ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Explanation Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
     "Key LARGEST_SCORE Message Outcome Reason "
@@ -53,6 +53,7 @@ _NAMES = {
     "suites.document": "read_yaml yaml_data",
     "suites.options": "class_schema preset_version",
     "suites.schema": "suite_schema",
+    "exact_sums": "TaskNumbers",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

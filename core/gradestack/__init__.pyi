@@ -40,13 +40,13 @@ from gradestack.errors import suggest as suggest
 from gradestack.estimates import Estimate as Estimate
 from gradestack.estimates import Grades as Grades
 from gradestack.estimates import Interval as Interval
-from gradestack.estimates import TaskNumbers as TaskNumbers
 from gradestack.estimates import estimate as estimate
 from gradestack.estimates import interval as interval
 from gradestack.estimates import jackknife as jackknife
 from gradestack.estimates import ratio as ratio
 from gradestack.estimates import ratio_interval as ratio_interval
 from gradestack.estimates import t_quantile as t_quantile
+from gradestack.exact_sums import TaskNumbers as TaskNumbers
 from gradestack.gates.verdicts import gate_texts as gate_texts
 from gradestack.grading.loop import Progress as Progress
 from gradestack.grading.subset import Subset as Subset

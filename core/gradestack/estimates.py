@@ -17,8 +17,8 @@ from statistics import NormalDist
 from typing import Any, TypedDict
 
 import msgspec
-from typing_extensions import override
 
+from gradestack.exact_sums import ExactSums, Sums, TaskNumbers
 from gradestack.model import Grade, Key
 from gradestack.table import Numbers, Table
 
@@ -373,163 +373,6 @@ def _upper_tail(t: float, df: int) -> float:
     return (1 - 2 / math.pi * within) / 2
 
 
-TaskNumbers = tuple[tuple[str, float], ...]
-"""What a task has, by name and in the order of names; 0 is left out."""
-
-
-class Packing:
-    """Numbers of grades side by side in one integer each, so that one addition adds all of them,
-    exactly.
-
-    Floats are multiples of the smallest power of two among them. The lowest bits count up to
-    ``most`` additions.
-    """
-
-    def __init__(self, numbers: Sequence[Numbers], most: int) -> None:
-        self.names = sorted({name for each in numbers for name in each})
-        self.packed: list[Any] = [1] * len(numbers)
-        room = shift = most.bit_length()
-        self._count = (1 << room) - 1
-        self._fields: dict[str, tuple[int, int, int, int | None]] = {}
-        """Name -> its place, mask, least value, and of floats the units in 1."""
-        for name in self.names:
-            given, unit = [each.get(name, 0) for each in numbers], None
-            ratios = [value.as_integer_ratio() for value in given]
-            if not all(isinstance(value, int) for value in given):
-                unit = max(below for _, below in ratios)
-            values = [above * ((unit or 1) // below) for above, below in ratios]
-            low = min(0, *values)
-            width = (max(0, *values) - low).bit_length() + room
-            self._fields[name] = shift, (1 << width) - 1, low, unit
-            self.packed = [
-                have | (value - low) << shift
-                for have, value in zip(self.packed, values, strict=True)
-            ]
-            shift += width
-
-    def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
-        """Return what is added at each of so many places, in packed form.
-
-        What is falsy where nothing is.
-        """
-        found = [0] * size
-        for place, each in zip(places, packed, strict=True):
-            found[place] = (
-                found[place] + each if found[place] else each
-            )  # shared by all to whom nothing else is added
-        return found
-
-    def total(self, counted: Mapping[Any, int]) -> Any:
-        """Return what packed sums come to, each so many times."""
-        return sum(each * times for each, times in counted.items())
-
-    def rounded(self, name: str, sums: Iterable[Any]) -> list[float]:
-        """Return what a number comes to in packed sums, of floats rounded once.
-
-        "" is how many were added.
-        """
-        whole, unit = self.whole(name, sums)
-        return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
-
-    def whole(self, name: str, sums: Iterable[Any]) -> tuple[list[int], int | None]:
-        """Return the same in units, and how many of them are 1; None for whole numbers."""
-        if not name:
-            return [each & self._count for each in sums], None
-        if name not in self._fields:
-            return [0 for _ in sums], None
-        shift, mask, low, unit = self._fields[name]
-        return [(each >> shift & mask) + low * (each & self._count) for each in sums], unit
-
-    def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
-        """Return sums by name, rounded, default of all names.
-
-        With the number of what was added under the empty one.
-        """
-        wanted = ["", *[name for name in self.names if names is None or name in names]]
-        columns = [self.rounded(name, sums) for name in wanted]
-        return [
-            tuple([pair for pair in zip(wanted, each, strict=True) if pair[1]])
-            for each in zip(*columns, strict=True)
-        ]
-
-
-MOST_PACKED = 64
-"""Numbers packed side by side at most.
-
-Of more, those of each of many tools say, a grade has few.
-"""
-
-
-class Sparse(Packing):
-    """The same of many numbers of which each grade has few.
-
-    Pairs of a number's place among the names and its units.
-    """
-
-    def __init__(
-        self, numbers: Sequence[Numbers]
-    ) -> None:  # no super().__init__: nothing is packed
-        self.names = sorted({name for each in numbers for name in each})
-        units: dict[str, int | None] = dict.fromkeys(self.names)
-        for name, value in (pair for each in numbers for pair in each.items()):
-            if not isinstance(value, int):
-                units[name] = max(units[name] or 1, value.as_integer_ratio()[1])
-        self._units, self._places = units, {name: at for at, name in enumerate(["", *self.names])}
-        self.packed = [
-            (
-                (0, 1),
-                *sorted(
-                    (self._places[name], self._in_units(name, value))
-                    for name, value in each.items()
-                ),
-            )
-            for each in numbers
-        ]
-
-    def _in_units(self, name: str, value: float) -> int:
-        above, below = value.as_integer_ratio()
-        return above * ((self._units[name] or 1) // below)
-
-    @override
-    def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
-        found: list[Any] = [()] * size
-        for place, pairs in zip(places, packed, strict=True):
-            if not (into := found[place]):
-                found[place] = tuple(pairs or ())  # shared by all to whom nothing else is added
-                continue
-            if type(into) is not dict:
-                found[place] = into = dict(into)
-            for at, value in pairs or ():
-                into[at] = into.get(at, 0) + value
-        return [tuple(sorted(each.items())) if type(each) is dict else each for each in found]
-
-    @override
-    def total(self, counted: Mapping[Any, int]) -> Any:
-        pairs = [
-            [(at, value * times) for at, value in each or ()] for each, times in counted.items()
-        ]
-        return self.added([0] * len(pairs), pairs, 1)[0]
-
-    @override
-    def whole(self, name: str, sums: Iterable[Any]) -> tuple[list[int], int | None]:
-        at = self._places.get(name)
-        return [
-            next((value for place, value in each or () if place == at), 0) for each in sums
-        ], self._units.get(name)
-
-    @override
-    def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
-        of = [("", None), *self._units.items()]
-        return [
-            tuple(
-                (of[at][0], value if of[at][1] is None else value / of[at][1])
-                for at, value in each or ()
-                if value and (not at or names is None or of[at][0] in names)
-            )
-            for each in sums
-        ]
-
-
 def ratio_interval(
     tasks: Mapping[Cell, int],
     *,
@@ -692,50 +535,39 @@ class Grades:
         return found
 
     @cached_property
-    def _packing(self) -> tuple[Packing, list[int]]:
-        """What grades add to sums, side by side in one integer.
-
-        How, and that of each distinct grade; 0 for no part.
-        """
-        values, _ = self._numbers or ((), ())
-        added = [value for value in values if value is not None]
-        few = len({name for each in added for name in each}) <= MOST_PACKED
-        packing = Packing(added, len(self.table)) if few else Sparse(added)
-        each = iter(packing.packed)
-        return packing, [0 if value is None else next(each) for value in values]
+    def _adding(self) -> ExactSums:
+        """What adds up what grades contribute."""
+        return ExactSums(self._numbers[0] if self._numbers else ())
 
     @cached_property
     def names(self) -> list[str]:
         """Names of all numbers, sorted."""
-        return self._packing[0].names
+        return self._adding.names
 
     @cached_property
-    def _by_cell(self) -> list[int]:
-        """The packed sum of what samples add, of each cell of the table.
-
-        0 where none adds anything.
-        """
-        packed, (_, codes) = self._packing[1], self._numbers or ((), ())
+    def _by_cell(self) -> list[Sums]:
+        """What samples add, of each cell of the table."""
         cells = self.table.cells()
+        codes = self._numbers[1] if self._numbers else ()
         if not codes:
-            return [0] * len(cells.tasks)
-        rows = map(packed.__getitem__, self._of(codes))
-        return self._packing[0].added(self._of(cells.codes), rows, len(cells.tasks))
+            return [()] * len(cells.tasks)
+        rows = map(self._adding.contributions.__getitem__, self._of(codes))
+        return self._adding.added(self._of(cells.codes), rows, len(cells.tasks))
 
-    def _by_task(self, sums: Sequence[int]) -> list[int]:
+    def _by_task(self, sums: Sequence[Sums]) -> list[Sums]:
         cells = self.table.cells()
         if len(cells.models) == 1:
             return list(sums)
-        return self._packing[0].added(cells.tasks, sums, len(cells.names))
+        return self._adding.added(cells.tasks, sums, len(cells.names))
 
     @cached_property
-    def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
-        """How many tasks have which packed sums.
+    def _tasks(self) -> tuple[Counter[Sums], dict[str, Counter[Sums]]]:
+        """How many tasks have which sums.
 
         Over all models, and of each model that has any.
         """
         cells, sums = self.table.cells(), self._by_cell
-        of_model: list[list[int]] = [[] for _ in cells.models]
+        of_model: list[list[Sums]] = [[] for _ in cells.models]
         for model, added in zip(cells.of_models, sums, strict=True):
             if added:
                 of_model[model].append(added)
@@ -749,14 +581,14 @@ class Grades:
         return Counter(filter(None, self._by_task(sums))), models
 
     def _counted(
-        self, cells: Callable[[list[int]], Iterable[Any]]
+        self, cells: Callable[[list[Sums]], Iterable[Any]]
     ) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
-        """Return how many tasks have which cells, made of packed sums.
+        """Return how many tasks have which cells, made of sums.
 
         Over all models, and of each model's tasks.
         """
 
-        def count(sums: Mapping[int, int]) -> Counter[Any]:
+        def count(sums: Mapping[Sums, int]) -> Counter[Any]:
             found: Counter[Any] = Counter()
             for cell, times in zip(cells(list(sums)), sums.values(), strict=True):
                 found[cell] += times
@@ -778,29 +610,30 @@ class Grades:
             whole: Whether sums are exact, in units of which ``unit(name)`` are 1; default: each is
                 rounded once.
         """
-        packing = self._packing[0]
-        column = (lambda name, sums: packing.whole(name, sums)[0]) if whole else packing.rounded
+        column: Callable[[str, list[Sums]], Sequence[float]] = self._adding.numbers_of
+        if whole:
+            column = self._adding.units_of
         return self._counted(lambda sums: zip(*[column(name, sums) for name in names], strict=True))
 
     def unit(self, name: str) -> int:
         """Return how many units of exact sums are 1."""
-        return self._packing[0].whole(name, ())[1] or 1
+        return self._adding.unit(name)
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
         sums = self._by_task(self._by_cell)
-        named = zip(self.table.cells().names, self._packing[0].named(sums), strict=True)
+        named = zip(self.table.cells().names, self._adding.named(sums), strict=True)
         return {task: numbers for task, numbers in named if numbers}
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
-        cells, parts = self.table.cells(), dict[int, list[tuple[str, int]]]()
+        cells, parts = self.table.cells(), dict[int, list[tuple[str, Sums]]]()
         for task, model, added in zip(cells.tasks, cells.of_models, self._by_cell, strict=True):
             if added:
                 parts.setdefault(task, []).append((cells.models[model], added))
         counted = Counter([tuple(sorted(each)) for each in parts.values()])
         distinct = list({added: None for each in counted for _, added in each})
-        named = dict(zip(distinct, self._packing[0].named(distinct), strict=True))
+        named = dict(zip(distinct, self._adding.named(distinct), strict=True))
         found: Counter[tuple[tuple[str, TaskNumbers], ...]] = Counter()
         for several, times in counted.items():
             found[tuple([(model, named[added]) for model, added in several])] += times
@@ -818,19 +651,13 @@ class Grades:
         Args:
             names: The only ones wanted; default: all.
         """
-        return self._counted(lambda sums: self._packing[0].named(sums, names))
+        return self._counted(lambda sums: self._adding.named(sums, names))
 
     @cached_property
     def totals(self) -> dict[str, int | Fraction]:
         """The exact sums of all numbers, by name."""
-        packing, packed = self._packing
-        codes = self._of(self._numbers[1]) if self._numbers else ()
-        counted = Counter[Any]()
-        for code, times in Counter(codes).items():
-            counted[packed[code]] += times
-        sums = [packing.total(counted)]
-        whole = {name: packing.whole(name, sums) for name in packing.names}
-        return {
-            name: value if unit is None else Fraction(value, unit)
-            for name, ((value,), unit) in whole.items()
-        }
+        counted = Counter[Sums]()
+        if self._numbers is not None:
+            for code, times in Counter(self._of(self._numbers[1])).items():
+                counted[self._adding.contributions[code]] += times
+        return self._adding.exact_totals(counted)

@@ -22,12 +22,12 @@ from gradestack.estimates import (
     Estimate,
     Grades,
     Interval,
-    TaskNumbers,
     estimate,
     interval,
     total,
     with_ends,
 )
+from gradestack.exact_sums import TaskNumbers
 from gradestack.grading.plan import Metric, SampleRule
 from gradestack.interpreter import ticking
 from gradestack.model import JSON, Outcome, Status, replace

@@ -46,6 +46,7 @@ LAYERS = [
     "hooks",
     "model",
     "table",
+    "exact_sums",
     "estimates",
     "api",
     "installed",

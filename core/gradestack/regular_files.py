@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import stat
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -15,6 +16,8 @@ _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOT_REGULAR = "not a regular file"
 _LARGEST_HOLLOW = 256 * 1024 * 1024
 _BLOCK, _MOST_TIMES = 512, 1000
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+"""The module that packs and unpacks Zstandard."""
 LARGEST_SIDE_FILE = 64 * 1024 * 1024
 """Bytes of a list of tasks, of labels, a prompt or a style sheet."""
 

@@ -21,13 +21,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.reading import FileState
 from gradestack.interpreter import work_limit
-from gradestack.registry import Registry
-from gradestack.regular_files import files_below, open_regular
+from gradestack.regular_files import ZSTD, files_below, open_regular
+
+if TYPE_CHECKING:
+    from gradestack.registry import Registry
 
 _LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
@@ -349,7 +351,6 @@ _PACKED: Final = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x50\x2a\x4d\x18": "zstd",  # a frame to be skipped comes first
 }
-ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 _made: dict[tuple[Any, ...], Path] = {}
 """What a copy was made of, with its state -> the copy; one file given twice is unpacked once."""

@@ -18,9 +18,8 @@ from typing import IO, Any, Final, NoReturn
 
 from typing_extensions import override
 
-from gradestack.copies.files import ZSTD
 from gradestack.errors import DataError
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import ZSTD, open_regular
 
 ROWS: Final = "results.jsonl"
 PACKED_ROWS: Final = f"{ROWS}.zst"

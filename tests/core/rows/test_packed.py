@@ -8,7 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import DataError, load_report
-from gradestack.copies.files import ZSTD
+from gradestack.regular_files import ZSTD
 from gradestack.rows import packed
 from tests.core.outcomes import files_but_headers
 

@@ -521,9 +521,8 @@ def as_limit(written: Any) -> Limit:
     """
     percent = re.fullmatch(PERCENT_TEXT, written) if isinstance(written, str) else None
     limit = float(Fraction(percent[1]) / 100) if percent else written
-    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
-    is_share = isinstance(limit, float)
-    if not is_number or not limit >= 0 or (is_share and limit > 1):
+    is_share = type(limit) is float
+    if type(limit) not in (int, float) or not limit >= 0 or (is_share and limit > 1):
         what = "expected a number of samples, such as 3, or a share of them, such as 5% or 0.05"
         raise ConfigError(f"{what}; got {written!r}")
     return limit
@@ -536,8 +535,7 @@ def as_share(written: Any) -> float:
         ConfigError: It is none.
     """
     share = read_threshold(written, in_percent=False)
-    is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not is_number or not 0 <= share <= 1:
+    if type(share) not in (int, float) or not 0 <= share <= 1:
         raise ConfigError(f"expected a share such as 50% or 0.5, got {written!r}")
     return float(share)
 

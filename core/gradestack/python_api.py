@@ -18,7 +18,13 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile
-from gradestack.copies.files import Folder, local_path_of, named_as_given, run_name
+from gradestack.copies.files import (
+    Folder,
+    folder_of_runs,
+    local_path_of,
+    named_as_given,
+    run_name,
+)
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.loop import ProgressCallback
 from gradestack.grading.metrics import figures_of, grades_of, wanted
@@ -204,6 +210,7 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
     """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to
     run.
     """
+    is_run = isinstance(suite, Report)
     if isinstance(suite, Report):
         cached, suite = suite.path, _suite_of(suite)
     if isinstance(suite, Mapping):
@@ -235,8 +242,10 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
         document.data["target"] = {"paths": [typed], "reader": "letta"}
         texts |= {typed}
     folder = None
-    if origin is not None:
-        is_open = options.allow_outside or options.allow_code
+    is_open = options.allow_outside or options.allow_code
+    if is_run:
+        folder = folder_of_runs(is_open=is_open, typed=texts)
+    elif origin is not None:
         folder = Folder(origin.parent, is_open, texts)
     resolved = resolve(document, options, folder)
     warnings = (*resolved.warnings, *unused)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import gradestack
-from gradestack import DataError, PluginError, load_report
+from gradestack import DataError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.index import index_of
 from tests.core.outcomes import data, read_json
@@ -74,7 +74,7 @@ def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, 
     (reporter,) = [each for each in loaded.header["components"] if each["kind"] == "reporter"]
     reporter["options"] = {"gone": 1}
     with pytest.raises(
-        PluginError, match="does not take the options of this run; name it with --format"
+        DataError, match="does not take the options of this run; name it with --format"
     ):
         rewrite_pages(loaded, registry, (), tmp_path / "pages")
 

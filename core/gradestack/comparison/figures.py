@@ -19,6 +19,7 @@ import msgspec
 from gradestack.api import Aggregator, declared_figure, direction_of
 from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.sides import Failed, Side, differing_parts
+from gradestack.copies.files import folder_of_runs
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
 from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
@@ -210,8 +211,9 @@ class Aggregators(msgspec.Struct, frozen=True):
                 registry = with_files(registry, [str(file)], allow_code=True)
             else:
                 kind = f"{file}:{reference.name}"
+        folder = folder_of_runs(is_open=self.allow_code)
         resolver = Resolver(
-            Document(data={}, origin=path), registry, None, allow_code=self.allow_code
+            Document(data={}, origin=path), registry, folder, allow_code=self.allow_code
         )
         resolver.profile = report.header.get("profile", "documented")
         options = {"kind": kind, **entry.get("options", {})}

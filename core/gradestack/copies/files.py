@@ -104,6 +104,8 @@ class Folder(NamedTuple):
     """Whether the suite may name any file (``--allow-outside``)."""
     typed: frozenset[str] = frozenset()
     """Texts of the command line."""
+    name: str = "the suite's folder; pass --allow-outside if you trust this suite"
+    """What messages call it, and what to do about it."""
 
     def require_below(self, path: Path, text: str) -> None:
         """Refuse a path that leads out of the folder, unless the command line names ``text``.
@@ -118,10 +120,7 @@ class Folder(NamedTuple):
         except OSError:  # opening it will say so
             return
         if not Path(target).is_relative_to(root):
-            raise OutsideError(
-                f"{text} leads out of the suite's folder; pass --allow-outside if you trust this "
-                "suite"
-            )
+            raise OutsideError(f"{text} leads out of {self.name}")
 
     def require_all_below(self, path: Path, text: str) -> None:
         """Refuse a path, and a directory with links, that lead out of the folder."""
@@ -133,6 +132,12 @@ class Folder(NamedTuple):
                 entry = Path(place, name)
                 if entry.is_symlink():
                     self.require_below(entry, f"{Path(text, entry.relative_to(path))}")
+
+
+def folder_of_runs(*, is_open: bool = False, typed: frozenset[str] = frozenset()) -> Folder:
+    """Return the folder below which lies what a run directory names: the working directory."""
+    name = "the working directory, and a run directory names it; call this from a folder above it"
+    return Folder(Path.cwd(), is_open, typed, name)
 
 
 def path_of(text: str, base: Folder | None = None) -> Path:
@@ -346,6 +351,9 @@ def _renamed(text: Any) -> Any:
 
 SUFFIXES: Final = frozenset({".gz", ".zst"})
 _PIECE: Final = 1 << 20
+_LARGEST_COPY: Final = 1 << 32
+"""Bytes that any packed file may come to; beyond, a small one shall not fill the disk."""
+_MOST_TIMES: Final = 200
 _PACKED: Final = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -371,7 +379,8 @@ def readable(path: Path) -> Path:
         state = FileState.of(os.fstat(file.fileno()))
         key = (str(path.resolve()), state)
         if key not in _made:
-            copy = _new_folder() / (path.stem if path.suffix.lower() in SUFFIXES else path.name)
+            is_named = path.suffix.lower() in SUFFIXES and path.stem.strip(".")
+            copy = _new_folder() / (path.stem if is_named else path.name)
             _unpack(path, file, kind, copy)
             _made[key] = copy
         return _note(_made[key], path, state)
@@ -391,7 +400,13 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
     try:
         with copy.open("xb") as to:
             try:
-                shutil.copyfileobj(reader, to, _PIECE)
+                while piece := reader.read(_PIECE):
+                    to.write(piece)
+                    if to.tell() > max(_LARGEST_COPY, _MOST_TIMES * state.size):
+                        why = (
+                            f"it is {_MOST_TIMES} times as large unpacked, or more: unpack it first"
+                        )
+                        raise DataError(f"{path}: {why}")
             except (EOFError, ValueError, *broken) as error:
                 why = (
                     f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked "
@@ -418,7 +433,7 @@ def _directory(path: Path) -> Path:
         below = each.relative_to(path)
         with open_regular(each) as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
-            plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
+            plain = below.with_name(below.stem) if kind and below.stem.strip(".") else below
             if kind is not None:
                 plain = below if plain in taken else plain
                 taken.add(plain)

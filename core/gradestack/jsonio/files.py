@@ -35,7 +35,8 @@ def read_regular(path: Path) -> bytes:
 _LARGEST_DOCUMENT = 1 << 30
 
 
-_LOOKED_AT = 64  # bytes
+_LOOKED_AT = 512  # bytes
+_TAR = slice(257, 262)
 _PACKED = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -64,6 +65,8 @@ def encoding_problem(head: bytes) -> str | None:
                 "an inspect .eval: run `inspect log dump`" if name == "zip" else "unpack it first"
             )
             return f"is a {name} archive, which is not supported; {advice}"
+    if head[_TAR] == b"ustar":
+        return "is a tar archive, which is not supported; unpack it first"
     for first, name in _BINARY.items():
         if head.startswith(first):
             return f"is a {name} file; write its records as JSON Lines first"

@@ -14,8 +14,10 @@ import attrs
 import msgspec
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
+from gradestack.copies.files import folder_of_runs
 from gradestack.errors import (
     ConfigError,
+    DataError,
     PluginError,
     error_text,
     guarded,
@@ -176,12 +178,12 @@ def rewrite_pages(
             target = registry.load("reporter", name)
             with collected_seldom(), guarded(f"reporter {name}"):
                 try:
-                    reporter = structure(options, target) if options else target()
+                    reporter = structure(options, target, folder_of_runs()) if options else target()
                 except Problems as problems:
-                    raise PluginError(
+                    raise DataError(
                         f"reporter {name!r} does not take the options of this run; name it with "
                         "--format",
-                        *(f"{place}: {text}" for place, text in problems.found),
+                        *(text for _, text in problems.found),
                     ) from problems
                 written += [
                     out / page for page in _written(reporter, report, out, f"reporter {name}")

@@ -605,10 +605,11 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
 
     Nothing is read before one is asked for. Of very many inputs some stand for all.
     """
-    step = -(-len(inputs.data) // _MOST_INPUTS)
-    some = msgspec.structs.replace(inputs, data=inputs.data[:: max(1, step)])
-    shards, index = shards_of(reader, some)
-    for _, own in groupby(shards, key=lambda shard: shard.input.name):
+    shards, index = shards_of(reader, inputs)
+    step = max(1, -(-len(inputs.data) // _MOST_INPUTS))
+    for number, (_, own) in enumerate(groupby(shards, key=lambda shard: shard.input.name)):
+        if number % step:
+            continue
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
         for record in islice(records, most):
             if isinstance(record, Sample):

@@ -5,6 +5,7 @@ Nothing in a YAML is ever run as code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from io import StringIO
@@ -155,6 +156,10 @@ class Document(msgspec.Struct):
         return any(location[:length] in self.overrides for length in lengths)
 
 
+_NAMES = re.compile("(alias|anchor|tag|handle) '[^']*'")
+"""Names of a file's own that an error of YAML quotes."""
+
+
 def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
     content = b""
@@ -173,7 +178,8 @@ def read_yaml(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = "" if mark is None else f":{mark.line + 1}"
-        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
+        why = _NAMES.sub(r"\1", str(error.problem))
+        raise ConfigError(f"{path}{line}: not valid YAML: {why}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):

@@ -322,10 +322,12 @@ def _read(path: Path) -> Mapping[str, Any]:
 
     try:
         found = yaml_data(read_text(path))
-    except Exception as error:
-        raise ValueError(
-            f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
+    except OSError as error:
+        raise ValueError(f"theme: {path.name} cannot be read: {error.strerror}") from error
+    except Exception as error:  # whose words may quote the file
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f" (line {mark.line + 1})"
+        raise ValueError(f"theme: {path.name} is not valid YAML{line}") from error
     if not isinstance(found, Mapping):
         # the same
         raise ValueError(f"theme: {path.name} must hold a mapping of variables")
@@ -337,10 +339,8 @@ def _declared(values: Mapping[str, Any]) -> str:
     for name, value in values.items():
         if name not in known:
             near = suggest(str(name), known)
-            raise ValueError(
-                f"theme: there is no variable {name!r}{near}; there are: {', '.join(known)}"
-            )
+            raise ValueError(f"theme: an unknown variable{near}; there are: {', '.join(known)}")
         form, wanted = (_FONTS, "a list of font names") if name in FONTS else (_COLOUR, _A_COLOUR)
         if not isinstance(value, str) or not form.fullmatch(value):
-            raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")
+            raise ValueError(f"theme: {name} must be {wanted}")
     return " ".join(f"--{name}: {value};" for name, value in values.items())

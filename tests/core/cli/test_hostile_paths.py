@@ -113,6 +113,44 @@ def test_a_pattern_of_names_ends(folder, command, place):
     assert "the pattern matches no file" in output or "took longer than" in output
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "call"),
+    [
+        ("reporter", {"theme": "PLACE"}, ["report", "a"]),
+        ("reporter", {"templates": "PLACE"}, ["report", "a"]),
+        ("aggregator", {"labels": "PLACE"}, ["compare", "a", "b"]),
+        ("theme in the suite", {}, ["report", "a", "--filter", "id=='t'", "-o", "again"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["secret.txt", "../secret.txt", "/dev/zero"])
+def test_a_run_directory_names_nothing_outside_the_working_directory(
+    folder, command, tmp_path, monkeypatch, kind, options, call, name
+):
+    """Neither in its header nor in the suite that its summary holds."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    (tmp_path / "secret.txt").write_text(f"{CONTENT}: x\n")
+    Path("secret.txt").symlink_to("../secret.txt")
+    calls = [{"name": "f", "arguments": {}}]
+    write_records(Path("runs.jsonl"), [{"id": "t", "expected": calls, "predicted": calls}])
+    for out in "ab":
+        assert command("grade", "runs.jsonl", "-o", out, "-q")[0] == 0
+    header, summary = map(read_json, map(Path, ("a/header.json", "a/summary.json")))
+    for each in header["components"]:
+        if each["kind"] == kind:
+            each["options"] = dict.fromkeys(options, name)
+            each["name"] = "agreement" if "labels" in options else each["name"]
+    if not options:
+        summary["config"]["reports"] = [{"kind": "html", "theme": name}]
+    Path("a/header.json").write_text(json.dumps(header))
+    Path("a/summary.json").write_text(json.dumps(summary))
+    code, output = command(*call)
+    assert code in {0, 2, 3}, output
+    assert CONTENT not in output
+    assert f"{name} leads out of the working directory, and a run directory names it" in output
+
+
 @pytest.mark.parametrize("how", ["--allow-outside", "--allow-code", "--set"])
 def test_the_command_line_allows_it(folder, command, tmp_path, how):
     (folder.parent / "runs.jsonl").write_text(json.dumps(RUN) + "\n")

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,29 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, da
         graded(path, output=tmp_path / "out")
     assert str(caught.value).startswith(f"{path}: cannot be unpacked ({kind}): ")
     assert not files(temporary)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd])
+def test_a_small_packed_file_does_not_fill_the_disk(tmp_path, temporary, monkeypatch, pack):
+    monkeypatch.setattr(copying, "_LARGEST_COPY", 1 << 20)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(pack(b" " * (5 << 20)))
+    with pytest.raises(DataError, match="200 times as large unpacked, or more: unpack it first"):
+        graded(path, output=tmp_path / "out")
+    assert not files(temporary)
+    monkeypatch.setattr(copying, "_LARGEST_COPY", 5 << 20)
+    path.write_bytes(pack(LINES + b" " * (4 << 20)))
+    assert graded(path, output=tmp_path / "out").metrics["total"] == 3
+
+
+def test_a_tar_archive_is_named(tmp_path):
+    """Its members are not read as the lines of one file."""
+    path = tmp_path / "a.jsonl"
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("x"), io.BytesIO(b""))
+    for reader in (None, "jsonl"):
+        with pytest.raises(DataError, match="is a tar archive, which is not supported"):
+            graded(path, reader=reader, output=tmp_path / "out")
 
 
 def test_errors_name_the_packed_file(tmp_path):

@@ -1,6 +1,8 @@
 """Result files of other tools: the published ones, as a user names them."""
 
 import json
+import os
+import sys
 
 import pytest
 
@@ -42,3 +44,22 @@ def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     found = certainties(reference(folder) / name)
     assert max(found, key=found.__getitem__) == reader
     assert [each for each, sure in found.items() if sure == found[reader]] == [reader]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes")
+@pytest.mark.parametrize("name", ["../hush.json", "ABOVE/hush.json", "link.json", "pipe", "t.json"])
+def test_a_trajectory_names_nothing_outside_its_folder(tmp_path, name):
+    """What it names is counted, and not read."""
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    whole = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}}
+    steps = [{"source": "user", "message": "Go"}, {"source": "agent", "message": "hush"}]
+    (tmp_path / "hush.json").write_text(json.dumps({**whole, "steps": steps}))
+    (folder / "link.json").symlink_to("../hush.json")
+    os.mkfifo(folder / "pipe")
+    record = {**whole, "steps": steps[:1]}
+    record["continued_trajectory_ref"] = name.replace("ABOVE", str(tmp_path))
+    (folder / "t.json").write_text(json.dumps(record))
+    (sample,) = samples_of(folder / "t.json")
+    assert "hush" not in repr(sample.turns)
+    assert sample.remarks["continued_trajectory_ref"] == 1

@@ -274,6 +274,16 @@ def test_a_theme_cannot_break_out(theme):
         HtmlReporter(theme=theme)
 
 
+@pytest.mark.parametrize(
+    "text", ["*hush", "!hush x", "hush: 1", "accent: 1 hush", "accent: {hush: 1}", "- hush", "hush"]
+)
+def test_nothing_of_the_file_of_a_theme_is_said(tmp_path, text):
+    (tmp_path / "theme.yaml").write_text(text)
+    with pytest.raises(ValueError, match="theme: ") as caught:
+        HtmlReporter(theme=tmp_path / "theme.yaml")
+    assert "hush" not in str(caught.value)
+
+
 def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, markdown):
     folder = tmp_path / "house"
     folder.mkdir()

@@ -149,9 +149,7 @@ def range_mark(shard: Shard) -> str:
 MADE = "id_made"  # what readers remark on a record whose id they made up
 
 
-def _checksum(
-    path: Path, state: FileState, real_path: Callable[[Path], Path] = Path.resolve
-) -> dict[str, Any]:
+def _checksum(path: Path, state: FileState, real_path: Callable[[Path], Path]) -> dict[str, Any]:
     local = original(path)
     name = name_of(path) if is_fetched(path) else str(real_path(local))
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
@@ -220,7 +218,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         (stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders
     ]
     judged = [
-        {"grader": key, **_checksum(path, FileState.of(path.stat()))}
+        {"grader": key, **_checksum(path, FileState.of(path.stat()), real_path)}
         for key, path in journals
         if path
     ]

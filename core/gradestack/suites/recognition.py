@@ -459,42 +459,42 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         lambda: registry.sound("reader")
     )  # of no use where the reader is named and all is in order
     readers = {reader: registry.load("reader", reader)} if reader else every()
-    recognition = _Recognition(readers)
-    real_path = real_paths()
-    resolved = [real_path(path) for path in paths]
-    times, spelled = Counter(resolved), dict[Path, Path]()
-    for place, path in zip(resolved, paths, strict=True):
-        spelled.setdefault(place, path)
-    names: dict[str, dict[Path, Path]] = {}
+    recognition, real_path = _Recognition(readers), real_paths()
+    found: dict[str, dict[Path, Path]] = {}  # reader -> real path of a file -> path as given
+    times = Counter[Path]()
     ignored: list[str] = []
-    for place, path in spelled.items():
-        whole = (
-            reader
-            if reader and (not path.is_dir() or readers[reader].takes_directories)
-            else recognition.reader_of(path)
-        )
-        if whole or not path.is_dir():
-            if whole is None:
-                raise _unknown(path, registry, every(), reader)
-            names.setdefault(whole, {}).setdefault(place, path)
+    for path in paths:
+        real = real_path(path)
+        times[real] += 1
+        if times[real] > 1:
             continue
-        inside = files_below(path, hidden=False)
+        if reader and (not path.is_dir() or readers[reader].takes_directories):
+            name: str | None = reader
+        else:
+            name = recognition.reader_of(path)
+        if name is not None:
+            found.setdefault(name, {})[real] = path
+            continue
+        inside = files_below(path, hidden=False) if path.is_dir() else []
         if not inside:
-            raise DataError(f"{path}: the directory holds no file")
+            raise _unknown(path, registry, every(), reader)
         for file in inside:
             if name := recognition.reader_of(file):
-                place_of_file = real_path(file)
-                names.setdefault(name, {}).setdefault(place_of_file, file)
-                times[place_of_file] += 1
+                real = real_path(file)
+                found.setdefault(name, {}).setdefault(real, file)
+                times[real] += 1
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
-    if not names:
+    if not found:
         raise _unknown(paths[0], registry, every(), reader)
-    if len(names) > 1:
-        raise _several_formats({name: [*files.values()] for name, files in names.items()})
-    ((name, files),) = names.items()
-    often = ((path, times[place]) for place, path in files.items())
-    remarks = [(path, f": given {most} times; it is read once") for path, most in often if most > 1]
+    if len(found) > 1:
+        raise _several_formats({name: [*files.values()] for name, files in found.items()})
+    ((name, files),) = found.items()
+    remarks = [
+        (path, f": given {times[real]} times; it is read once")
+        for real, path in files.items()
+        if times[real] > 1
+    ]
     for path in filter(Path.is_file, [*files.values()][:_LOOKED_INTO]):
         remarks += [(path, what) for what in _oddities(_head(path), name, readers[name], every)]
     return Recognised(name, [*files.values()], ignored, remarks)
@@ -519,6 +519,9 @@ def _unknown(
     """Return that a path is of no format that is known, what it looks like, and what to do."""
     if path.is_file() and not path.stat().st_size:
         return DataError(f"{path}: the file is empty")
+    files = files_below(path, hidden=False)
+    if not files:
+        return DataError(f"{path}: the directory holds no file")
     if header_of(path) and not (path / ROWS).is_file():
         lost = "not a regular file" if (path / ROWS).exists() else "gone"
         why = "rows: none" if header_of(path).get("rows") is False else f"{ROWS} is {lost}"
@@ -529,7 +532,6 @@ def _unknown(
         return DataError(
             f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
         )
-    files = files_below(path, hidden=False) if path.is_dir() else [path]
     head, alone = _head(files[0]), not path.is_dir()
     which = "" if alone else f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
     asked = (

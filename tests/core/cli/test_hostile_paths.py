@@ -113,42 +113,29 @@ def test_a_pattern_of_names_ends(folder, command, place):
     assert "the pattern matches no file" in output or "took longer than" in output
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "call"),
-    [
-        ("reporter", {"theme": "PLACE"}, ["report", "a"]),
-        ("reporter", {"templates": "PLACE"}, ["report", "a"]),
-        ("aggregator", {"labels": "PLACE"}, ["compare", "a", "b"]),
-        ("theme in the suite", {}, ["report", "a", "--filter", "id=='t'", "-o", "again"]),
-    ],
+OF_A_RUN = {"theme.yaml": "accent: red", "labels.jsonl": '{"id": "t", "label": "pass"}'}
+OPTIONS = (
+    "reports=[{kind: html, theme: theme.yaml}]",
+    "metrics={m: {kind: agreement, labels: labels.jsonl}}",
 )
-@pytest.mark.parametrize("name", ["secret.txt", "../secret.txt", "/dev/zero"])
-def test_a_run_directory_names_nothing_outside_the_working_directory(
-    folder, command, tmp_path, monkeypatch, kind, options, call, name
-):
+
+
+def test_a_run_directory_names_nothing_outside_the_working_directory(folder, command, monkeypatch):
     """Neither in its header nor in the suite that its summary holds."""
-    inside = tmp_path / "inside"
-    inside.mkdir()
-    monkeypatch.chdir(inside)
-    (tmp_path / "secret.txt").write_text(f"{CONTENT}: x\n")
-    Path("secret.txt").symlink_to("../secret.txt")
-    calls = [{"name": "f", "arguments": {}}]
-    write_records(Path("runs.jsonl"), [{"id": "t", "expected": calls, "predicted": calls}])
-    for out in "ab":
-        assert command("grade", "runs.jsonl", "-o", out, "-q")[0] == 0
-    header, summary = map(read_json, map(Path, ("a/header.json", "a/summary.json")))
-    for each in header["components"]:
-        if each["kind"] == kind:
-            each["options"] = dict.fromkeys(options, name)
-            each["name"] = "agreement" if "labels" in options else each["name"]
-    if not options:
-        summary["config"]["reports"] = [{"kind": "html", "theme": name}]
-    Path("a/header.json").write_text(json.dumps(header))
-    Path("a/summary.json").write_text(json.dumps(summary))
-    code, output = command(*call)
-    assert code in {0, 2, 3}, output
-    assert CONTENT not in output
-    assert f"{name} leads out of the working directory, and a run directory names it" in output
+    monkeypatch.chdir(folder)
+    for name, content in OF_A_RUN.items():
+        Path(name).write_text(content)
+    words = ["grade", "runs.jsonl", "--grader", "exact_match", "-q", "--set", OPTIONS[0]]
+    for out in ("one", "other"):
+        assert command(*words, "--set", OPTIONS[1], "-o", out)[0] == 0
+    for name in OF_A_RUN:
+        Path(name).unlink()
+        Path(name).symlink_to("../secret.txt")
+    figure = "compare one other --figure exact_match.m.kappa"
+    for call in ("report one", "report one --limit 1 -o again", figure):
+        code, output = command(*call.split())
+        check(code, output)
+        assert "leads out of the working directory, and a run directory names it" in output
 
 
 @pytest.mark.parametrize("how", ["--allow-outside", "--allow-code", "--set"])

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import Sample
-from gradestack.grading.selection import Selection, tags_of
+from gradestack.grading.selection import tags_of
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,3 @@ from gradestack.grading.selection import Selection, tags_of
 )
 def test_tags(tags, expected):
     assert tags_of(Sample(id="a", facets={"tags": tags})) == expected
-
-
-def test_without_limits_everything_is_taken():
-    assert Selection().takes(Sample(id="a"), (0, 0))

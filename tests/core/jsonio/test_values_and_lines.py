@@ -161,10 +161,7 @@ def test_blank_lines_are_left_out_and_counted(tmp_path):
 def test_ranges_hold_whole_lines(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"aaaa\nbb\ncccccccc\nd")
-    ranges = list(line_ranges(path, 6))
-    assert ranges == [(0, 8, 1), (8, 17, 3), (17, 18, 4)]
-    pieces = [lines(path, start=start, end=end, first_line=line) for start, end, line in ranges]
-    assert [line for piece in pieces for line in piece] == lines(path)
+    assert list(line_ranges(path, 6)) == [(0, 8, 1), (8, 17, 3), (17, 18, 4)]
     (tmp_path / "empty").touch()
     assert list(line_ranges(tmp_path / "empty")) == []
 

@@ -38,10 +38,11 @@ def files_below(path: Path, *, hidden: bool = True) -> list[Path]:
             for entry in entries:
                 if entry.name.startswith(".") and not hidden:
                     continue
+                below = folder / entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(folder / entry.name)
-                elif entry.is_file():
-                    files.append(folder / entry.name)
+                    folders.append(below)
+                elif below.is_file() if entry.is_symlink() else entry.is_file():
+                    files.append(below)
     return sorted(files)
 
 

@@ -379,8 +379,7 @@ def readable(path: Path) -> Path:
         state = FileState.of(os.fstat(file.fileno()))
         key = (str(path.resolve()), state)
         if key not in _made:
-            is_named = path.suffix.lower() in SUFFIXES and path.stem.strip(".")
-            copy = _new_folder() / (path.stem if is_named else path.name)
+            copy = _new_folder() / (path.stem if path.suffix.lower() in SUFFIXES else path.name)
             _unpack(path, file, kind, copy)
             _made[key] = copy
         return _note(_made[key], path, state)

@@ -290,16 +290,14 @@ def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: An
     if len(inputs.data) < 2 or inputs.dataset is not None:
         return index
     ids: dict[tuple[str, str], str] = {}
-    several: list[str] = []
     for task, known in _tasks(reader, shards, index).items():
         kinds = _kinds(known)
         first_of: dict[Any, str] = {}  # kind -> the first input of it
         for name, kind in kinds.items():
             ids[name, task] = f"{first_of.setdefault(kind, name)}:{task}"
-        if kinds:
-            several.append(task)
-    if not several:
+    if not ids:
         return index
+    several = [*dict.fromkeys(task for _, task in ids)]
     stands = "1 id stands" if len(several) == 1 else f"{len(several):,} ids stand"
     examples = dict.fromkeys(text for (_, task), text in ids.items() if task == several[0])
     note = (

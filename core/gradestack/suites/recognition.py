@@ -562,11 +562,6 @@ def _unknown(
     return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
 
 
-def _is_event_stream(head: bytes) -> bool:
-    """Return whether text begins as a stream of server-sent events does."""
-    return bool(_EVENT.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()))
-
-
 def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:  # noqa: C901
     if problem := encoding_problem(head):
         return f"it {problem}"
@@ -596,7 +591,7 @@ def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:  # noq
         start = text.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
         if len(head) >= _HEAD and b"\n" not in head:
             return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
-        if _is_event_stream(head):
+        if _EVENT.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()):
             return "it is a stream of events, pieces of answers: log the whole answers"
         if start.startswith(("{", "[")):
             return f"it is not valid JSON ({problem})" if len(head) < _HEAD else _LONG

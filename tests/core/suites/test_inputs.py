@@ -28,6 +28,7 @@ def place(tmp_path):
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "nothing").mkdir()
+    (tmp_path / "runs/loop").symlink_to("loop")
     return tmp_path
 
 

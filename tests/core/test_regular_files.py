@@ -20,7 +20,7 @@ OWN = {
     "core/gradestack/suites/code.py",  # code that was allowed
     "core/gradestack/testing/__init__.py",  # an author's own files
     "plugins/gradestack_plugins/pages/testing.py",
-    "plugins/gradestack_plugins/deepfabric/__init__.py",
+    "plugins/gradestack_plugins/deepfabric/evaluation.py",
     "plugins/gradestack_plugins/engines/dask_local.py",
     "plugins/gradestack_plugins/engines/machine.py",  # what the system says
     "plugins/gradestack_plugins/judges/grader.py",  # a text of the distribution

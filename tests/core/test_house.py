@@ -27,6 +27,7 @@ MODULES = sorted(
 )
 SHARED = {
     "gradestack_plugins.readers.chat",
+    "gradestack_plugins.readers.joined",
     "gradestack_plugins.readers.jsonl",
     "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
@@ -35,7 +36,8 @@ SHARED = {
 }
 """What a family may use of another package.
 
-Chat-shape parsing, the jsonl form, what judges share, statistics, tables, and what shows a run.
+Chat-shape parsing, rows of a shared data set, the jsonl form, what judges share, statistics,
+tables, and what shows a run.
 """
 
 LAYERS = [
@@ -276,7 +278,7 @@ def test_the_command_line_imports_little_at_its_top():
 def test_a_family_knows_no_other_family():
     """It imports the kernel, itself, and what is shared."""
     strangers = {}
-    for path in sorted(FAMILIES.rglob("*.py")):
+    for path in FAMILIES.rglob("*.py"):
         own = ".".join(path.relative_to(FAMILIES.parent).parts[:2]).removesuffix(".py")
         packages = (own, *SHARED)
         for name in imports(path):

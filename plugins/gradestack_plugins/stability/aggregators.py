@@ -33,16 +33,14 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack_plugins.readers.joined import INVALID, LABELS, uuid_of
 from gradestack_plugins.stability.items import entropy, entropy_in_order, flips, mode
 from gradestack_plugins.stability.reader import (
-    INVALID,
-    LABELS,
     UPSTREAM_FLAGS,
     UPSTREAM_FLOATS,
     StabilityRun,
     kind_of,
     sweep_name,
-    uuid_of,
 )
 from gradestack_plugins.statistics.mean import IntervalAggregator
 

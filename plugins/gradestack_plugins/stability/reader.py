@@ -6,7 +6,7 @@ Sweeps of the evaluation suite, one line per task with the labels of its runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,15 +27,17 @@ from gradestack import (
     Source,
     Status,
     read_records,
-    replace,
 )
 from gradestack.jsonio import Element, Range, as_list, as_text, compact, is_number
+from gradestack_plugins.readers.joined import (
+    INVALID,
+    LABELS,
+    NO_UUID,
+    gold_label,
+    row_uuid,
+    uuid_of,
+)
 from gradestack_plugins.stability.items import item_measures
-
-LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-"""Label set of the sweeps, in canonical order."""
-
-INVALID = "invalid"
 
 UPSTREAM_FLOATS = (
     "consistency",
@@ -55,12 +57,6 @@ _LARGEST_UPSTREAM = 10**308
 
 _LARGEST_FIGURE = 1e100
 """Sums of many figures of this size stay finite."""
-
-
-def uuid_of(record: Any) -> str | None:
-    """Return a record's identifier, None unless it is non-empty text."""
-    found = record.get("uuid") if isinstance(record, Mapping) else None
-    return found if isinstance(found, str) and found else None
 
 
 class RunLabel(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,6 +246,12 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     """The sweep, when the file names exactly one."""
     name: str
 
+    def latest(self, elements: Iterable[Element]) -> Iterator[Element]:
+        """Yield the last record of each uuid, in the place of its first."""
+        for element in elements:
+            if element.ordinal not in self.dropped:
+                yield self.replaced.get(element.ordinal, element)
+
 
 class StabilityIndex(msgspec.Struct, frozen=True, kw_only=True):
     """Repeated records of every file, and the dataset."""
@@ -353,7 +355,10 @@ class StabilityReader(RecordReader):
     @override
     def read(self, shard: Shard, index: StabilityIndex) -> Iterator[Sample | BadRecord]:
         if shard.extra == "records":
-            yield from self.samples(shard, partial(self._runs, index, shard.input.name))
+            part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+            records = index.files[shard.input.name].latest(self.elements(shard.input, part))
+            runs_of = partial(self._runs, index, shard.input.name)
+            yield from self.samples_in(records, runs_of, shard.input.shown)
             return
         if shard.extra == "dataset":
             yield from index.bad  # once, however many files are joined with it
@@ -373,23 +378,14 @@ class StabilityReader(RecordReader):
 
     def _runs(
         self, index: StabilityIndex, name: str, record: Any, place: Source
-    ) -> Iterator[Sample | BadRecord]:
-        file = index.files[name]
-        if place.ordinal in file.dropped:
-            return
-        if later := file.replaced.get(place.ordinal):
-            record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
-        try:
-            if not isinstance(record, dict):
-                raise ValueError(  # noqa: TRY301
-                    f"expected a stability record (an object), found {compact(record)[:60]}"
-                )
-            if (uuid := uuid_of(record)) is None:
-                raise ValueError("uuid is missing or not a non-empty text")  # noqa: TRY301
-            sweep = read_sweep(record, uuid, self.profile)
-        except ValueError as problem:
-            yield BadRecord(source=place, reason=str(problem), native=record)
-            return
+    ) -> Iterator[Sample]:
+        if not isinstance(record, dict):
+            raise ValueError(
+                f"expected a stability record (an object), found {compact(record)[:60]}"
+            )
+        if (uuid := uuid_of(record)) is None:
+            raise ValueError(NO_UUID)
+        sweep = read_sweep(record, uuid, self.profile)
         rows, gold, question = Task(None) if index.tasks is None else index.tasks.get(uuid, Task())
         if sweep.gold is not None or self.profile == "upstream":
             gold = sweep.gold
@@ -433,24 +429,10 @@ def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
 
     ValueError where it cannot be used.
     """
-    record = raw.value
-    if raw.problem is not None or not isinstance(record, dict):
-        raise ValueError(
-            raw.problem or f"expected a dataset row (an object), found {compact(record)[:60]}"
-        )
-    uuid, gold, question = uuid_of(record), record.get("correct_answer"), record.get("question")
-    if (
-        uuid is None
-        and profile == "upstream"
-        and not isinstance(record.get("uuid", []), list | dict)
-    ):
-        uuid = compact(record["uuid"])
-    if uuid is None:
-        raise ValueError("uuid is missing or not a non-empty text")
-    if gold is not None and gold not in LABELS:
-        raise ValueError(
-            f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}"
-        )
+    if raw.problem is not None:
+        raise ValueError(raw.problem)
+    uuid, gold = row_uuid(raw.value, profile), gold_label(raw.value, "correct_answer")
+    question = raw.value.get("question")
     return uuid, gold, question if isinstance(question, str) else None
 
 

@@ -45,11 +45,10 @@ from gradestack_plugins.judges.contract import (
 )
 from gradestack_plugins.judges.journal import Reply
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
+from gradestack_plugins.readers.joined import INVALID, LABELS
 from gradestack_plugins.statistics.mean import IntervalAggregator
 from gradestack_plugins.when2call.reader import (
-    INVALID,
     JUDGE_FLAGS,
-    LABELS,
     MODES,
     NVIDIA_DIRECT,
     SINGLE,

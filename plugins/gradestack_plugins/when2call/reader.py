@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -44,10 +45,15 @@ from gradestack.jsonio import (
     loads,
 )
 from gradestack_plugins.readers.chat import tool_call, tool_spec
+from gradestack_plugins.readers.joined import (
+    INVALID,
+    LABELS,
+    NO_UUID,
+    gold_label,
+    row_uuid,
+    uuid_of,
+)
 
-LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-"""Canonical order: of matrices, of outputs, and of ``answers`` in the dataset."""
-INVALID = "invalid"
 VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 """Length normalisations of log-probability scoring; each is a prediction set of its own."""
 SINGLE = ""
@@ -174,15 +180,13 @@ def _item(record: Mapping[str, Any], form: Form) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _uuid(record: Any, form: Form = "bare") -> str | None:
+def _uuid(record: Any, form: Form) -> str | None:
     """Return the identifier of a record, its own or that of the dataset item inside.
 
     None unless non-empty text.
     """
-    found = as_map(record).get("uuid")
-    if found is None:
-        found = (_item(as_map(record), form) or {}).get("uuid")
-    return _text(found) or None
+    own = as_map(record)
+    return uuid_of(own if own.get("uuid") is not None else _item(own, form))
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,7 +292,6 @@ Relabel = Literal["recorded", "from_raw", "fallbacks"]
 NO_PREDICTION = (
     "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
 )
-_NO_UUID = "uuid is missing or not a non-empty text"
 _SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b'"judge_raw"')
 """Keys that tell a When2Call prediction where its record breaks off."""
 
@@ -419,11 +422,13 @@ class When2CallReader(RecordReader):
         loaded = {each.name: load(each, self.method) for each in inputs.data}
         uuids, repeats = set[str](), set[int]()
         for raw in read_records(inputs.dataset) if inputs.dataset is not None else ():
-            uuid = _uuid(raw.value)
-            if uuid is not None and _problem(raw.value, strict=True) is None:
-                if uuid in uuids:
-                    repeats.add(raw.ordinal)
-                uuids.add(uuid)
+            uuid = uuid_of(raw.value)
+            if uuid in uuids:
+                repeats.add(raw.ordinal)
+            elif uuid is not None:
+                with suppress(ValueError):
+                    check_row(raw.value)
+                    uuids.add(uuid)
         return When2CallIndex(
             loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats)
         )
@@ -459,8 +464,10 @@ class When2CallReader(RecordReader):
     def _row(
         self, shown: str, loaded: Loaded, repeats: Collection[int], value: Any, place: Source
     ) -> Iterator[Sample]:
-        identifier, row = _identified(value, self.profile), read_row(value)
-        prediction = loaded.predictions.get(_uuid(value) or "")
+        identifier = row_uuid(value, self.profile)
+        check_row(value)
+        row = read_row(value)
+        prediction = loaded.predictions.get(uuid_of(value) or "")
         if prediction is not None:
             yield self._sample(prediction, row, shown, loaded, counted=place.ordinal not in repeats)
             return
@@ -536,55 +543,29 @@ def _place(found: Prediction | Element, shown: str) -> Source:
     return Source(file=shown, ordinal=found.ordinal, line=found.line)
 
 
-def _identified(value: Any, profile: Profile) -> str:
-    """Return the identifier of a dataset row."""
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")
-    uuid = _uuid(value)
-    if (
-        uuid is None
-        and profile == "upstream"
-        and not isinstance(value.get("uuid", []), list | dict)
-    ):
-        uuid = compact(value["uuid"])
-    if uuid is None:
-        raise ValueError(_NO_UUID)
-    return uuid
-
-
 def _own_row(prediction: Prediction) -> Row:
     """Return what a prediction says about its own task when there is no dataset."""
-    item, gold = _item(prediction.record, prediction.form), prediction.record.get("gold_label")
+    item = _item(prediction.record, prediction.form)
     if item is not None:
-        return read_row(item, strict=False)
-    if gold is not None and gold not in LABELS:
-        raise ValueError(f"gold_label must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
-    return Row(fields={"expected": Expectation(label=gold)})
+        return read_row(item)
+    return Row(fields={"expected": Expectation(label=gold_label(prediction.record, "gold_label"))})
 
 
-def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
-    for name in ("question", "correct_answer") if strict else ():
+def check_row(record: Mapping[str, Any]) -> None:
+    """Raise ValueError where a dataset row lacks what it must have."""
+    for name in ("question", "correct_answer"):
         if name not in record:
-            return f"{name} is missing"
-    gold = record.get("correct_answer")
-    if gold not in LABELS and (strict or gold is not None):
-        return f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}"
-    return None
+            raise ValueError(f"{name} is missing")
+    gold_label(record, "correct_answer", required=True)
 
 
-def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
+def read_row(record: Mapping[str, Any]) -> Row:
     """Return a dataset row.
 
     ``tools`` may hold JSON texts or objects, missing optional fields are empty.
     """
-    if (problem := _problem(record, strict=strict)) is not None:
-        raise ValueError(problem)
-    gold, tools, source = (
-        record.get("correct_answer"),
-        record.get("tools"),
-        _text(record.get("source")),
-    )
-    answers = as_map(record.get("answers"))
+    gold, tools = gold_label(record, "correct_answer"), record.get("tools")
+    source, answers = _text(record.get("source")), as_map(record.get("answers"))
     calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
     if gold == "tool_call":
         call = tool_call(_decoded(answers.get("tool_call")))
@@ -667,7 +648,7 @@ def _parsed(raw: Element) -> Prediction | str:
         return (
             NO_PREDICTION
             if form == "bare"
-            else f"{_NO_UUID}, so the record belongs to no dataset row"
+            else f"{NO_UUID}, so the record belongs to no dataset row"
         )
     return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
 

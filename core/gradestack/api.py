@@ -467,13 +467,25 @@ def _earlier_word(component: Any) -> str | None:
     return None
 
 
+def _odd_word(component: Any) -> str | None:
+    """Return which word of a component's class is none that the kernel knows."""
+    if not isinstance(component.version, str | property):
+        text = str(component.version)
+        return f"has version = {component.version!r}; write a text: version = {text!r}"
+    for name, known in (("better", get_args(Direction)), ("score_unit", get_args(Unit))):
+        word = getattr(component, name, None)
+        if isinstance(word, str) and word not in known:
+            return f"has {name} = {word!r}; known are {', '.join(known)}"
+    return None
+
+
 def misdeclared(component: Any) -> str | None:
     """Return what is wrong with the sample fields, or the parts of a grade and the figures, a
     component declares.
     """
     of_grades = component.contract == "aggregator"
-    if earlier := _earlier_word(component):
-        return earlier
+    if odd := _earlier_word(component) or _odd_word(component):
+        return odd
     fields: tuple[str, ...] = _KEPT if of_grades else Sample.__struct_fields__
     there = (
         f"kept can be {', '.join(_KEPT)}, and metadata:NAME"

@@ -5,6 +5,8 @@ Its classes, and what they need, are imported when they are used.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import Any, Literal, NamedTuple, get_args
 
 import pluggy
@@ -28,6 +30,8 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FUNCTIONS: frozenset[Kind] = frozenset({"command", "stack", "table", "address"})
 """Kinds whose components are functions, and no classes with options."""
+
+_INDENTED_ROW = re.compile(rf"\n    \s*((?:{'|'.join(KINDS)}) [a-z0-9_-]+ \S*:\S+ .*)")
 
 hookimpl = pluggy.HookimplMarker(NAME)
 """Decorator for hook implementations in plugins."""
@@ -55,11 +59,17 @@ class Component(NamedTuple):
     def table(cls, package: str, text: str) -> tuple[Component, ...]:
         """Return a package's components from lines of kind, name, target below it, and summary.
 
-        Indented ones go on.
+        Lines that are indented more than the first go on.
+
+        Raises:
+            ValueError: A line that goes on is a component of its own by its looks.
         """
-        rows: list[Any] = [
-            line.split(" ", 3) for line in text.strip().replace("\n    ", " ").split("\n")
-        ]
+        text = textwrap.dedent(text).strip()
+        if row := _INDENTED_ROW.search(text):
+            raise ValueError(
+                f"the line {row[1]!r} of a table is indented; begin the table below its quotes"
+            )
+        rows: list[Any] = [line.split(" ", 3) for line in text.replace("\n    ", " ").split("\n")]
         return tuple(
             cls(kind, name, package + target, summary) for kind, name, target, summary in rows
         )

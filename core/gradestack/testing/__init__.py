@@ -26,22 +26,23 @@ import os
 import pickle
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import attrs
 import msgspec
-import yaml
 from msgspec.structs import force_setattr
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
-from gradestack.copies.files import Folder
 from gradestack.errors import (
     ConfigError,
     DataError,
@@ -80,17 +81,41 @@ from gradestack.model import (
     replace,
 )
 from gradestack.python_api import run
-from gradestack.registry import Registry, discover, flaw, normal, qualified
+from gradestack.registry import BUILT_IN, Plugin, Registry, discover, flaw, normal, qualified
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
-from gradestack.runner import grade_suite
 from gradestack.suites.code import load_file, with_files
 from gradestack.suites.components import samples_of, stack_for
-from gradestack.suites.document import Document, yaml_data
 from gradestack.suites.options import Problems, class_schema, structure
-from gradestack.suites.resolve import resolve
-from gradestack.suites.spec import RunOptions
 from gradestack.table import Columns, Table
+from gradestack.testing.case_files import TOLERANCE, Case, cases, check_case
+from gradestack.testing.lines import line_with, with_line
+from gradestack.testing.watched import WatchedTable, masked
+
+__all__ = [
+    "Case",
+    "Check",
+    "NeedsExample",
+    "cases",
+    "changed",
+    "check_aggregator",
+    "check_case",
+    "check_component",
+    "check_extractor",
+    "check_grader",
+    "check_hash_seeds",
+    "check_reader",
+    "checks",
+    "explained_grade",
+    "fresh",
+    "masked",
+    "nasty_samples",
+    "order_flaw",
+    "random_grades",
+    "tell",
+    "what_is_wrong",
+    "wrong_types",
+]
 
 SECONDS = 60.0  # how long one check may take; more than it needs beside much else on the machine
 _FIRST = 200  # samples of each file that graders are checked over
@@ -112,6 +137,7 @@ def check_component(component: Component) -> None:
     assert target.__doc__, f"{shown}: a docstring is missing"
     problem = flaw(target, component.kind)
     assert problem is None, f"{shown} {problem}"
+    _check_summary(component, target)
     if component.kind in FUNCTIONS:
         assert component.kind != "stack" or isinstance(target(), dict), (
             f"{shown}: a stack returns a mapping"
@@ -126,6 +152,19 @@ def check_component(component: Component) -> None:
         assert problems.found, f"{shown}: refuses no options without saying why"
     else:
         assert pickle.loads(pickle.dumps(made)) == made, f"{shown}: does not survive pickling"  # noqa: S301
+
+
+def _check_summary(component: Component, target: Any) -> None:
+    """Check that a summary is not the scaffold's where the component is another."""
+    scaffold = "".join(
+        each.read_text(encoding="utf-8")
+        for each in (resources.files("gradestack_templates") / "new").iterdir()
+    )
+    same = target.__doc__.splitlines()[0] in scaffold
+    if f'summary="{component.summary}"' in scaffold and not same:
+        package = component.target.partition(":")[0].partition(".")[0]
+        place = line_with(package, component.summary)
+        raise AssertionError(f"its summary is the scaffold's; say what this one does ({place})")
 
 
 def _stage(kind: Any, key: str, component: Any) -> Stage:
@@ -153,9 +192,9 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301
     graders = Graders((stage,), {stage.key: ()}, explain=True, strict=True)
     begin_grading()
-    for sample in samples:
-        if sample.status not in grader.handles:
-            continue
+    judged = [sample for sample in samples if sample.status in grader.handles]
+    told = []
+    for sample in judged:
         with _about(sample):
             copied, before = fresh(sample)
             grade = graders.grade([copied]).columns[stage.key][0]
@@ -171,6 +210,12 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
             )
             assert _text(grade_from_json(json.loads(text))) == text, (
                 "the grade does not survive results.jsonl"
+            )
+            told.append(text)
+    for sample, text in zip(reversed(judged), reversed(told), strict=True):
+        with _about(sample):
+            assert _text(explained_grade(grader, fresh(sample)[0])) == text, (
+                "gets another grade after other samples; keep nothing between samples"
             )
 
 
@@ -334,14 +379,20 @@ def check_aggregator(
     problem = misdeclared(aggregator)
     assert problem is None, f"{type(aggregator).__name__} {problem}"
     pickle.dumps(aggregator)
-    expected = _figures(aggregator, [graded])
-    problem = order_flaw(aggregator, _table(aggregator, [graded]), "grader", "grader/metric")
-    assert problem is None, f"the figure {problem}; sort what order decides"
-    assert json.loads(_figures(aggregator, [[]])) is not None
     for _, grade in graded:
         first = aggregator.contribution(grade)
         second = aggregator.contribution(copy.deepcopy(grade))
-        assert first == second, f"equal grades contribute otherwise: {first} and {second}"
+        assert first == second, (
+            f"contribution() gives equal grades other numbers: {first} and {second}"
+        )
+    expected = _figures(aggregator, [graded])
+    assert _figures(aggregator, [graded], WatchedTable) == expected, (
+        "gives other figures the second time"
+    )
+    _check_bounds(aggregator, json.loads(expected))
+    problem = order_flaw(aggregator, _table(aggregator, [graded]), "grader", "grader/metric")
+    assert problem is None, f"the figure {problem}; sort what order decides"
+    assert json.loads(_figures(aggregator, [[]])) is not None
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
@@ -349,10 +400,22 @@ def check_aggregator(
         assert _figures(aggregator, pieces) == expected, f"a cut at {cuts} gives other figures"
 
 
-def _table(aggregator: Aggregator, pieces: Sequence[Graded]) -> Table:
+def _check_bounds(aggregator: Aggregator, found: Mapping[str, Any]) -> None:
+    """Check that no figure lies beyond its bounds, as its unit or its declaration says them."""
+    for path, value in numbers_in(found):
+        name = ".".join(path)
+        for figure in aggregator.figures:
+            low, high = figure.bounds
+            if figure.covers(name) and value is not None:
+                assert low - TOLERANCE <= value <= high + TOLERANCE, (
+                    f"the figure {name} is {value:g}, beyond its bounds {low:g} to {high:g}"
+                )
+
+
+def _table(aggregator: Aggregator, pieces: Sequence[Graded], kind: type[Table] = Table) -> Table:
     keys = ["grader", *getattr(aggregator, "raters", ())]
     need = wanted(keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))])
-    table = Table(keys)
+    table = kind(keys)
     for piece in pieces:
         columns = Columns(need)
         columns.add(
@@ -364,12 +427,12 @@ def _table(aggregator: Aggregator, pieces: Sequence[Graded]) -> Table:
     return table
 
 
-def _grades(aggregator: Aggregator, pieces: Sequence[Graded]) -> Grades:
-    return grades_of(aggregator, _table(aggregator, pieces), "grader", "grader/metric")
+def _grades(aggregator: Aggregator, pieces: Sequence[Graded], kind: type[Table] = Table) -> Grades:
+    return grades_of(aggregator, _table(aggregator, pieces, kind), "grader", "grader/metric")
 
 
-def _figures(aggregator: Aggregator, pieces: Sequence[Graded]) -> str:
-    return dumps(figures_of(aggregator, _grades(aggregator, pieces)))
+def _figures(aggregator: Aggregator, pieces: Sequence[Graded], kind: type[Table] = Table) -> str:
+    return dumps(figures_of(aggregator, _grades(aggregator, pieces, kind)))
 
 
 def _inputs(path: Path) -> Inputs:
@@ -406,29 +469,44 @@ def wrong_types(record: Sample | BadRecord) -> str | None:
 
 
 def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
-    """Check a reader on a sound file of two records or more.
+    """Check a reader on a sound file of two records or more, or a folder of such.
 
     Recognised, lazy, the same twice, sound on broken copies.
 
-    These are the file cut off or garbled, written into ``scratch``, an empty directory.
+    These are the file, or those of the folder, cut off or garbled, written into ``scratch``, an
+    empty directory.
     """
-    whole = path.read_bytes()
-    assert type(reader).sniff(path, whole[: 64 * 1024]) > 0, "its own file is not recognised"
-    assert type(reader).sniff(path, b"\x00\xff garbage") == 0, "garbage is recognised"
+    if path.is_dir():
+        assert reader.takes_directories, "takes no folder (takes_directories); give it a file"
+        assert type(reader).sniff(path, b"") > 0, "its own folder is not recognised"
+        assert type(reader).sniff(scratch, b"") == 0, "an empty folder is recognised"
+    else:
+        head = path.read_bytes()[: 64 * 1024]
+        assert type(reader).sniff(path, head) > 0, "its own file is not recognised"
+        assert type(reader).sniff(path, b"\x00\xff garbage") == 0, "garbage is recognised"
     first, second = _read(reader, path), _read(reader, path)
     assert first, "no sample was read"
     assert first == second, "two readings differ"
     wrong = next(filter(None, map(wrong_types, first)), None)
     assert wrong is None, f"it yields a {wrong}"
-    for number, broken in enumerate(
-        (whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")
-    ):
-        copy_path = scratch / f"broken-{number}{path.suffix}"
-        copy_path.write_bytes(broken)
+    for copy_path in _broken_copies(path, scratch):
         try:
             _read(reader, copy_path)
         except DataError as error:
             assert str(copy_path) in str(error), f"the message does not name the file: {error}"
+
+
+def _broken_copies(path: Path, scratch: Path) -> Iterator[Path]:
+    """Yield copies of a file, or of a folder with its files, cut off or garbled."""
+    for number in range(5):
+        copied = scratch / f"broken-{number}{path.suffix}"
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, copied)
+        for file in [*copied.rglob("*")] if path.is_dir() else [copied]:
+            if file.is_file():
+                whole = file.read_bytes()
+                broken = (whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")
+                file.write_bytes(broken[number])
+        yield copied
 
 
 class NeedsExample(ConfigError):
@@ -445,6 +523,7 @@ class Check:
     name: str
     steps: Steps = attrs.field(repr=False)
     known: str | None = None  # why it is known to fail: then it may, and has to
+    target: Any = attrs.field(default=None, repr=False)  # class or function of the component
 
     def __str__(self) -> str:
         return self.name
@@ -458,7 +537,9 @@ class Check:
             raise
         except BaseException as error:
             if self.known is None:
-                raise AssertionError(f"{self.name}: {what_is_wrong(error)}") from error
+                of_work = self.name.endswith((": laws", ": hash seeds"))
+                said = with_line(what_is_wrong(error), self.target, of_work=of_work)
+                raise AssertionError(f"{self.name}: {said}") from error
         else:
             assert self.known is None, (
                 f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
@@ -502,7 +583,7 @@ def _undisturbed() -> Iterator[None]:
     assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
 
 
-def checks(  # noqa: C901
+def checks(
     package: str | Path,
     *,
     reads: Mapping[str, str | Path] | None = None,
@@ -517,8 +598,9 @@ def checks(  # noqa: C901
         reads: Reader name -> a sound file of its format, with two records at least. Graders are
             checked over its samples, too, and the package is run on it, serially and in two
             processes.
-        examples: Component name -> components made with options, in place of the one without;
-            needed where an option is required.
+        examples: Component name, or kind and name (``grader strict``) -> components made with
+            options, in place of the one without; needed where an option is required. Of several
+            components of a name each is given those of its kind.
         known: Name of a check -> why it fails: it may, and says when it does not any more.
 
     Raises:
@@ -532,45 +614,32 @@ def checks(  # noqa: C901
     plugins = [registry.plugins[-1]] if file else list(owned)
     if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
         raise PluginError("; ".join(broken))
-    given, found, own = dict(examples or {}), dict[str, Steps](), dict[tuple[str, str], Any]()
     files = {
         registry.find("reader", name).name: Path(path).resolve()
         for name, path in (reads or {}).items()
     }
     samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
-    for component, plugin in [
-        (component, each) for each in plugins for component in each.components
-    ]:
-        what, name = f"{component.kind} {component.name}", qualified(component, plugin)
-        found[f"{what}: is what it says"] = lambda _, component=component: check_component(
-            component
-        )  # type: ignore[misc]
-        path = files.get(registry.find("reader", name).name) if component.kind == "reader" else None
-        shown = given.pop(component.name, None)
-        try:
-            made = (
-                []
-                if component.kind in _NOT_MADE
-                else shown or [structure({}, Registry.loaded(component, plugin))]
-            )
-        except Problems as problems:
-            found[f"{what}: has an example"] = partial(_lacks_example, component, problems)
-            continue
-        except (Exception, SystemExit):  # noqa: BLE001, S112 - said by the check of the component
-            continue
-        for number, each in enumerate(made):
-            own |= {} if shown else {(component.kind, name): each}
-            for law, steps in _laws(each, registry, samples, path, file):
-                found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
-        if component.kind == "stack":
-            found[f"{what}: resolves"] = partial(
-                _stack, registry, name, next(iter(files.items()), None)
-            )
+    parts = [
+        _part(component, plugin, examples or {})
+        for plugin in plugins
+        for component in plugin.components
+    ]
+    graders = [each for part in parts for each in part.made if isinstance(each, Grader)]
+    found = dict[str, tuple[Steps, Any]]()
+    for part in parts:
+        for law, steps in _checks_of(part, registry, samples, files, graders, file):
+            found[f"{part.what}{law}"] = steps, part.target
+    own: dict[tuple[str, str], Any] = {
+        (part.component.kind, part.name): part.made[0]
+        for part in parts
+        if part.made and not part.shown and not part.lacks
+    }
     for name, path in files.items():
-        found[f"run on {path.name}: same bytes on every engine"] = partial(
-            _run, registry, own, name, path, str(package) if file else None
-        )
-    if wrong := ", ".join([*given, *(set(known or ()) - found.keys())]):
+        steps = partial(_run, _without_panels(registry, plugins), own, name, path, str(package))
+        found[f"run on {path.name}: same bytes on every engine"] = steps, None
+    used = {name for part in parts for name in (part.component.name, part.what) if part.shown}
+    unknown = [*({*(examples or ())} - used), *({*(known or ())} - found.keys())]
+    if wrong := ", ".join(sorted(unknown)):
         raise ConfigError(
             f"{package} offers nothing that is called {wrong}: there is nothing to check"
         )
@@ -584,17 +653,124 @@ def checks(  # noqa: C901
         raise ConfigError(
             f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py"
         )
-    return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
+    return [
+        Check(name, steps, (known or {}).get(name), target)
+        for name, (steps, target) in found.items()
+    ]
 
 
 _NOT_MADE = FUNCTIONS | {"panel"}
 
 
-def _lacks_example(component: Component, problems: Problems, _: Path) -> None:
-    told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
-    raise NeedsExample(
-        f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)"
-    ) from problems
+@attrs.frozen
+class _Part:
+    """One component of a package, and what stands for it in its checks."""
+
+    component: Component
+    plugin: Plugin
+    target: Any
+    shown: Sequence[Any]  # the author's examples
+    made: Sequence[Any]
+    lacks: str = ""  # why it is made with options that are made up
+
+    @property
+    def what(self) -> str:
+        return f"{self.component.kind} {self.component.name}"
+
+    @property
+    def name(self) -> str:
+        return qualified(self.component, self.plugin)
+
+
+def _part(component: Component, plugin: Plugin, examples: Mapping[str, Sequence[Any]]) -> _Part:
+    """Return a component with its examples, else as it is without options."""
+    module, _, names = component.target.partition(":")
+    target = None
+    with suppress(Exception, SystemExit):  # said by the check of the component
+        target = attrgetter(names)(importlib.import_module(module))
+    own = examples.get(f"{component.kind} {component.name}", ())
+    alike = (
+        each
+        for each in examples.get(component.name, ())
+        if getattr(each, "contract", None) == component.kind
+    )
+    if shown := [*own, *alike]:
+        return _Part(component, plugin, target, shown, shown)
+    if component.kind in _NOT_MADE:
+        return _Part(component, plugin, target, (), ())
+    try:
+        return _Part(
+            component, plugin, target, (), [structure({}, Registry.loaded(component, plugin))]
+        )
+    except Problems as problems:
+        told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
+        return _Part(component, plugin, target, (), _made_up(target), told)
+    except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component
+        return _Part(component, plugin, target, (), ())
+
+
+_MADE_UP = {"string": "x", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": {}}
+
+
+def _made_up(target: Any) -> list[Any]:
+    """Return a component whose required options are made up by their types; none where it fails."""
+    schema = class_schema(target)
+    options = {}
+    for name in schema.get("required", ()):
+        kind = schema["properties"][name]
+        options[name] = (kind.get("enum") or [_MADE_UP.get(kind.get("type", ""))])[0]
+    with suppress(Exception):
+        return [structure(options, target)]
+    return []
+
+
+def _checks_of(
+    part: _Part,
+    registry: Registry,
+    samples: Sequence[Sample],
+    files: Mapping[str, Path],
+    graders: Sequence[Grader],
+    file: Path | None,
+) -> Laws:
+    """Yield the checks of one component."""
+    kind, name = part.component.kind, part.component.name
+    yield ": is what it says", lambda _: check_component(part.component)
+    if part.lacks:
+        yield ": has an example", partial(_lacks_example, part)
+    path = files.get(registry.find("reader", name).name) if kind == "reader" else None
+    if kind == "aggregator":
+        graders = [each for each in graders if {name, part.name} & {*each.aggregators}]
+    for number, each in enumerate(part.made):
+        for law, steps in _laws(each, registry, samples, path, graders, file):
+            said = partial(_with_made_up, steps) if part.lacks else steps
+            yield f"{f'[{number}]' if number else ''}: {law}", said
+    if kind == "stack":
+        read = next(iter(files.items()), None)
+        yield ": resolves", partial(_stack, registry, part.name, read)
+
+
+def _lacks_example(part: _Part, _: Path) -> None:
+    raise NeedsExample(f"{part.lacks} (examples={{{part.what!r}: [...]}} of testing.checks)")
+
+
+def _with_made_up(steps: Steps, scratch: Path) -> None:
+    """Check a component whose options are made up: what it raises may be their fault."""
+    try:
+        steps(scratch)
+    except (AssertionError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise NeedsExample(f"{what_is_wrong(error)} (with options made up)") from error
+
+
+def _without_panels(registry: Registry, plugins: Sequence[Plugin]) -> Registry:
+    """Return a registry without the panels of other packages: what these break is not ours."""
+    found = []
+    for each in registry.plugins:
+        kept = tuple(component for component in each.components if component.kind != "panel")
+        is_ours = each in plugins or each.distribution == BUILT_IN
+        found.append(each if is_ours else each._replace(components=kept))
+    return Registry(found, registry.unknown)
 
 
 def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
@@ -607,22 +783,48 @@ def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
 
 
 def _laws(
-    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
+    made: Any,
+    registry: Registry,
+    samples: Sequence[Sample],
+    path: Path | None,
+    graders: Sequence[Grader],
+    file: Path | None,
 ) -> Laws:
     if isinstance(made, Grader):
         yield "laws", lambda _: check_grader(made, samples)
-        yield (
-            "aggregators are there",
-            lambda _: [registry.find("aggregator", name) for name in made.aggregators],
-        )
+        yield "aggregators are there", lambda _: _check_named(made, registry)
     elif isinstance(made, Aggregator):
-        yield "laws", lambda _: check_aggregator(made)
+        yield "laws", lambda _: _check_on_graders(made, graders, samples)
     elif isinstance(made, Extractor):
         yield "laws", lambda _: check_extractor(made, samples)
     elif path is not None:
         yield "laws", lambda scratch: check_reader(made, path, scratch=scratch)
     if isinstance(made, Grader | Aggregator) or path is not None:
         yield "hash seeds", lambda _: check_hash_seeds(made, path, file)
+
+
+def _check_named(grader: Grader, registry: Registry) -> None:
+    for name in grader.aggregators:
+        try:
+            registry.find("aggregator", name)
+        except GradestackError as error:
+            raise AssertionError(
+                f"its `aggregators` name one that is not there: {error}"
+            ) from error
+
+
+def _check_on_graders(
+    aggregator: Aggregator, graders: Iterable[Grader], samples: Sequence[Sample]
+) -> None:
+    """Check an aggregator over random grades, and over those of the graders that it runs on."""
+    check_aggregator(aggregator)
+    for grader in graders:
+        graded: list[tuple[Key, Grade]] = []
+        for ordinal, each in enumerate([*samples, *nasty_samples()]):
+            with suppress(Exception):  # said by the check of the grader
+                key = Key(id=each.id, model=each.model, ordinal=ordinal, facets=each.facets)
+                graded.append((key, explained_grade(grader, each)))
+        check_aggregator(aggregator, graded)
 
 
 def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:
@@ -636,19 +838,27 @@ def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch
         )
 
 
+def _is_made_plainly(registry: Registry, grader: str) -> bool:
+    """Return whether a grader can be made without options."""
+    with suppress(Problems):
+        structure({}, registry.load("grader", grader))
+        return True
+    return False
+
+
 def _run(
     registry: Registry,
     own: Mapping[tuple[str, str], Any],
     reader: str,
     path: Path,
-    file: str | None,
+    package: str,
     scratch: Path,
 ) -> None:
     """Run what a package offers on a file, on two engines.
 
     Nothing of it is broken, and all bytes are the same.
     """
-    its = registry.load("reader", reader)
+    its, file = registry.load("reader", reader), package if package.endswith(".py") else None
     used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
     graders = [
         name
@@ -657,7 +867,11 @@ def _run(
     ]
     read = reader.rpartition(":")[2]
     exporters = [
-        name for (kind, name), each in own.items() if kind == "exporter" and each.reader == read
+        name
+        for (kind, name), each in own.items()
+        if kind == "exporter"
+        and each.reader == read
+        and all(_is_made_plainly(registry, grader) for grader in each.graders)
     ]
     wanted = {name for each in exporters for name in own["exporter", each].graders}
     wanted -= {name.rpartition(":")[2] for name in graders}
@@ -715,6 +929,11 @@ def nasty_samples() -> list[Sample]:
     strange = ExpectedCall(name="x", arguments=odd)
     anything = ExpectedCall(name="search", arguments=None, group=1, turn=0)
     bare = Sample(id="bare")
+    names = ("book", "cancel", "find_user", "pay", "refund", "transfer")
+    several_called = tuple(
+        ToolCall(name=f"{name}_all", arguments={name: 1, "x": 2}) for name in names
+    )
+    several = tuple(ExpectedCall(name=name, arguments={name: 1, "y": 2}) for name in names)
     return [
         bare,
         Sample(id="", expected=Expectation(calls=()), calls=()),
@@ -728,6 +947,7 @@ def nasty_samples() -> list[Sample]:
             calls=(call, call),
             tools=(tool, tool),
         ),
+        Sample(id="several", expected=Expectation(calls=several), calls=several_called),
         Sample(
             id="unparsable",
             expected=both,
@@ -786,24 +1006,6 @@ def nasty_samples() -> list[Sample]:
     ]
 
 
-def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
-    """Return a copy of a sample whose other fields raise AssertionError when read."""
-    names = frozenset(Sample.__struct_fields__)
-    readable = {"id", "status", "error", "remarks", *allowed}
-
-    class Masked(Sample, frozen=True, kw_only=True, eq=False):
-        def __getattribute__(self, name: str) -> Any:
-            if name in names and name not in readable:
-                msg = (
-                    f"the grader read Sample.{name}, which its `needs` does not declare; add it "
-                    "there"
-                )
-                raise AssertionError(msg)
-            return super().__getattribute__(name)
-
-    return Masked(**{name: getattr(sample, name) for name in names})
-
-
 def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
     """Return seeded keys and grades of every outcome, with what families put into them."""
     rng = random.Random(seed)  # noqa: S311 - test data
@@ -829,11 +1031,15 @@ def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
             parts={"argument_similarity": rng.random()},
             counts={"tp": 1},
         )
+        expected_calls = rng.randrange(3)
         grade = Grade(
             outcome=outcome,
             score=score,
             passed=rng.choice([None, score == 1.0]) if score is not None else None,
-            counts={"expected_calls": rng.randrange(3), "called": rng.randrange(3)},
+            counts={
+                "expected_calls": expected_calls,
+                "called": rng.randrange(expected_calls + 1),
+            },
             parts={"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()}
             if score is not None
             else {},
@@ -845,205 +1051,3 @@ def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
         )
         found.append((key, grade))
     return found
-
-
-_TOLERANCE = 1e-12
-_EXPECTED = frozenset({"grades", "samples", "figures", "refused"})
-
-
-@attrs.frozen(kw_only=True)
-class Case:
-    """One case of a file; as text its file and name."""
-
-    file: str
-    name: str
-    data: Mapping[str, Any] = attrs.field(repr=False, eq=False)
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.name}"
-
-
-def cases(folder: str | Path) -> list[Case]:
-    """Return the cases of all ``.yaml`` files of a folder and those below, for parametrised tests.
-
-    A file holds a list of cases. A case is a suite that has its records in it:
-
-    - ``name``: the rule it stands for, once in a file;
-    - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines
-      (``.jsonl``), or any JSON;
-    - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``),
-      ``dataset`` (a list is written as records are), ``profile`` (each of a list is tried), and any
-      other key of a suite;
-    - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade
-      of results.jsonl, such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``.
-      What is not there is null or empty, and null is the score of what was not graded;
-    - ``samples``: the same, by place in the row, such as ``predicted.calls.*.name``;
-    - ``figures``: values by place, such as ``mean.mean``;
-    - ``refused``: part of the message with which the suite or its data is refused, in place of the
-      three;
-    - ``bad_records``: how many records no sample could be made of, or a list: their ``reason``,
-      ``line``, ``file``.
-
-    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` stand below
-    the graders' keys.
-
-    Raises:
-        ConfigError: A file holds something else, or a case that expects nothing.
-    """
-    folder = Path(folder)
-    found = [case for path in sorted(folder.rglob("*.yaml")) for case in _cases(path, folder)]
-    if not found:
-        raise ConfigError(f"{folder}: holds no case")
-    return found
-
-
-def _cases(path: Path, folder: Path) -> Iterator[Case]:
-    file, names = path.relative_to(folder).as_posix(), set[str]()
-    try:
-        text = path.read_text(encoding="utf-8")
-        quick = (
-            None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)
-        )  # refuses lone surrogates
-        content = yaml.load(text, quick) if quick else yaml_data(text)  # noqa: S506
-    except Exception as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
-    for number, data in enumerate(content if isinstance(content, list) else [content], 1):
-        name = data.get("name") if isinstance(data, Mapping) else None
-        if not isinstance(name, str) or name in names:
-            raise ConfigError(f"{file}: case {number} needs a name of its own")
-        names.add(name)
-        case = Case(
-            file=file, name=name, data={key: each for key, each in data.items() if key != "name"}
-        )
-        expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
-        if not expected or expected > {"refused"}:
-            raise ConfigError(
-                f"{case}: must expect something: grades, samples, figures, bad records, a refusal"
-            )
-        if len(data.keys() & {"records", "files"}) != 1:
-            raise ConfigError(f"{case}: needs either records or files")
-        if "grader" not in data and any(
-            isinstance(data.get(key), list) for key in ("grades", "figures")
-        ):
-            raise ConfigError(
-                f"{case}: without grader, what is expected stands below the graders' keys"
-            )
-        yield case
-
-
-def check_case(case: Case, *, registry: Registry | None = None) -> None:
-    """Check one of the ``cases`` of a folder.
-
-    Raises:
-        AssertionError: A line for each difference: file, case, place, what was expected and what it
-            is.
-    """
-    registry, problems = registry or discover(), []
-    profiles = case.data.get("profile")
-    for profile in profiles if isinstance(profiles, list) else [profiles]:
-        try:
-            with tempfile.TemporaryDirectory(prefix="gradestack-case-") as place:
-                differences = list(_differences(case, profile, Path(place), registry))
-        except GradestackError as error:
-            refused = case.data.get("refused")
-            wanted = "" if refused is None else f"expected {refused!r}, got "
-            differences = (
-                [] if wanted and str(refused) in str(error) else [f"refused: {wanted}{error}"]
-            )
-        problems += [f"{case}{f' ({profile})' if profile else ''}: {each}" for each in differences]
-    assert not problems, "\n".join(problems)
-
-
-def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> Iterator[str]:  # noqa: C901
-    """Run a case in an empty folder and yield what is not as expected."""
-    data = copy.deepcopy(dict(case.data))
-    expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}
-    bad, files = data.pop("bad_records", 0), data.pop("files", {})
-    if "records" in data:
-        files["records.jsonl"] = data.pop("records")
-        data.setdefault("reader", "jsonl")
-    data.setdefault("target", {"paths": list(files)})
-    if isinstance(data.get("dataset"), list):
-        files["dataset.jsonl"], data["dataset"] = data["dataset"], "dataset.jsonl"
-    if "grader" in data:
-        data["graders"] = {"grader": data.pop("grader")}
-        expected |= {what: {"grader": expected[what]} for what in ("grades", "figures")}
-    data |= {"name": "case", "reports": []} | ({} if profile is None else {"profile": profile})
-    for name, content in files.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(_file_text(name, content), encoding="utf-8")
-    options = RunOptions(registry=registry)
-    with grade_suite(
-        resolve(Document(data=data, origin="case"), options, Folder(place, is_open=True)), options
-    ) as report:
-        found, rows = report.summary["bad_records"], list(report.rows())
-        if expected["refused"] is not None:
-            yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
-        if found["count"] != (len(bad) if isinstance(bad, list) else bad):
-            yield f"bad_records: expected {bad}, got {found['count']}: {found['listed'][:1]}"
-        for number, places in enumerate(bad[: found["count"]] if isinstance(bad, list) else ()):
-            yield from _compared(f"bad_records[{number}]", places, found["listed"][number])
-        columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
-        for key in report.states:
-            held = [row["grades"][key] for row in rows]
-            grades: list[Any] = [
-                each if each["state"] == "graded" else {**each, "score": None} for each in held
-            ]
-            wanted, figures = (
-                (expected[what] or {}).pop(key, None) for what in ("grades", "figures")
-            )
-            columns[f"grade of {key}"] = (wanted, grades)
-            yield from _compared(f"figures of {key}", figures or {}, report.aggregates.get(key))
-        unknown = [key for what in ("grades", "figures") for key in expected[what] or {}]
-        yield from (f"no grader has the key {key!r}" for key in unknown)
-        for what, (wanted, actual) in columns.items():
-            several = wanted if isinstance(wanted, list) else [wanted or {}] * len(rows)
-            if len(several) != len(rows) or (wanted and not rows):
-                yield f"{what}: expected {len(several)}, got {len(rows)}"
-            for row, places, each in zip(rows, several, actual, strict=False):
-                yield from _compared(f"{what} {row['sample']['id']!r}", places, each)
-
-
-def _file_text(name: str, content: Any) -> str:
-    if name.endswith(".jsonl") and isinstance(content, list):
-        return "".join(f"{_file_text('', each)}\n" for each in content)
-    return content if isinstance(content, str) else json.dumps(content)
-
-
-def _compared(where: str, expected: Any, data: Any) -> Iterator[str]:
-    if not isinstance(expected, Mapping):
-        yield f"{where}: what is expected must be a mapping, got {expected!r}"
-        return
-    for place, value in expected.items():
-        actual = _at(data, str(place))
-        if not _same(value, actual):
-            yield f"{where}: {place}: expected {value!r}, got {actual!r}"
-
-
-def _at(data: Any, place: str) -> Any:
-    if not place:
-        return data
-    step, _, rest = place.partition(".")
-    if isinstance(data, list):
-        if step == "*":
-            return [_at(each, rest) for each in data]
-        return _at(data[int(step)], rest) if step.isdecimal() and int(step) < len(data) else None
-    if not isinstance(data, dict):
-        return None
-    return data[place] if place in data else _at(data.get(step), rest)
-
-
-def _same(expected: Any, actual: Any) -> bool:
-    """Return whether two values are equal, floats nearly; what is empty may be absent."""
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(
-            _same(each, actual[key]) for key, each in expected.items()
-        )
-    if isinstance(expected, list) and isinstance(actual, list):
-        return len(expected) == len(actual) and all(map(_same, expected, actual))
-    if {type(expected), type(actual)} in ({float}, {float, int}):
-        both_nan = math.isnan(expected) and math.isnan(actual)
-        return both_nan or math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-    if actual is None:
-        return expected in (None, "", [], {})
-    return type(expected) is type(actual) and bool(expected == actual)

@@ -83,7 +83,9 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
         raise ConfigError(
             f"{name}: {taken[1].release} has a {taken[0].kind} {key!r} already; choose another name"
         )
-    names = {"distribution": stem, "module": module, "key": key, "release": __version__}
+    major, minor = map(int, __version__.split(".")[:2])
+    takes = f">={major}.{minor},<{major}.{minor + 1}"
+    names = {"distribution": stem, "module": module, "key": key, "takes": takes}
     for template, form in _PLACES.items():
         if (template in PARTS and template not in parts) or (alone and template != "metric"):
             continue

@@ -3,6 +3,7 @@
 What it writes passes its own tests and both type checkers, and what it cannot write it says.
 """
 
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     assert {str(path.relative_to(tmp_path)) for path in folder.rglob("*") if path.is_file()} == set(
         made.out.split()
     )
+    assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', (folder / "pyproject.toml").read_text())
     source = folder / "src"
     info = source / "gradestack_acme-0.1.0.dist-info"
     info.mkdir()

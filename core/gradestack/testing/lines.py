@@ -1,0 +1,66 @@
+"""Which line of an author's code has to be changed for what the kit finds."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+_WORK = {
+    "grader": ("combine", "grade"),
+    "aggregator": ("figures_of", "compute", "contribution", "figures"),
+    "extractor": ("extract",),
+    "reader": ("read", "sample_of", "sniff"),
+}
+"""Kind -> members that do its work, the first that a class has of its own is looked at first."""
+_NAMED = re.compile(r"has '?(\w+)|among its (\w+)|`(\w+)`|(\w+)\(\)")
+"""How messages name members of a class."""
+
+
+def with_line(said: str, target: Any, *, of_work: bool) -> str:
+    """Return a message with the line to change behind it, where it names none.
+
+    Args:
+        said: The message.
+        target: The class or function of a component.
+        of_work: Whether it is about what the component gives, not what it declares.
+    """
+    if re.search(r"\w\.py:\d", said):
+        return said
+    try:
+        source, first = inspect.getsourcelines(target)
+        file = Path(inspect.getfile(target)).name
+        node: Any = ast.parse(textwrap.dedent("".join(source))).body[0]
+    except (OSError, TypeError, SyntaxError):  # code that is in no file
+        return said
+    lines = _lines_of_members(node)
+    named = [name for names in _NAMED.findall(said) for name in names if name]
+    work = _WORK.get(getattr(target, "contract", ""), ()) if of_work else ()
+    line = next((lines[name] for name in (*named, *work) if name in lines), node.lineno)
+    return f"{said} ({file}:{first + line - 1})"
+
+
+def _lines_of_members(node: Any) -> dict[str, int]:
+    """Return the line of each member that a class defines itself."""
+    found: dict[str, int] = {}
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef):
+            found[each.name] = each.lineno
+        elif isinstance(each, ast.Assign | ast.AnnAssign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            found |= {target.id: each.lineno for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def line_with(module: str, text: str) -> str:
+    """Return where a text stands in the file of a module; the module where that is not known."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is not None:
+        for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
+            if text in line:
+                return f"{Path(file).name}:{number}"
+    return module

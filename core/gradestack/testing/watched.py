@@ -1,0 +1,54 @@
+"""Samples and grades that say when a part of them is read that was not asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gradestack.model import Grade, Sample
+from gradestack.table import Table
+
+
+def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
+    """Return a copy of a sample whose other fields raise AssertionError when read."""
+    names = frozenset(Sample.__struct_fields__)
+    readable = {"id", "status", "error", "remarks", *allowed}
+
+    class Masked(Sample, frozen=True, kw_only=True, eq=False):
+        def __getattribute__(self, name: str) -> Any:
+            if name in names and name not in readable:
+                msg = (
+                    f"the grader read Sample.{name}, which its `needs` does not declare; add it "
+                    "there"
+                )
+                raise AssertionError(msg)
+            return super().__getattribute__(name)
+
+    return Masked(**{name: getattr(sample, name) for name in names})
+
+
+class WatchedTable(Table):
+    """A table whose grades raise AssertionError where a part is read that they do not keep."""
+
+    def grades(self, key: str) -> list[Grade]:
+        """Return the distinct grades."""
+        kept = {part.partition(":")[0] for part in self.parts[key]}
+        return [_watched(grade, kept) for grade in super().grades(key)]
+
+
+def _watched(grade: Grade, kept: Iterable[str]) -> Grade:
+    lacking = {"items", "reasons", "rationale", "fault", "metadata"} - {*kept}
+
+    class Watched(Grade, frozen=True, kw_only=True, gc=False):
+        def __getattribute__(self, name: str) -> Any:
+            if name in lacking:
+                advice = "add it to `keeps`" if name in {"fault", "metadata"} else "count it there"
+                where = (
+                    "" if name in {"fault", "metadata"} else "; contribution() sees all of a grade"
+                )
+                raise AssertionError(
+                    f"compute() reads Grade.{name}, which is not kept{where}: {advice}"
+                )
+            return super().__getattribute__(name)
+
+    return Watched(**{name: getattr(grade, name) for name in Grade.__struct_fields__})

@@ -1,0 +1,122 @@
+"""The conformance kit: planted mistakes, each found with the line to change; what it is handed."""
+
+import pytest
+
+from gradestack.errors import ConfigError
+from gradestack.hooks import Component
+from gradestack.registry import Plugin, Registry
+from gradestack.suites.code import load_file
+from gradestack.testing import _without_panels, check_reader, checks
+from tests.core.outcomes import data
+
+HEAD = "import attrs\nfrom gradestack import *\nfrom gradestack import Component, hookimpl\n"
+
+
+def found_in(file, law):
+    """Return what the checks of a file find wrong, as text."""
+    said = []
+    for check in checks(str(file)):
+        if law is None and check.name.endswith("hash seeds"):
+            continue
+        try:
+            check()
+        except (AssertionError, ConfigError) as error:
+            said.append(str(error))
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("case", data(__file__, "kit.yaml"), ids=lambda case: case["name"])
+def test_a_planted_mistake_is_found_with_its_line(tmp_path, monkeypatch, case):
+    monkeypatch.delenv("GRADESTACK_MINE", raising=False)
+    file = tmp_path / "mine.py"
+    file.write_text(HEAD + case["code"])
+    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if "# here" in text)
+    said = found_in(file, case.get("law"))
+    assert any(case["said"] in each and f"mine.py:{line}" in each for each in said.splitlines()), (
+        said
+    )
+
+
+BOTH = '''
+@attrs.frozen(kw_only=True)
+class Loud(Grader):
+    """One."""
+    limit: float
+    def grade(self, sample):
+        return self.limit
+
+
+@attrs.frozen(kw_only=True)
+class Quiet(Aggregator):
+    """One."""
+    limit: float
+    def compute(self, grades):
+        return {"limit": self.limit}
+
+
+@hookimpl
+def gradestack_components():
+    kinds = {"aggregator": "Quiet", "grader": "Loud"}
+    return [Component(kind, "mine", f"{__name__}:{name}", "Mine") for kind, name in kinds.items()]
+'''
+
+
+def test_examples_are_given_to_components_of_their_kind(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(HEAD + BOTH)
+    module = load_file(file)
+    loud, quiet = module.Loud(limit=0.5), module.Quiet(limit=0.5)
+    for examples in ({"mine": [loud, quiet]}, {"grader mine": [loud], "aggregator mine": [quiet]}):
+        named = [check.name for check in checks(str(file), examples=examples)]
+        assert "aggregator mine: laws" in named
+        assert "grader mine: laws" in named
+        assert not [name for name in named if "example" in name]
+
+
+FOLDERS = '''
+class Folders(RecordReader):
+    """Folders of JSON Lines."""
+    keys = frozenset({"id"})
+    takes_directories = True
+
+    @classmethod
+    def sniff(cls, path, head):
+        return float((path / "all.jsonl").is_file())
+
+    def index(self, inputs):
+        return Inputs(data=tuple(each.below("all.jsonl") for each in inputs.data))
+
+    def plan(self, inputs, index):
+        return super().plan(index, None)
+
+    def sample_of(self, record, source):
+        return Sample(id=record["id"], source=source)
+'''
+
+
+def test_a_reader_of_folders_is_given_a_folder(tmp_path):
+    file, folder, scratch = (tmp_path / name for name in ("mine.py", "data", "scratch"))
+    file.write_text(HEAD + FOLDERS)
+    for place in (folder, scratch):
+        place.mkdir()
+    (folder / "all.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
+    check_reader(load_file(file).Folders(), folder, scratch=scratch)
+    assert len([*scratch.glob("*/all.jsonl")]) == 5
+
+
+def test_panels_of_other_packages_are_left_out_of_a_check():
+    panel, stack = (Component(kind, "x", "m:X", "X") for kind in ("panel", "stack"))
+    mine, other = (Plugin(name, name, "1", (panel, stack)) for name in ("mine", "other"))
+    found = _without_panels(Registry([mine, other]), [mine]).plugins
+    assert [each.components for each in found] == [(panel, stack), (stack,)]
+
+
+def test_an_indented_table_has_all_its_rows():
+    rows = "reader a :A One\n      that goes on\n  grader b :B Two"
+    indented = Component.table("m", f"\n  {rows}\n")
+    assert [(each.kind, each.summary) for each in indented] == [
+        ("reader", "One that goes on"),
+        ("grader", "Two"),
+    ]
+    with pytest.raises(ValueError, match="'grader b :B Two' of a table is indented"):
+        Component.table("m", "reader a :A One\n    grader b :B Two")

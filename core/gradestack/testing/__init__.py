@@ -33,7 +33,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import resources
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,7 @@ from gradestack.suites.components import samples_of, stack_for
 from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.table import Columns, Table
 from gradestack.testing.case_files import TOLERANCE, Case, cases, check_case
-from gradestack.testing.lines import line_with, with_line
+from gradestack.testing.lines import check_summary, with_line
 from gradestack.testing.watched import WatchedTable, masked
 
 __all__ = [
@@ -137,7 +136,7 @@ def check_component(component: Component) -> None:
     assert target.__doc__, f"{shown}: a docstring is missing"
     problem = flaw(target, component.kind)
     assert problem is None, f"{shown} {problem}"
-    _check_summary(component, target)
+    check_summary(component, target)
     if component.kind in FUNCTIONS:
         assert component.kind != "stack" or isinstance(target(), dict), (
             f"{shown}: a stack returns a mapping"
@@ -152,19 +151,6 @@ def check_component(component: Component) -> None:
         assert problems.found, f"{shown}: refuses no options without saying why"
     else:
         assert pickle.loads(pickle.dumps(made)) == made, f"{shown}: does not survive pickling"  # noqa: S301
-
-
-def _check_summary(component: Component, target: Any) -> None:
-    """Check that a summary is not the scaffold's where the component is another."""
-    scaffold = "".join(
-        each.read_text(encoding="utf-8")
-        for each in (resources.files("gradestack_templates") / "new").iterdir()
-    )
-    same = target.__doc__.splitlines()[0] in scaffold
-    if f'summary="{component.summary}"' in scaffold and not same:
-        package = component.target.partition(":")[0].partition(".")[0]
-        place = line_with(package, component.summary)
-        raise AssertionError(f"its summary is the scaffold's; say what this one does ({place})")
 
 
 def _stage(kind: Any, key: str, component: Any) -> Stage:

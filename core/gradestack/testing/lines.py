@@ -7,8 +7,11 @@ import inspect
 import re
 import sys
 import textwrap
+from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from gradestack.hooks import Component
 
 _WORK = {
     "grader": ("combine", "grade"),
@@ -56,7 +59,20 @@ def _lines_of_members(node: Any) -> dict[str, int]:
     return found
 
 
-def line_with(module: str, text: str) -> str:
+def check_summary(component: Component, target: Any) -> None:
+    """Check that a summary is not the scaffold's where the component is another."""
+    scaffold = "".join(
+        each.read_text(encoding="utf-8")
+        for each in (resources.files("gradestack_templates") / "new").iterdir()
+    )
+    same = target.__doc__.splitlines()[0] in scaffold
+    if f'summary="{component.summary}"' in scaffold and not same:
+        package = component.target.partition(":")[0].partition(".")[0]
+        place = _line_with(package, component.summary)
+        raise AssertionError(f"its summary is the scaffold's; say what this one does ({place})")
+
+
+def _line_with(module: str, text: str) -> str:
     """Return where a text stands in the file of a module; the module where that is not known."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is not None:

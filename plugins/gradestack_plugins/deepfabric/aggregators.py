@@ -21,7 +21,7 @@ from gradestack import (
     ratio,
 )
 from gradestack_plugins.deepfabric.samples import RUN_STOPS
-from gradestack_plugins.statistics.mean import IntervalAggregator, unbounded_intervals
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals, unbounded_intervals
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -51,7 +51,12 @@ LABELS: Final = {
 NO_SCORE: Final = "score_not_finite"
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_CONSTANT: Final = "0 for every reply: DeepFabric measures it under multi_turn alone"
+_CONSTANT: Final[Mapping[str, JSON]] = no_intervals(
+    dict.fromkeys(
+        ("response_quality", "response_quality_attempted"),
+        "0 for every reply: DeepFabric measures it under multi_turn alone",
+    )
+)
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300  # characters of an error that a warning shows
@@ -167,14 +172,8 @@ class DeepFabricMetrics(IntervalAggregator):
             metrics["overall_score"] = attempted["overall_score"] = None
             undefined["overall_score"] = "the weights give scores that are not finite"
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
-        constant: dict[str, JSON] = {}
-        if not sums["response_quality"] and processed:
-            constant = {
-                f"response_quality{ending}_interval": {"reason": _CONSTANT}
-                for ending in ("", "_attempted")
-            }
-        metrics |= constant
-        metrics |= {f"{name}_interval": {"reason": reason} for name, reason in undefined.items()}
+        constant = {} if sums["response_quality"] or not processed else _CONSTANT
+        metrics |= {**constant, **no_intervals(undefined)}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= {
             "samples_evaluated": total,
@@ -205,9 +204,9 @@ class DeepFabricMetrics(IntervalAggregator):
                 for model, cells in models.items()
                 if all(cell[0] == cell[1] for cell in cells)
             ]
-            names = [each.name for each in self.figures]
-            reasons = {f"{name}_interval": {"reason": _ALL_MISSING} for name in names}
-            metrics["models"] |= {model: {**dict.fromkeys(names), **reasons} for model in gone}
+            names = dict.fromkeys([each.name for each in self.figures])
+            reasons = no_intervals(dict.fromkeys(names, _ALL_MISSING))
+            metrics["models"] |= {model: {**names, **reasons} for model in gone}
         return metrics
 
     def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:

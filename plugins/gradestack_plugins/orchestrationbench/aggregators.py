@@ -40,7 +40,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
     harmonic,
     sum_up,
 )
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
 SCORES = ("name", "key", "value", "value_upper_bound")
 PLANS = ("scores", "structural", "component", "highest")
@@ -615,8 +615,12 @@ class _PerFile(IntervalAggregator):
                 each.name for each in self.figures if not each.optional and "{" not in each.name
             ]
             why = dict.fromkeys(main, "several models, each has its own under `models`")
-            none = {f"{name}_interval": {"reason": reason} for name, reason in why.items()}
-            return {**dict.fromkeys(main), **none, "undefined": why, "models": found}
+            return {
+                **dict.fromkeys(main),
+                **no_intervals(why),
+                "undefined": why,
+                "models": found,
+            }
         return next(iter(found.values()), self._whole({}))
 
     def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:

@@ -42,7 +42,7 @@ from gradestack_plugins.stability.reader import (
     kind_of,
     sweep_name,
 )
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
 _LABEL_SET = {"labels": list(LABELS)}
 
@@ -502,7 +502,8 @@ class Stability(IntervalAggregator):
                     if processed and metric == "mean_flip_rate"
                     else "no task"
                 )
-                undefined[name], intervals[f"{name}_interval"] = why, {"reason": why}
+                undefined[name] = why
+                intervals |= no_intervals({name: why})
             else:
                 most = bits if metric == _IN_BITS else None
                 intervals[f"{name}_interval"] = {**self._interval([*shares, *absent], most)}

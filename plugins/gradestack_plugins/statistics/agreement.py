@@ -29,7 +29,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import CsvProblem, JsonProblem, compact, csv_rows, loads, read_text
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
 Table = Mapping[tuple[str, str], int]
 """Label of one rater and of the other -> number of samples."""
@@ -291,10 +291,7 @@ class Agreement(IntervalAggregator):
         units = sum(tasks.values(), Counter[Any]())
         value = coefficient(units)
         if len({value for unit in units for value in unit}) > _MANY:
-            return {
-                name: value,
-                f"{name}_interval": {"reason": f"more than {_MANY} distinct values"},
-            }
+            return {name: value, **no_intervals({name: f"more than {_MANY} distinct values"})}
         alike = Counter(frozenset(cells.items()) for cells in tasks.values())
         left = [
             (coefficient(units - Counter(dict(cells))), times) for cells, times in alike.items()

@@ -146,6 +146,15 @@ def _exactly(
     return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
 
 
+def no_intervals(reasons: Mapping[str, str]) -> dict[str, Any]:
+    """Return, for figures without a value or an interval, the reason in the interval's place."""
+    return {f"{name}_interval": {"reason": why} for name, why in reasons.items()}
+
+
+QUANTILES = no_intervals({"min": "quantile", "max": "quantile"})
+"""Beside the least and the greatest of some numbers."""
+
+
 def unbounded_intervals(
     grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float
 ) -> dict[str, Any]:

@@ -25,7 +25,12 @@ from gradestack import (
     ratio,
     ratio_interval,
 )
-from gradestack_plugins.statistics.mean import IntervalAggregator, unbounded_intervals
+from gradestack_plugins.statistics.mean import (
+    QUANTILES,
+    IntervalAggregator,
+    no_intervals,
+    unbounded_intervals,
+)
 from gradestack_plugins.tau_bench.grader import finite_number, reward_of
 
 SUCCESS_ABOVE: Final = 0.9
@@ -101,10 +106,12 @@ class _Averages(IntervalAggregator):
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    for name in names:
-        figures |= {name: None, f"{name}_interval": {"reason": why}, f"{name}_reason": why}
-    return figures
+    reasons = dict.fromkeys(names, why)
+    return {
+        **dict.fromkeys(reasons),
+        **no_intervals(reasons),
+        **{f"{name}_reason": why for name in reasons},
+    }
 
 
 def _is_share(number: float | None) -> bool:
@@ -277,9 +284,8 @@ class PartialStatistics(_Averages):
                 times for grade, times in grades.counted if grade.outcome is Outcome.FAILED
             ),
             "min": min(scores, default=None),
-            "min_interval": {"reason": "quantile"},
             "max": max(scores, default=None),
-            "max_interval": {"reason": "quantile"},
+            **QUANTILES,
             "histogram": [
                 {
                     "lower": lower,

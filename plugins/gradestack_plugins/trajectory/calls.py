@@ -42,7 +42,7 @@ from gradestack import (
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
 from gradestack_plugins.readers.chat.unread import calls_unknown
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import QUANTILES, IntervalAggregator
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
 Count = Literal["attempted", "executed"]
@@ -827,9 +827,8 @@ class UsageTotals(IntervalAggregator):
             found[name] = {
                 "total": float(grades.totals[f"{_SUM}{name}"]),
                 "min": float(low),
-                "min_interval": {"reason": "quantile"},
                 "max": float(high),
-                "max_interval": {"reason": "quantile"},
+                **QUANTILES,
                 "n": int(grades.totals[f"{_RUNS}{name}"]),
             }
         return found

@@ -46,7 +46,7 @@ from gradestack_plugins.judges.contract import (
 from gradestack_plugins.judges.journal import Reply
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 from gradestack_plugins.readers.joined import INVALID, LABELS
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 from gradestack_plugins.when2call.reader import (
     JUDGE_FLAGS,
     MODES,
@@ -416,11 +416,11 @@ def _rates(totals: Mapping[str, int | Fraction], of: str = "") -> dict[str, JSON
         name = f"{rate}_hallucination"
         result[f"{name}_rate"] = ratio(hits, cases)
         if not cases:
-            result[f"{name}_rate_interval"] = {"reason": why}
             undefined[f"{name}_rate"] = why
         result |= {f"{name}_numerator": hits, f"{name}_denominator": cases}
     return {
         **result,
+        **no_intervals(undefined),
         "n_tools_unknown": int(totals.get(f"tools_unknown{of}", 0)),
         "undefined": {**undefined},
     }

@@ -428,7 +428,7 @@ def _pattern(name: str) -> str:
 
 _KEPT = ("fault", "metadata")
 """Parts of a grade beyond its verdict that an aggregator's ``compute`` can read."""
-_RENAMED = {
+RENAMED = {
     "aggregator": {
         "numbers": "contribution(self, grade)",
         "estimate": "figures_of(self, totals)",
@@ -461,7 +461,7 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
 
 def _earlier_word(component: Any) -> str | None:
     """Return that a component has a word of an earlier contract, and the new one."""
-    for old, new in _RENAMED.get(component.contract, {}).items():
+    for old, new in RENAMED.get(component.contract, {}).items():
         if hasattr(component, old):
             return f"has {old!r}, of an earlier contract; write {new} in its place"
     return None

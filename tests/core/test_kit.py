@@ -1,12 +1,14 @@
 """The conformance kit: planted mistakes, each found with the line to change; what it is handed."""
 
 import pytest
+from click.testing import CliRunner
 
 from gradestack.errors import ConfigError
 from gradestack.hooks import Component
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import load_file
-from gradestack.testing import _without_panels, check_reader, checks
+from gradestack.testing import _without_panels, check_reader, checks, upgrade
+from gradestack_plugins.reporters.commands import plugins
 from tests.core.outcomes import data
 
 HEAD = "import attrs\nfrom gradestack import *\nfrom gradestack import Component, hookimpl\n"
@@ -120,3 +122,19 @@ def test_an_indented_table_has_all_its_rows():
     ]
     with pytest.raises(ValueError, match="'grader b :B Two' of a table is indented"):
         Component.table("m", "reader a :A One\n    grader b :B Two")
+
+
+@pytest.mark.parametrize("case", data(__file__, "upgrade.yaml"), ids=lambda case: case["name"])
+def test_words_of_earlier_contracts_are_put_into_those_of_today(tmp_path, case):
+    """Comments and forms of all else stay; what has no rule is said and left."""
+    file = tmp_path / "mine.py"
+    file.write_text(case["old"])
+    dry = upgrade(file, dry_run=True)
+    assert file.read_text() == case["old"]
+    done = CliRunner().invoke(plugins, ["upgrade", str(file), "--dry-run"])
+    assert done.exit_code == (4 if "left" in case else 0)
+    changed, left = told = upgrade(tmp_path)
+    assert done.output.splitlines() == [*changed, *(f"by hand: {each}" for each in left)]
+    assert (told, file.read_text()) == (dry, case.get("new", case["old"]))
+    for said, texts in ((changed, case.get("changed", [])), (left, case.get("left", []))):
+        assert [text.partition("mine.py:")[2] for text in said] == texts

@@ -89,6 +89,7 @@ from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.table import Columns, Table
 from gradestack.testing.case_files import TOLERANCE, Case, cases, check_case
 from gradestack.testing.lines import check_summary, with_line
+from gradestack.testing.upgrade import upgrade
 from gradestack.testing.watched import WatchedTable, masked
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "order_flaw",
     "random_grades",
     "tell",
+    "upgrade",
     "what_is_wrong",
     "wrong_types",
 ]
@@ -1024,7 +1026,7 @@ def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
             passed=rng.choice([None, score == 1.0]) if score is not None else None,
             counts={
                 "expected_calls": expected_calls,
-                "called": rng.randrange(expected_calls + 1),
+                "called": min(expected_calls, rng.randrange(3)),
             },
             parts={"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()}
             if score is not None

@@ -129,7 +129,7 @@ def new(name: str, *, parts: str | None) -> None:
 
 @click.group()
 def plugins() -> None:
-    """List, describe and check installed components."""
+    """List, describe, check and upgrade components."""
 
 
 _SHOWN = {
@@ -316,6 +316,23 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
         else:
             click.echo("ok")
     sys.exit(broken)
+
+
+@plugins.command("upgrade", epilog="Example: gradestack plugins upgrade src --dry-run")
+@click.argument("path", type=Path)
+@click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
+def plugins_upgrade(path: Path, *, dry_run: bool) -> None:
+    """Put today's words of the contracts into the Python files of PATH, a file or a folder.
+
+    Exit codes: 0 nothing is left to be done, 4 something has to be changed by hand, 2 a file cannot
+    be read or written.
+    """
+    from gradestack.testing import upgrade  # noqa: PLC0415 - not needed to list
+
+    changed, left = upgrade(path, dry_run=dry_run)
+    for text in (*changed, *(f"by hand: {each}" for each in left)):
+        click.echo(terminal_line(text))
+    sys.exit(PluginError.exit_code if left else 0)
 
 
 @click.command(epilog="Example: gradestack validate suite.yaml")

@@ -161,12 +161,6 @@ def test_equal_verdicts_with_other_items_are_told_apart():
     assert figures_of(First(), _grades(First(), [rows]))["w"] == 0.5
 
 
-@pytest.mark.parametrize("word", ["numbers", "estimate", "of_task", "whole", "needs", "merge"])
-def test_words_of_an_earlier_contract_are_refused_by_name(word):
-    kind = type("Mine", (Aggregator,), {"__doc__": "One of a test.", word: frozenset()})
-    assert f"has {word!r}, of an earlier contract" in flaw(kind, "aggregator")
-
-
 @pytest.mark.parametrize(
     ("members", "said"),
     [

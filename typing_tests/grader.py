@@ -29,8 +29,8 @@ class Overlap(Grader):
     version = "2"
     needs = frozenset({"calls", "expected"})
     requires = frozenset({"calls"})
-    handles = frozenset({Status.OK, Status.FAILED})
-    aggregators = ("mean",)
+    graded_statuses = frozenset({Status.OK, Status.FAILED})
+    metrics = ("mean",)
 
     profile: Profile = "documented"
     ignored: tuple[str, ...] = ()

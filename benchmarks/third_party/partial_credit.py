@@ -17,7 +17,7 @@ class PartialCredit(Grader):
     over expected calls.
     """
 
-    aggregators = ("mean", "partial_statistics")
+    metrics = ("mean", "partial_statistics")
 
     def grade(self, sample: Sample) -> Grade:
         """Return the score, an item for every expected call, and a reason for every point lost."""

@@ -215,9 +215,9 @@ class Grader(Contract):
             and ``remarks``).
         requires: Those of them without which it cannot work at all: a reader that does not provide
             one is refused before any data is read.
-        handles: Sample states it wants to judge itself. For the others the kernel writes a failed
+        graded_statuses: Sample states it wants to judge itself. For the others the kernel writes a failed
             or missing grade.
-        aggregators: Names of the aggregators that run on its grades by default.
+        metrics: Names of the aggregators that run on its grades by default.
         submission: True when it judges one text: the suite's ``extractor`` (default
             ``last_assistant``) takes it out of the trajectory, and it is handed over as
             ``Sample.text``.
@@ -230,7 +230,7 @@ class Grader(Contract):
         label: What its mean score is, in plain words; default: its key.
         better: Whether a higher or a lower score is better, or neither.
         score_unit: Unit of its score.
-        words: Of its verdict: a sample that passes, and one that does not.
+        verdict_labels: What a sample that passes is called, and one that does not.
         corrected: Figure of an aggregator that corrects the share of its successes, what that is
             called, and what the share itself is: ``("calibrated.rate", "People would pass", "the
             judge passes")``. None where nothing does.
@@ -241,8 +241,8 @@ class Grader(Contract):
     contract: ClassVar[Kind] = "grader"
     needs: ClassVar[frozenset[str]] = frozenset()
     requires: ClassVar[frozenset[str]] = frozenset()
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK})
-    aggregators: ClassVar[tuple[str, ...]] = ()
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK})
+    metrics: ClassVar[tuple[str, ...]] = ()
     submission: ClassVar[bool] = False
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
@@ -250,7 +250,7 @@ class Grader(Contract):
     label: ClassVar[str] = ""
     better: ClassVar[Direction] = "higher"
     score_unit: ClassVar[Unit] = "score"
-    words: ClassVar[tuple[str, str]] = ("passed", "not passed")
+    verdict_labels: ClassVar[tuple[str, str]] = ("passed", "not passed")
     corrected: ClassVar[tuple[str, str, str] | None] = None
     native: ClassVar[type[Any] | None] = None
 
@@ -441,8 +441,11 @@ RENAMED = {
         **dict.fromkeys(("start", "add", "merge", "finish"), "contribution() and figures_of()"),
     },
     "grader": {
+        "aggregators": "metrics",
+        "words": "verdict_labels",
+        "handles": "graded_statuses",
         "explain": "Grade(items=FUNCTION), which is called where items are shown",
-        "sums": "Grade.counts",
+        "sums": "Grade.numbers",
     },
 }
 """Contract -> words of earlier contracts -> what says it now."""
@@ -499,8 +502,8 @@ def misdeclared(component: Any) -> str | None:
         for each in () if isinstance(asked, property) else asked:
             if str(each).partition(":")[0] not in fields:
                 return f"has {each!r} among its {name}{suggest(each, fields)}; {there}"
-    if isinstance(names := getattr(component, "aggregators", ()), str):
-        return f"has aggregators = {names!r}, a text; write a tuple of names: ({names!r},)"
+    if isinstance(names := getattr(component, "metrics", ()), str):
+        return f"has metrics = {names!r}, a text; write a tuple of names: ({names!r},)"
     figures = component.figures if of_grades else ()
     if not isinstance(figures, tuple | list) or not all(
         isinstance(each, Figure) for each in figures

@@ -43,7 +43,7 @@ class Toy(Grader):
     """Gives the score found in ``recorded.score``, and misbehaves as ``recorded.do`` says."""
 
     needs = frozenset({"recorded"})
-    aggregators = ("toy_count",)
+    metrics = ("toy_count",)
     version = "7"
 
     factor: float = 1.0

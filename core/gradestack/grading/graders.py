@@ -257,7 +257,7 @@ def _handled_grade(
         and stage.profile == "upstream"
         and sample.status is Status.FAILED
     )
-    if regrade or sample.status in stage.component.handles:
+    if regrade or sample.status in stage.component.graded_statuses:
         return method(sample)  # type: ignore[no-any-return]
     judged.append(None)
     return unhandled(sample)
@@ -486,7 +486,7 @@ class Graders:
             method = lambda sample: component.combines or component.grade(sample)  # noqa: E731
         elif stage.extractor is not None:
             method = partial(_text_grade, stage, judged, self._strict)
-        if not keys and not (usual and _OK in component.handles):
+        if not keys and not (usual and _OK in component.graded_statuses):
             method = partial(_handled_grade, stage, method, judged)
         while len(column) < len(samples):
             try:

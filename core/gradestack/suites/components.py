@@ -419,7 +419,7 @@ def metric_stages(
             own[metric.of, key] = metric
     metrics: list[Metric | None] = []
     for key, grader in graders.items():
-        for name in grader.component.aggregators:
+        for name in grader.component.metrics:
             known = own.pop((key, name), None)
             metrics.append(known or _metric(resolver, key, grader, name, name, ("graders", key)))
     return [metric for metric in (*metrics, *own.values()) if metric is not None]
@@ -437,7 +437,7 @@ def _own_metric(
     of = named.get("of")
     if of is None:
         kind = named.get("kind")
-        having = [name for name in graders if kind in graders[name].component.aggregators]
+        having = [name for name in graders if kind in graders[name].component.metrics]
         of = next(iter([*having, *graders, *spec.graders]), "")
     elif not resolver.require_grader(of, spec.graders, (*location, "of")):
         of = ""

@@ -54,8 +54,8 @@ class HeadlineReader:
         main = next(iter(self.graders), "") if success is None else success.grader
         words: Any = ()
         if has_verdict:  # of which the words are the grader's own, unless they are an option
-            words = getattr(type(self.graders[main].component), "words", ())
-        passed, failed = words if words and isinstance(words, tuple) else Grader.words
+            words = getattr(type(self.graders[main].component), "verdict_labels", ())
+        passed, failed = words if words and isinstance(words, tuple) else Grader.verdict_labels
         own = self.spec.headline
         figures = first.figures or (self._average(main),)
         if own.figures is not None:

@@ -180,7 +180,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301
     graders = Graders((stage,), {stage.key: ()}, explain=True, strict=True)
     begin_grading()
-    judged = [sample for sample in samples if sample.status in grader.handles]
+    judged = [sample for sample in samples if sample.status in grader.graded_statuses]
     told = []
     for sample in judged:
         with _about(sample):
@@ -318,7 +318,7 @@ def tell() -> None:
             gives: object = [
                 _text(explained_grade(found, each))
                 for each in nasty_samples()
-                if each.status in found.handles
+                if each.status in found.graded_statuses
             ]
         else:
             gives = (

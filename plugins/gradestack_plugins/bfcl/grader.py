@@ -28,9 +28,9 @@ class BfclValid(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
-    words: ClassVar[tuple[str, str]] = ("valid", "not valid")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
+    verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
     native: ClassVar[type[BfclRun]] = BfclRun
 
     @override

@@ -272,9 +272,9 @@ class DeepFabric(Grader):
         {"calls", "expected", "native", "text", "tools", "turns"}
     )
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
-    words: ClassVar[tuple[str, str]] = ("successful", "not successful")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
+    verdict_labels: ClassVar[tuple[str, str]] = ("successful", "not successful")
 
     def __attrs_post_init__(self) -> None:
         if self.weights is not None and self.metric_weights is not None:

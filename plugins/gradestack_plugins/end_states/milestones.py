@@ -463,7 +463,7 @@ class Milestones(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     @property
     @override

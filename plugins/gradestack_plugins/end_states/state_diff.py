@@ -353,7 +353,7 @@ class StateDiff(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"state"})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     assertions: tuple[dict[str, Any], ...] = ()
     strict: bool = True

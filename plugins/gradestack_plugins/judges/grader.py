@@ -207,9 +207,9 @@ def read_rubric(path: Path) -> Rubric:
 class LabelledJudge(Judged):
     """Base of judges that labels of people correct."""
 
-    aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
     label: ClassVar[str] = "Mean score by the judge"
-    words: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
+    verdict_labels: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
     corrected: ClassVar = ("calibrated.rate", "People would pass", "the judge passes")
 
     labels: Path | None = None

@@ -55,7 +55,7 @@ class _Requests(Grader):
 
     def __init__(self, judged: Judged) -> None:
         self.judged, self.found = judged, list[tuple[Request, Place]]()
-        for name in ("handles", "needs", "submission", "alternatives"):
+        for name in ("graded_statuses", "needs", "submission", "alternatives"):
             setattr(self, name, getattr(judged, name))
 
     @override

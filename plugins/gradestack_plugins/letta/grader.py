@@ -84,8 +84,8 @@ class Recorded(Grader):
     version: ClassVar[str] = "3"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     metric: str | None = None
     scale: tuple[float, float] | None = None

@@ -73,7 +73,7 @@ class _Bench(Grader):
     profile: Profile = "documented"
 
     native: ClassVar[type[Trial]] = Trial
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
 
 
 @attrs.frozen(kw_only=True)
@@ -100,7 +100,7 @@ class OrchestrationDecision(_Bench):
     """
 
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_decisions", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("orchestration_decisions", "mean")
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -166,7 +166,7 @@ class OrchestrationCall(_Calls):
     """
 
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
@@ -246,7 +246,7 @@ class OrchestrationPlan(_PlanOptions):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"native", "plan", "expected"})
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -276,7 +276,7 @@ class OrchestrationBench(_PlanOptions, _Calls):
     """
 
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:

@@ -134,7 +134,7 @@ def plugins() -> None:
 
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
-    "grader": ("needs", "requires", "aggregators"),
+    "grader": ("needs", "requires", "metrics"),
     "aggregator": ("keeps",),
     "exporter": ("reader", "graders"),
 }

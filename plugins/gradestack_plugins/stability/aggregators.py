@@ -69,9 +69,9 @@ class StabilityLabel(Grader):
     """
 
     needs = frozenset({"label", "expected", "native"})
-    handles = frozenset({Status.OK, Status.MISSING})
-    aggregators = ("mean", "stability")
-    words = ("correct", "wrong")
+    graded_statuses = frozenset({Status.OK, Status.MISSING})
+    metrics = ("mean", "stability")
+    verdict_labels = ("correct", "wrong")
     native = StabilityRun
 
     profile: Profile = "documented"

@@ -51,9 +51,9 @@ class Tau2Reward(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean", "pass_hat_k")
-    words: ClassVar[tuple[str, str]] = ("solved", "not solved")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean", "pass_hat_k")
+    verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")
     native: ClassVar[type[Tau2Run]] = Tau2Run
 
     tolerance: float = 1e-6

@@ -97,9 +97,9 @@ class TauPartial(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
-    words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
+    verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
 
     name_weight: float = attrs.field(default=0.4, validator=attrs.validators.ge(0))
     argument_weight: float = attrs.field(default=0.6, validator=attrs.validators.ge(0))
@@ -308,9 +308,9 @@ class TauReward(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
-    words: ClassVar[tuple[str, str]] = ("solved", "not solved")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
+    verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
     tolerance: float = attrs.field(
         default=1e-6, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]

@@ -31,7 +31,7 @@ class Combined(Grader):
     at least ``pass_at``. An item for each part has its score and its reasons.
     """
 
-    aggregators = ("mean",)
+    metrics = ("mean",)
     label = "Combined score"
 
     of: Mapping[str, float] = attrs.field(validator=_weights)

@@ -52,7 +52,7 @@ class Function(Grader):
     version: ClassVar[str] = "2"
     runs_code: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     function: Callable[..., Any]
     submission: bool = attrs.field(init=False, repr=False)  # type: ignore[misc]  # of this function, not of all

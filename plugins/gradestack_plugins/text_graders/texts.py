@@ -81,7 +81,7 @@ def _shown(value: JSON) -> JSON:
 @attrs.frozen(kw_only=True)
 class _TextGrader(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"text", "expected"})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
     submission: ClassVar[bool] = True
 
 
@@ -127,7 +127,7 @@ class ExactMatch(_Comparison):
     skipped in ``documented``; ``upstream`` gives it 0.0.
     """
 
-    words: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
+    verdict_labels: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
 
     profile: Profile = "documented"
 
@@ -443,8 +443,8 @@ class Label(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"expected"})
-    aggregators: ClassVar[tuple[str, ...]] = ("classification", "mean")
-    words: ClassVar[tuple[str, str]] = ("correct", "wrong")
+    metrics: ClassVar[tuple[str, ...]] = ("classification", "mean")
+    verdict_labels: ClassVar[tuple[str, str]] = ("correct", "wrong")
 
     @property
     @override

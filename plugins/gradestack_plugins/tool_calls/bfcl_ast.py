@@ -72,9 +72,9 @@ class BfclAst(Grader):
     )
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
-    words: ClassVar[tuple[str, str]] = ("valid", "not valid")
+    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+    verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
 
     profile: Profile = "documented"
 

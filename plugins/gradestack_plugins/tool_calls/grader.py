@@ -131,8 +131,8 @@ class ToolCalls(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
-    words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
+    metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+    verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     preset: str | None = None

@@ -304,8 +304,8 @@ class ToolSuccess(Grader):
     version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
-    aggregators: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
-    words: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
+    metrics: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
+    verdict_labels: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     errors: tuple[str, ...] = attrs.field(default=(), validator=_checked)
@@ -457,7 +457,7 @@ class CallRepeats(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
-    aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("loops", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     loop: int = attrs.field(default=3, validator=attrs.validators.ge(2))
@@ -597,7 +597,7 @@ class RunUsage(Grader):
     )
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """What is expected is no reference for it: it counts the steps that would do."""
-    aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     better = "neither"
 

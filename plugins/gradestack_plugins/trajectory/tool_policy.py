@@ -242,7 +242,7 @@ class ToolPolicy(Grader):
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """Of what is expected it reads the forbidden tools alone."""
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
-    aggregators: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
+    metrics: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     allow: tuple[Pattern, ...] | None = None

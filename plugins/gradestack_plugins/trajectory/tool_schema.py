@@ -509,8 +509,8 @@ class ToolSchema(Grader):
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools", "text", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
-    aggregators: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
-    words: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")
+    metrics: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
+    verdict_labels: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")
 
     strict_integers: bool = False
     count: Count = "attempted"

@@ -112,9 +112,9 @@ class When2Call(PartlyJudged):
     """
 
     needs = frozenset({"label", "expected", "calls", "tools", "native", "input", "text"})
-    handles = frozenset({Status.OK, Status.FAILED, Status.MISSING})
-    aggregators = ("mean", "classification", "hallucination", "when2call_counts")
-    words = ("correct", "wrong")
+    graded_statuses = frozenset({Status.OK, Status.FAILED, Status.MISSING})
+    metrics = ("mean", "classification", "hallucination", "when2call_counts")
+    verdict_labels = ("correct", "wrong")
     native = When2CallRecord
 
     profile: Profile = "documented"

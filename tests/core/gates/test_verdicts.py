@@ -25,7 +25,7 @@ class Recorded(Grader):
 
     needs = frozenset({"recorded"})
     bounds = (-math.inf, math.inf)
-    handles = frozenset({Status.OK, Status.FAILED})
+    graded_statuses = frozenset({Status.OK, Status.FAILED})
 
     def grade(self, sample):
         score = sample.recorded[self.name]

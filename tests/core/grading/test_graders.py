@@ -119,7 +119,7 @@ def test_rows_nobody_answered_are_missing(slot):
 
 def test_a_grader_may_handle_failed_runs_itself():
     class Tolerant(Grader):
-        handles = frozenset({Status.OK, Status.FAILED})
+        graded_statuses = frozenset({Status.OK, Status.FAILED})
 
         def grade(self, sample):
             return Grade(score=0.0)

@@ -311,7 +311,7 @@ class Seconds(Grader):
 
     needs = frozenset({"label"})
     bounds = (0.0, math.inf)
-    aggregators = ("mean", "binary")
+    metrics = ("mean", "binary")
 
     def grade(self, sample):
         return Grade(score=float(sample.label))

@@ -14,7 +14,7 @@ class Shout(Grader):
 
     version = "2"
     needs = frozenset({"text"})
-    aggregators = ("mean", "loudest")
+    metrics = ("mean", "loudest")
 
     limit: float = 0.5
     """From this share on the answer passes."""

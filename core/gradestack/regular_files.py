@@ -20,6 +20,7 @@ ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module that packs and unpacks Zstandard."""
 LARGEST_SIDE_FILE = 64 * 1024 * 1024
 """Bytes of a list of tasks, of labels, a prompt or a style sheet."""
+_PIECE = 1 << 20
 
 
 def files_below(path: Path, *, hidden: bool = True) -> list[Path]:
@@ -117,9 +118,14 @@ def read_bounded(path: Path, most: int = LARGEST_SIDE_FILE) -> bytes:
     with open_regular(path) as file:
         # the size is asked first: a file with holes may have any
         if os.fstat(file.fileno()).st_size <= most:
-            content = file.read(most + 1) or b""
-            if len(content) <= most:
-                return content
+            # in pieces: room for all that is asked for at once is taken before it is read
+            pieces: list[bytes] = []
+            size = 0
+            while size <= most and (piece := file.read(_PIECE)):
+                pieces.append(piece)
+                size += len(piece)
+            if size <= most:
+                return b"".join(pieces)
     raise OSError(errno.EFBIG, f"larger than {most >> 20:,} MiB", str(path))
 
 

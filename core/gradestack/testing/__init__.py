@@ -727,7 +727,7 @@ def _checks_of(
         yield ": has an example", partial(_lacks_example, part)
     path = files.get(registry.find("reader", name).name) if kind == "reader" else None
     if kind == "aggregator":
-        graders = [each for each in graders if {name, part.name} & {*each.aggregators}]
+        graders = [each for each in graders if {name, part.name} & {*each.metrics}]
     for number, each in enumerate(part.made):
         for law, steps in _laws(each, registry, samples, path, graders, file):
             said = partial(_with_made_up, steps) if part.lacks else steps
@@ -792,7 +792,7 @@ def _laws(
 
 
 def _check_named(grader: Grader, registry: Registry) -> None:
-    for name in grader.aggregators:
+    for name in grader.metrics:
         try:
             registry.find("aggregator", name)
         except GradestackError as error:

@@ -796,9 +796,7 @@ def _check_named(grader: Grader, registry: Registry) -> None:
         try:
             registry.find("aggregator", name)
         except GradestackError as error:
-            raise AssertionError(
-                f"its `aggregators` name one that is not there: {error}"
-            ) from error
+            raise AssertionError(f"its `metrics` name one that is not there: {error}") from error
 
 
 def _check_on_graders(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -67,31 +68,22 @@ def read_trajectory(raw: JSON) -> Trajectory:
     if raw and not any(isinstance(turn, list) for turn in raw):
         raw = [raw]
     turns: list[tuple[Message, ...]] = []
-    calls: list[ToolCall] = []
-    unanswered: list[int] = []
+    failed: set[int] = set()
+
+    def answered(call: ToolCall, message: Message) -> ToolCall:
+        is_failed, content = id(message) in failed, message.content
+        error = chat.text_of(content) or compact(content) if is_failed else None
+        return replace(call, result=content, error=error)
+
     for turn in raw:
-        messages: list[Message] = []
-        for entry in turn if isinstance(turn, list) else []:
-            for message, failed in _read(entry):
-                messages.append(message)
-                unanswered += range(len(calls), len(calls) + len(message.tool_calls))
-                calls += message.tool_calls
-                place = next(
-                    (each for each in unanswered if chat.answers(message, calls[each])), None
-                )
-                if place is not None:
-                    unanswered.remove(place)
-                    error = (
-                        chat.text_of(message.content) or compact(message.content)
-                        if failed
-                        else None
-                    )
-                    calls[place] = replace(calls[place], result=message.content, error=error)
-        turns.append(tuple(messages))
+        pairs = [pair for entry in as_list(turn) for pair in _read(entry)]
+        failed |= {id(message) for message, is_failed in pairs if is_failed}
+        turns.append(tuple([message for message, _ in pairs]))
+    calls = chat.made_calls(chain.from_iterable(turns), answered)
     entries = [_with_role(entry) for turn in raw for entry in as_list(turn)]
     unread = Counter(count_unread(entries, has_calls=bool(calls)))
     unread.update(kind for entry in entries if (kind := _unread_message(entry)) is not None)
-    return Trajectory(turns=tuple(turns), calls=tuple(calls), unread=dict(unread))
+    return Trajectory(turns=tuple(turns), calls=calls, unread=dict(unread))
 
 
 def _with_role(entry: Any) -> Any:

@@ -615,12 +615,7 @@ class _PerFile(IntervalAggregator):
                 each.name for each in self.figures if not each.optional and "{" not in each.name
             ]
             why = dict.fromkeys(main, "several models, each has its own under `models`")
-            return {
-                **dict.fromkeys(main),
-                **no_intervals(why),
-                "undefined": why,
-                "models": found,
-            }
+            return {**dict.fromkeys(main), **no_intervals(why), "undefined": why, "models": found}
         return next(iter(found.values()), self._whole({}))
 
     def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:

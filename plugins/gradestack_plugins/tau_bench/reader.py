@@ -29,7 +29,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import Element, JsonProblem, Layout, Range, as_list, as_map, compact, loads
-from gradestack_plugins.readers.chat import messages, text_of, tool_calls
+from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls
 from gradestack_plugins.readers.chat.unread import count_unread
 
 RESPOND = "respond"
@@ -340,21 +340,9 @@ def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
-    calls: list[ToolCall] = []
-    waiting: dict[str | None, int] = {}
-    text = None
-    for message in conversation:
-        for call in message.tool_calls:
-            waiting[call.id] = len(calls)
-            calls.append(call)
-        if (
-            message.role == "tool"
-            and (place := waiting.pop(message.tool_call_id, None)) is not None
-        ):
-            calls[place] = _answered(calls[place], message.content)
-        elif message.role == "assistant":
-            text = text_of(message.content) or text
-    return tuple(calls), text
+    calls = made_calls(conversation, lambda call, message: _answered(call, message.content))
+    said = [text_of(message.content) for message in conversation if message.role == "assistant"]
+    return calls, next(filter(None, reversed(said)), None)
 
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:

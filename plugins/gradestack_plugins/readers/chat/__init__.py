@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gradestack import JSON, Message, ToolCall, ToolSpec, replace
@@ -94,24 +94,29 @@ def messages(raw: Any) -> tuple[Message, ...]:
     return tuple(found for entry in raw if (found := message(entry)) is not None)
 
 
-def made_calls(conversation: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """Return every call of a conversation in order, each with the result that a later ``tool``
-    message has of it.
+def with_content(call: ToolCall, message: Message) -> ToolCall:
+    """Return a call with the content of the message that answers it as its result."""
+    return replace(call, result=message.content)
+
+
+def made_calls(
+    conversation: Iterable[Message],
+    answered: Callable[[ToolCall, Message], ToolCall] = with_content,
+) -> tuple[ToolCall, ...]:
+    """Return every call of a conversation in order, each as ``answered`` by a later ``tool``
+    message.
+
+    A message answers the oldest of its calls that has no answer yet.
     """
     calls: list[ToolCall] = []
-    for entry in conversation:
-        calls += entry.tool_calls
-        if entry.role == "tool":
-            place = next(
-                (
-                    at
-                    for at, call in enumerate(calls)
-                    if call.result is None and answers(entry, call)
-                ),
-                None,
-            )
-            if place is not None:
-                calls[place] = replace(calls[place], result=entry.content)
+    waiting: list[int] = []
+    for message in conversation:
+        waiting += range(len(calls), len(calls) + len(message.tool_calls))
+        calls += message.tool_calls
+        place = next((each for each in waiting if answers(message, calls[each])), None)
+        if place is not None:
+            waiting.remove(place)
+            calls[place] = answered(calls[place], message)
     return tuple(calls)
 
 

@@ -278,9 +278,9 @@ def judged() -> Iterator[Scenario]:
     """
 
     def rate(judged: float, passed: float, *cells: float) -> dict[str, float | None]:
-        found = Calibrated().estimate(
-            judged=judged, passed=passed, **dict(zip(CELLS, cells, strict=True))
-        )
+        totals = {"judged": judged, "passed": passed, **dict(zip(CELLS, cells, strict=True))}
+        no_votes = dict.fromkeys(("repeated", "agreeing", "unlike"), 0)
+        found = Calibrated().figures_of({**no_votes, **totals})
         return {"rate": found["rate"]}
 
     for size, labels, share, sensitivity, specificity, picked in JUDGES:

@@ -12,6 +12,7 @@ from gradestack import GradestackError, Input, Inputs, testing
 from gradestack.copies.files import Folder
 from gradestack.suites.options import structure
 from gradestack.suites.recognition import expand, name_inputs
+from gradestack.testing.case_files import _file_text
 from tests.plugins.test_published_forms import REGISTRY
 
 CASES = testing.cases(Path(__file__).parents[1] / "cases")
@@ -37,7 +38,7 @@ def write_files(case, folder):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(testing._file_text(name, content), encoding="utf-8")
+        path.write_text(_file_text(name, content), encoding="utf-8")
     paths = case.data.get("target", {}).get("paths", [name for name in files if name != dataset])
     given = [Path(path) for path in expand([str(folder / path) for path in paths])]
     side = folder / str(dataset)

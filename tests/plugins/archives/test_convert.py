@@ -14,7 +14,7 @@ from gradestack import GradestackError, Inputs, Sample, Source, Status, testing
 from gradestack.cli.commands import main
 from gradestack.jsonio import loads
 from gradestack.suites.recognition import expand, name_inputs, recognise
-from gradestack.testing import _file_text
+from gradestack.testing.case_files import _file_text
 from gradestack_plugins.archives.forms import as_atif, as_jsonl
 from tests.conftest import THOROUGH
 from tests.core.outcomes import data, some_of

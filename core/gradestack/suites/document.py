@@ -58,6 +58,8 @@ class _Survey(msgspec.Struct):
     """Lines of nodes, and how much aliases stand for, before data is made."""
 
     lines: dict[Location, int] = {}
+    repeated_key: yaml.YAMLError | None = None
+    """The first key that stands twice: an error of a suite, nothing of recorded YAML."""
     _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, location: Location) -> int:
@@ -74,9 +76,9 @@ class _Survey(msgspec.Struct):
                 size += self.size(key, location)
                 if isinstance(key.value, str):  # else it is refused when its mapping is made
                     at = (*location, key.value)
-                    if at in self.lines:
+                    if at in self.lines and self.repeated_key is None:
                         what = f"stands on line {self.lines[at]} already; write it once"
-                        raise _mistake(f"{show_location(at)} {what}", key)
+                        self.repeated_key = _mistake(f"{show_location(at)} {what}", key)
                     self.lines[at] = key.start_mark.line + 1
                     size += self.size(value, at)
         elif isinstance(node, yaml.SequenceNode):
@@ -166,6 +168,8 @@ def read_yaml(path: Path) -> Document:
     try:
         content = read_bounded(path, LARGEST_YAML)
         data, survey = _parsed(content.decode("utf-8-sig"))
+        if survey.repeated_key is not None:
+            raise survey.repeated_key
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except UnicodeDecodeError as error:

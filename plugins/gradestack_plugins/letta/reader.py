@@ -112,7 +112,7 @@ def check_rows(path: Path) -> None:
         report = None
     if report is None or not report.has_rows:
         return
-    if report.header["rows"] == "slim":
+    if report.header.get("rows") == "slim":
         raise DataError(
             f"{path}: its rows hold no conversation (rows: slim, of an earlier gradestack)",
             "grade the input of that run instead",

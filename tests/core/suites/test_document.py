@@ -11,7 +11,7 @@ import yaml
 
 from gradestack import ConfigError
 from gradestack.copies.files import Folder
-from gradestack.suites.document import Document, apply_override, read_yaml, show_location
+from gradestack.suites.document import Document, apply_override, read_yaml, show_location, yaml_data
 from gradestack.suites.options import Problems, structure
 from gradestack.suites.schema import suite_schema
 from tests.core.outcomes import data, some_of
@@ -106,6 +106,10 @@ def test_a_key_given_twice_is_refused():
         parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
     said = "s.yaml:2: not valid YAML: b.c stands on line 2 already; write it once"
     assert str(caught.value) == said
+
+
+def test_a_key_given_twice_in_recorded_yaml_counts_once():
+    assert yaml_data("a: 1\na: 2") == {"a": 2}
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -35,7 +35,7 @@ def files_below(path: Path, *, hidden: bool = True) -> list[Path]:
     folders = [path]
     while folders:
         folder = folders.pop()
-        with suppress(PermissionError), os.scandir(folder) as entries:
+        with suppress(PermissionError, FileNotFoundError), os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.startswith(".") and not hidden:
                     continue

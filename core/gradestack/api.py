@@ -215,8 +215,8 @@ class Grader(Contract):
             and ``remarks``).
         requires: Those of them without which it cannot work at all: a reader that does not provide
             one is refused before any data is read.
-        graded_statuses: Sample states it wants to judge itself. For the others the kernel writes a failed
-            or missing grade.
+        graded_statuses: Sample states it wants to judge itself. For the others the kernel writes a
+            failed or missing grade.
         metrics: Names of the aggregators that run on its grades by default.
         submission: True when it judges one text: the suite's ``extractor`` (default
             ``last_assistant``) takes it out of the trajectory, and it is handed over as

@@ -107,6 +107,7 @@ class GradeView:
     """
 
     __slots__ = ("_grade", "reads_more")
+    __class__ = property(lambda _: Grade)  # a contribution may ask whether it is given a grade
 
     def __init__(self, grade: Grade) -> None:
         self._grade, self.reads_more = grade, False

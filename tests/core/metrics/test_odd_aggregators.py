@@ -140,7 +140,7 @@ def test_a_ratio_needs_no_method():
 
 
 def test_equal_verdicts_with_other_items_are_told_apart():
-    """A contribution that reads items is asked for each grade; functions make them."""
+    """A contribution that reads items is asked for each grade, of which it may ask the class."""
     odd, even = (Item(id="0", score=1.0),), (Item(id="0", score=0.0),)
     rows = [
         (Key(id=f"t{at}"), Grade(score=0.5, items=lambda at=at: odd if at % 2 else even))
@@ -151,8 +151,10 @@ def test_equal_verdicts_with_other_items_are_told_apart():
         """Share of first items that are right."""
 
         figures = (Figure("w", "W", divisor="n"),)
-        contribution = lambda _self, grade: {"n": 1, "hits": grade.items[0].score}  # noqa: E731
         figures_of = share
+
+        def contribution(self, grade):
+            return {"n": isinstance(grade, Grade), "hits": grade.items[0].score}
 
     assert figures_of(First(), _grades(First(), [rows]))["w"] == 0.5
 

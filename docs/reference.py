@@ -28,6 +28,7 @@ KINDS = {
     "grader": "Graders judge one run.",
     "aggregator": "Aggregators make figures from the grades of all runs.",
     "exporter": "Exporters write a benchmark's own result format.",
+    "program": "Programs are the originals of benchmarks, run by `--profile upstream`.",
     "extractor": "Extractors take the text to grade from a run.",
     "engine": "Engines distribute the work.",
     "reporter": "Reporters write pages and files for people and CI.",

@@ -12,6 +12,10 @@ from gradestack.api import GraderSummary as GraderSummary
 from gradestack.api import Input as Input
 from gradestack.api import Inputs as Inputs
 from gradestack.api import Profile as Profile
+from gradestack.api import Program as Program
+from gradestack.api import ProgramFigure as ProgramFigure
+from gradestack.api import ProgramInput as ProgramInput
+from gradestack.api import ProgramRun as ProgramRun
 from gradestack.api import Ratio as Ratio
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT

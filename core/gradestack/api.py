@@ -657,6 +657,69 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The suite's limit; None without one."""
 
 
+class ProgramFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of an original program, to stand beside ours on a page."""
+
+    label: str
+    """What the program calls it."""
+    value: JSON
+    """What the program computes; None where it says nothing."""
+    figure: str = ""
+    """Path of our figure beside it, ``GRADER.AGGREGATOR.FIGURE``; "" where we have none."""
+    why: str = ""
+    """Why the two may differ: one sentence; "" where both have one definition."""
+
+
+class ProgramRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What an original program makes of one input."""
+
+    files: Mapping[str, str]
+    """Its own result files: path below ``native/`` -> text."""
+    console: str = ""
+    """What it prints at its end."""
+    exit_code: int | None = None
+    """What it ends with where it has gates of its own; None: the gates of the suite decide."""
+    figures: tuple[ProgramFigure, ...] = ()
+
+
+class ProgramInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What an original program is given: the files as they are, and what the suite says of them."""
+
+    input: Input
+    reader: Reader
+    dataset: Input | None = None
+    """The suite's dataset."""
+    max_samples: int | None = None
+    """The suite's limit; None without one."""
+    config: Mapping[str, JSON] = {}
+    """The suite as it was resolved: graders, gates, and the rest of its keys."""
+    graders: Mapping[str, Grader] = {}
+    """Grader key -> grader, in the suite's order."""
+    rows: Callable[[], Iterator[Mapping[str, Any]]] = lambda: iter(())
+    """Reads the rows of this input anew, in its order: sample and grades as in ``results.jsonl``."""
+
+
+class Program(Contract):
+    """The original program of a family, ported as it computes (its options are its fields).
+
+    Runs under ``--profile upstream``, once per input, on the records that the reader reads. Its
+    files, console block and exit code are the program's; rows, figures and pages stay those of the
+    family's document, with a section that shows the program's figures beside them.
+
+    Attributes:
+        reader: Component name of the reader whose records it understands.
+        title: Whose program it is, as a page says it: ``When2Call's evaluation suite``.
+    """
+
+    contract: ClassVar[Kind] = "program"
+    reader: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def run(self, given: ProgramInput) -> ProgramRun:
+        """Return the program's files, console block and figures."""
+
+
 class Extractor(Contract):
     """Takes one text out of a recorded trajectory (its options are its fields)."""
 

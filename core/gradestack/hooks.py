@@ -18,6 +18,7 @@ Kind = Literal[
     "grader",
     "aggregator",
     "exporter",
+    "program",
     "extractor",
     "engine",
     "reporter",

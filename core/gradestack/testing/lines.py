@@ -16,6 +16,7 @@ from gradestack.hooks import Component
 _WORK = {
     "grader": ("combine", "grade"),
     "aggregator": ("figures_of", "compute", "contribution", "figures"),
+    "program": ("run",),
     "extractor": ("extract",),
     "reader": ("read", "sample_of", "sniff"),
 }

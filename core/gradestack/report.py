@@ -34,7 +34,16 @@ from gradestack.estimates import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, as_map, compact, is_number, loads, loads_long
+from gradestack.jsonio.values import (
+    JsonProblem,
+    as_list,
+    as_map,
+    as_text,
+    compact,
+    is_number,
+    loads,
+    loads_long,
+)
 from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
@@ -231,6 +240,19 @@ class Report:
         return self.summary["gates_passed"]  # type: ignore[no-any-return]
 
     @property
+    def program_verdict(self) -> tuple[bool, str] | None:
+        """Whether the gates of the original programs passed, and whose programs these are.
+
+        None where no program with gates of its own ran.
+        """
+        entries = [as_map(entry) for entry in as_list(self.summary.get("programs"))]
+        deciding = [entry for entry in entries if entry.get("exit_code") is not None]
+        if not deciding:
+            return None
+        titles = dict.fromkeys(as_text(entry.get("title")) for entry in deciding)
+        return not any(entry["exit_code"] for entry in deciding), " and ".join(titles)
+
+    @property
     def all_failed(self) -> str | None:
         """That every grade failed, with the first reason, in one sentence.
 
@@ -243,7 +265,8 @@ class Report:
         """What the command line exits with.
 
         0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every
-        grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest. An
+        original program that has gates of its own decides in place of the suite's.
         """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
@@ -253,7 +276,9 @@ class Report:
             return DataError.exit_code
         if self.summary.get("refused"):
             return ConfigError.exit_code
-        return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
+        decided = self.program_verdict
+        passed = self.passed if decided is None else decided[0]
+        return EXIT_GATE_FAILED if passed is False else EXIT_OK
 
     @property
     def has_rows(self) -> bool:

@@ -28,6 +28,7 @@ from gradestack.outcome.pages import (
     write_native,
     write_pages,
 )
+from gradestack.outcome.programs import run_programs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
@@ -82,7 +83,8 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
             registry=suite.registry,
         )
         with limited(suite.limits._replace(record_bytes=None)):
-            figures = summary(suite, loop.merging, loop.merged, report, baselines)
+            programs = run_programs(suite, loop.merging, report)
+            figures = summary(suite, loop.merging, loop.merged, report, baselines, programs)
         timings = _timings(loop, time.perf_counter() - begun)
         head = (
             header(suite, loop, started.isoformat(timespec="seconds"), timings)
@@ -245,13 +247,17 @@ class _Run:
     def _figures(self) -> dict[str, Any]:
         suite, loop, staging = self.suite, self.loop, self.staging
         recorded = Report(path=staging.path, header={"rows": RECORDED[suite.rows]}, summary={})
-        figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)
+        programs = run_programs(suite, loop.merging, recorded, staging.path / "native")
+        programs.write()
+        figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines, programs)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, loop, self.recorder.started, self.timings) | self.baselines.digests()
         if suite.num_runs is not None and not loop.merged.interrupted:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 
-            figures = write_runs(suite, loop.merging, staging, head, figures, self.baselines)
+            figures = write_runs(
+                suite, loop.merging, staging, head, figures, self.baselines, programs
+            )
         found: dict[str, Any] = staging.write_json(SUMMARY, figures)
         staging.write_json(HEADER, head)
         return found

@@ -376,7 +376,7 @@ class Table:
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
         self._cells: Cells | None = None
-        self._alike: dict[str, Counter[tuple[int, int, int]]] = {}
+        self._alike: dict[str, Counter[tuple[int, int]]] = {}
 
     @classmethod
     def of(
@@ -434,15 +434,9 @@ class Table:
             found.extend(_grades(values[len(found) :], self.parts[key]))
         return found
 
-    def alike(self, key: str, rows: Sequence[int] | None = None) -> Counter[tuple[int, int, int]]:
-        """Return how many samples, or rows, have which verdict of a grader, model, and state of the
-        recorded run.
-        """
-        columns: list[Sequence[int]] = [
-            self.verdicts[key].codes,
-            self.keys["model"].codes,
-            self.ran,
-        ]
+    def alike(self, key: str, rows: Sequence[int] | None = None) -> Counter[tuple[int, int]]:
+        """Return how many samples, or rows, have which verdict of a grader, and model."""
+        columns = [self.verdicts[key].codes, self.keys["model"].codes]
         if rows is not None:
             return Counter(zip(*[map(codes.__getitem__, rows) for codes in columns], strict=True))
         if key not in self._alike:

@@ -31,7 +31,6 @@ from tests.core.workers import grader_stage, merged, metric, singly, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=1000)
-PROFILES = ("documented", "upstream")
 CALL = ToolCall(name="f", arguments={"x": 1, "y": [1, 2]})
 
 
@@ -135,7 +134,7 @@ def told(made, result):
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
         "metrics": merging.figures(),
         "counts": [
-            (key, name, *[grader_figures(each, profile) for profile in PROFILES])
+            (key, name, grader_figures(each))
             for key, counts in merging.counts().items()
             for name, each in counts.items()
         ],

@@ -21,7 +21,10 @@ from gradestack import (
     Grades,
     Inputs,
     LostEngineError,
-    Profile,
+    Program,
+    ProgramFigure,
+    ProgramInput,
+    ProgramRun,
     Reader,
     Reason,
     Registry,
@@ -53,7 +56,6 @@ class Toy(Grader):
     names: tuple[str, ...] = ()
     place: Path | None = None
     anything: Any = None
-    profile: Profile = "documented"
 
     def __attrs_post_init__(self) -> None:
         if self.factor < 0:
@@ -262,6 +264,28 @@ class Numbers(Reader):
                 yield "no sample"
 
 
+@attrs.frozen(kw_only=True)
+class NumbersProgram(Program):
+    """Adds up the numbers of a file; has a gate of its own where the suite is called strict."""
+
+    reader = "numbers"
+    title = "the program of numbers"
+
+    def run(self, given: ProgramInput) -> ProgramRun:
+        if given.config.get("name") == "broken":
+            msg = "the program stumbled"
+            raise LookupError(msg)
+        numbers = [float(line) for line in given.input.path.read_text().splitlines()[1:]]
+        found = {"sum": sum(numbers), "list": numbers, "rows": len(list(given.rows()))}
+        passed = sum(numbers) > 1
+        return ProgramRun(
+            files={"numbers.json": json.dumps(found), "numbers/more.json": "{}"},
+            console=f"Sum: {sum(numbers)}",
+            exit_code=int(not passed) if given.config.get("name") == "strict" else None,
+            figures=(ProgramFigure(label="sum", value=sum(numbers), figure="number.average.mean"),),
+        )
+
+
 def numbers_stack() -> dict[str, Any]:
     """Return the stack of the numbers format."""
     return {
@@ -352,6 +376,7 @@ TOYS = (
     component("reporter", "dump", "Dump"),
     component("reader", "numbers", "Numbers"),
     component("stack", "numbers", "numbers_stack"),
+    component("program", "numbers", "NumbersProgram"),
 )
 
 

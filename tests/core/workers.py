@@ -22,11 +22,11 @@ def stage(kind, key, name, component, **fields):
     return Stage(kind=kind, key=key, name=name, component=component, **usual, **fields)
 
 
-def grader_stage(*, key, component, grader, extractor=None, profile="documented"):
+def grader_stage(*, key, component, grader, extractor=None):
     text = (
         None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
     )
-    return stage("grader", key, component, grader, extractor=text, profile=profile)
+    return stage("grader", key, component, grader, extractor=text)
 
 
 def grade_sample(stage, sample, *, strict=False):

@@ -184,7 +184,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
 
     if not quiet:
         console.say(f"{console.results(report)}\n\n{console.files(report)}")
-    if report.passed is not None:
+    if report.passed is not None or report.program_verdict is not None:
         console.say(console.verdict(report))
     if report.all_failed:
         _say(f"error: {report.all_failed}")

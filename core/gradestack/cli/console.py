@@ -14,21 +14,28 @@ from typing import Any
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
-from gradestack.jsonio.values import as_map
+from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.model import Outcome
 from gradestack.outcome.causes import NO_REASON, Cause, causes_of_run, most_often
 from gradestack.output import coloured, counted, terminal_line
 from gradestack.report import Report
 
+_PASSED, _FAILED = "✓ PASSED", "✗ FAILED"
 _BAR = 40
 _MOST_CAUSES, _LONGEST_CAUSE = 3, 80
 _MOST_MODELS = 50
 
 
 def verdict(report: Report) -> str:
-    """Return the verdict line, with the runs where these decide otherwise than the gates."""
+    """Return the verdict line, with what decides where it is not the gates: the runs, or the
+    original program.
+    """
     passed = bool(report.passed and not report.all_failed)
-    word = "✓ PASSED" if passed else "✗ FAILED"
+    decided = report.program_verdict
+    if decided is not None:
+        word = _PASSED if decided[0] and not report.all_failed else _FAILED
+        return f"{word} (as {decided[1]} decides)"
+    word = _PASSED if passed else _FAILED
     runs = report.summary.get("runs") or {}
     if "passed" not in runs or all(gate["passed"] for gate in report.gates) == report.passed:
         return word
@@ -154,7 +161,7 @@ def _causes(report: Report) -> list[str]:
 
     Without an outcome nothing has failed by a verdict: then it is why samples did not score 1.
     """
-    causes = () if report.header.get("profile") == "upstream" else causes_of_run(report)
+    causes = causes_of_run(report)
     if not causes:
         return []
     has_outcome = report.summary.get("outcome") is not None
@@ -174,6 +181,17 @@ def _causes(report: Report) -> list[str]:
     ]
 
 
+def _programs(report: Report) -> Iterator[str]:
+    """Yield what the original programs print of the same files."""
+    for entry in map(as_map, as_list(report.summary.get("programs"))):
+        of = f" of {as_text(entry['input'])}" if "input" in entry else ""
+        yield ""
+        yield f"As {as_text(entry.get('title'))} computes it{of}:"
+        yield from as_text(entry.get("console")).splitlines()
+        files = ", ".join(f"native/{name}" for name in as_list(entry.get("files")))
+        yield f"  in {files}"
+
+
 def _most_often(cause: Cause) -> str:
     often = most_often(cause)
     if often is None:
@@ -190,7 +208,7 @@ def _cut(name: str) -> str:
 
 def _in_lettas_words(report: Report) -> bool:
     headline = report.summary.get("headline")
-    return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
+    return headline is None or headline["letta"]
 
 
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
@@ -250,6 +268,7 @@ def results(report: Report) -> str:
         *_graders(report),
         *_models(report),
         *_causes(report),
+        *_programs(report),
     ]
     rest = [
         *_runs(report.summary.get("runs")),

@@ -154,9 +154,7 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
     op: Op
     value: float
-    on_no_data: OnNoData = (
-        "fail"  # what an empty series decides in the documented profile; upstream compares 0.0
-    )
+    on_no_data: OnNoData = "fail"  # what an empty series decides
     confidence: float | None = None
     """With it the one-sided bound of the interval decides, in place of the value.
 
@@ -294,6 +292,24 @@ class FigureGate(_Threshold, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The rule as people read it: ``reward.pass_hat_k.4 >= 0.2``."""
+        return compared(self.name, self.op, self.value)
+
+
+class NativeGate(_Threshold, frozen=True, kw_only=True):
+    """A number of a native file against a threshold, as the original program computes it."""
+
+    path: tuple[str, ...]
+    """Name of the file below ``native/`` without its ending, then keys and positions in it."""
+    kind: Literal["native"] = "native"
+
+    @property
+    def name(self) -> str:
+        """The path as people read it: ``native.stability.metrics.stability_at_k``."""
+        return ".".join(["native", *self.path])
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it."""
         return compared(self.name, self.op, self.value)
 
 
@@ -456,7 +472,7 @@ class TaskGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
 AggregateGate = GateSpec | SimpleGate | WeightedGate  # a gate that compares an aggregate of scores
 Threshold = AggregateGate | FigureGate  # a gate that compares one figure
-Gate = Threshold | LogicalGate | TaskGate
+Gate = Threshold | LogicalGate | TaskGate | NativeGate
 AnyGate = Gate | BaselineGate
 
 
@@ -505,9 +521,7 @@ def doubtful_percentage(value: Any) -> str | None:
 
 
 def over_total(gate: AggregateGate) -> bool:
-    """Return whether failed and missing samples count in what a gate compares
-    (documented profile).
-    """
+    """Return whether failed and missing samples count in what a gate compares."""
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
@@ -551,5 +565,5 @@ def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
             yield ("weights", key), key
     elif isinstance(gate, FigureGate | BaselineGate) and gate.figure is not None:
         yield ("figure",), str(gate.figure[0])
-    elif not isinstance(gate, FigureGate) and gate.metric_key:
+    elif not isinstance(gate, FigureGate | NativeGate) and gate.metric_key:
         yield ("metric_key",), gate.metric_key

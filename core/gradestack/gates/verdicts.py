@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from gradestack.api import Direction, Profile
+from gradestack.api import Direction
 from gradestack.estimates import Cell, Grades, Interval, again, interval, jackknife, ratio_interval
 from gradestack.gates.coverage import UNREADABLE, Coverage, measure_coverage
+from gradestack.gates.native import NativeFiles
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
@@ -26,6 +27,7 @@ from gradestack.gates.rules import (
     GateSpec,
     Limit,
     LogicalGate,
+    NativeGate,
     NoFigure,
     SimpleGate,
     TaskGate,
@@ -69,6 +71,7 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The least share of a gate's runs that must be graded."""
     better: Mapping[str, Direction] = {}
     """Grader key -> which scores are better."""
+    native: NativeFiles = NativeFiles()
 
     @property
     def rows(self) -> Sequence[int]:
@@ -80,7 +83,7 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         """What aggregators make of these samples."""
         return self.figures(self.part)
 
-    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Fraction | float | None:
+    def figure(self, gate: AggregateGate, key: str) -> Fraction | float | None:
         """Return one figure of a grader's scores; accuracy as a percentage.
 
         Means and shares are not rounded. None without data.
@@ -90,17 +93,11 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
             count = count.with_unreadable(self.unreadable)
         graded = count.graded
         if gate.aggregation == "avg_score" and graded:
-            mean = count.sum / graded
-            return float(mean) if profile == "upstream" else mean
+            return count.sum / graded
         if gate.aggregation not in PERCENT:
             return (
                 quantile(self._sorted_scores(key), _QUANTILES[gate.aggregation]) if graded else None
             )
-        if profile == "upstream":
-            passed, among = count.passed, graded
-            if isinstance(gate, GateSpec):
-                passed, among = count.passed_ran, count.ran
-            return 100.0 * passed / among if among else None
         passed, among = count.passed, graded
         if over_total(gate):
             among += count.lost
@@ -248,26 +245,23 @@ def quantile(ordered: list[float], q: float) -> float:
     )
 
 
-def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
+def grader_figures(count: Count) -> dict[str, JSON]:
     """Return one grader's figures.
 
     Attempted means graded, and skipped samples are in ``total`` alone.
     """
     total, graded = sum(count.states.values()), count.graded
-    upstream = profile == "upstream"
-    attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
-    nothing = 0.0 if upstream else None
-    mean = float(count.sum / graded) if graded else nothing
-    counted = total if upstream else graded + count.lost - count.unreadable
-    over_all = float(count.sum / counted) if counted else nothing
+    counted = graded + count.lost - count.unreadable
+    mean = float(count.sum / graded) if graded else None
+    over_all = float(count.sum / counted) if counted else None
     return {
         "total": total,
-        "total_attempted": attempted,
+        "total_attempted": graded,
         "avg_score_attempted": mean,
         "avg_score_total": over_all,
-        "passed_attempts": passed,
-        "failed_attempts": attempted - passed,
-        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
+        "passed_attempts": count.passed,
+        "failed_attempts": graded - count.passed,
+        "pass_rate": 100.0 * count.passed / graded if graded else None,
     }
 
 
@@ -327,17 +321,17 @@ def verdict_text(success: Success, graded: int, own: int) -> str:
 SHARE = "failed_share"
 
 
-def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+def verdict(gate: Gate, scores: Scores) -> dict[str, JSON]:
     """Return a gate's verdict.
 
     With ``per`` it must hold in every group, and each group's verdict is listed.
 
-    No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
+    No data fails unless the gate says ``on_no_data: pass``.
     """
-    whole = _verdict(gate, scores, profile)
+    whole = _verdict(gate, scores)
     if gate.per is None or isinstance(gate, TaskGate):
         return whole
-    parts = {name: _verdict(gate, each, profile) for name, each in scores.groups(gate.per).items()}
+    parts = {name: _verdict(gate, each) for name, each in scores.groups(gate.per).items()}
     sure = [part.get("sure") for part in parts.values()]
     none = _no_data(gate, f"no run has a facet {gate.per!r}")
     return {
@@ -358,17 +352,17 @@ def _outcome_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, JSO
     return {"passed": False, "outcome": "failed" if "failed" in losing else "undecided"}
 
 
-def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+def _verdict(gate: Gate, scores: Scores) -> dict[str, JSON]:
     if isinstance(gate, LogicalGate):
-        return _logical_verdict(gate, scores, profile)
+        return _logical_verdict(gate, scores)
+    if isinstance(gate, NativeGate):
+        return _native_verdict(gate, scores.native)
     if isinstance(gate, TaskGate):
         found = _task_verdict(gate, scores)
     elif isinstance(gate, FigureGate):
-        found = _by_path(gate, scores, profile)
+        found = _by_path(gate, scores)
     else:
-        found = _aggregate_verdict(gate, scores, profile)
-    if profile == "upstream":
-        return found
+        found = _aggregate_verdict(gate, scores)
     keys = dict.fromkeys(key for _, key in keys_of(gate))
     return require_graded(found, keys, scores)
 
@@ -391,8 +385,8 @@ def require_graded(gate: dict[str, Any], keys: Iterable[str], scores: Scores) ->
     return {**found, "passed": False, "outcome": "undecided", "sure": None, "reason": reason}
 
 
-def _logical_verdict(gate: LogicalGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
-    parts = [_verdict(part, scores, profile) for part in gate.conditions]
+def _logical_verdict(gate: LogicalGate, scores: Scores) -> dict[str, JSON]:
+    parts = [_verdict(part, scores) for part in gate.conditions]
     verdicts = [part["passed"] for part in parts]
     passed = all(verdicts) if gate.operator == "and" else any(verdicts)
     found = {
@@ -462,18 +456,17 @@ def _runs_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
     return counts
 
 
-def _aggregate_verdict(gate: AggregateGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+def _aggregate_verdict(gate: AggregateGate, scores: Scores) -> dict[str, JSON]:
     rule: dict[str, JSON] = {
         "metric": gate.aggregation,
         "op": gate.op,
         "value": gate.value,
         "text": gate.text,
     }
-    weights, upstream = _weights(gate), profile == "upstream"
-    nothing = 0.0 if upstream else None
-    figures = {key: scores.figure(gate, key, profile) for key in weights}
-    shown = {key: nothing if value is None else float(value) for key, value in figures.items()}
-    actual = _in_order(weights, shown) if upstream else _weighted(weights, figures)
+    weights = _weights(gate)
+    figures = {key: scores.figure(gate, key) for key in weights}
+    shown = {key: None if value is None else float(value) for key, value in figures.items()}
+    actual = _weighted(weights, figures)
     if isinstance(gate, WeightedGate):
         rule |= {"kind": gate.kind, "weights": gate.weights, "figures": shown}
     else:
@@ -481,15 +474,15 @@ def _aggregate_verdict(gate: AggregateGate, scores: Scores, profile: Profile) ->
     if isinstance(gate, SimpleGate):
         rule["kind"] = gate.kind
     over = "total" if over_total(gate) else "graded"
-    return {**rule, **_compared(gate, actual, over, profile, scores)}
+    return {**rule, **_compared(gate, actual, over, scores)}
 
 
-def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+def _by_path(gate: FigureGate, scores: Scores) -> dict[str, JSON]:
     grader, metric, rest, component = map(str, gate.figure)
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
     actual, interval, reason = _figure_value(gate, scores)
-    found = {**rule, **_compared(gate, actual, "graded", profile, scores, interval, reason)}
+    found = {**rule, **_compared(gate, actual, "graded", scores, interval, reason)}
     made = (
         as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
     )
@@ -500,6 +493,22 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
             {**_outcome(passed=False), "sure": True} if found["on_uncalibrated"] == "fail" else {}
         )
     return found
+
+
+def _native_verdict(gate: NativeGate, native: NativeFiles) -> dict[str, JSON]:
+    """Return the verdict on a number of a native file, which has no interval."""
+    number, program = native.number_at(gate.path)
+    return {
+        "kind": gate.kind,
+        "figure": gate.name,
+        "op": gate.op,
+        "value": gate.value,
+        "text": gate.text,
+        "actual": number,
+        "reason": f"as {program} computes it, no interval",
+        "sure": None,
+        **_outcome(passed=OPERATORS[gate.op][1](number, gate.value)),
+    }
 
 
 def _figure_value(gate: FigureGate, scores: Scores) -> tuple[float | None, Any, str]:
@@ -523,14 +532,11 @@ def _compared(
     gate: Threshold,
     actual: float | None,
     over: str,
-    profile: Profile,
     scores: Scores,
     beside: Interval | None = None,
     reason: str = "no run was graded",
 ) -> dict[str, JSON]:
-    known: dict[str, JSON] = {"actual": actual}
-    if profile != "upstream":
-        known["over"] = over
+    known: dict[str, JSON] = {"actual": actual, "over": over}
     if actual is None:
         return {**known, **_no_data(gate, reason)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
@@ -546,7 +552,7 @@ def _compared(
         )
 
     passed = holds(actual)
-    if profile == "upstream" or scores.bounds is None:
+    if scores.bounds is None:
         return {**known, **_outcome(passed=passed)}
     interval = known["interval"] = scores.interval(gate, actual, beside)
     if gate.confidence is None or interval.get("reason") == "quantile":
@@ -579,16 +585,6 @@ def _weighted(
         total += Fraction(weight)
         mean += Fraction(weight) * Fraction(figure)
     return float(mean / total)
-
-
-def _in_order(weights: Mapping[str, float], figures: Mapping[str, float | None]) -> float:
-    """Return the same in the original program's order of operations, each of them rounded."""
-    total, mean = 0.0, 0.0
-    for weight in weights.values():
-        total += weight
-    for key, weight in weights.items():
-        mean += weight / total * (figures[key] or 0.0)
-    return mean
 
 
 def _outcome(*, passed: bool) -> dict[str, JSON]:

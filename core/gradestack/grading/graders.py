@@ -230,11 +230,11 @@ def _expected_kinds(expected: Expectation) -> frozenset[str]:
 def _grade_elsewhere(stage: Stage, sample: Sample) -> Grade | None:
     """Return the skipped grade of a run that expects only what its grader does not compare.
 
-    Such a run is of another grader's kind, whatever became of it. In ``upstream`` there are none.
+    Such a run is of another grader's kind, whatever became of it.
     """
     references = stage.component.references
     kinds = _expected_kinds(sample.expected)
-    if stage.profile == "upstream" or not references or not kinds or kinds & references:
+    if not references or not kinds or kinds & references:
         return None
     wanted, expected = " or ".join(sorted(references)), " and ".join(sorted(kinds))
     return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
@@ -243,21 +243,12 @@ def _grade_elsewhere(stage: Stage, sample: Sample) -> Grade | None:
 def _handled_grade(
     stage: Stage, method: Callable[[Sample], Any], judged: list[str | None], sample: Sample
 ) -> Grade | float:
-    """Return a grade of a run that may have failed, or be missing.
-
-    In ``upstream``, text graders judge failed runs too (what they said, mostly nothing), as
-    letta-evals does when it re-grades a recording.
-    """
+    """Return a grade of a run that may have failed, or be missing."""
     elsewhere = None if sample.status is Status.OK else _grade_elsewhere(stage, sample)
     if elsewhere is not None:
         judged.append(None)
         return elsewhere
-    regrade = (
-        stage.extractor is not None
-        and stage.profile == "upstream"
-        and sample.status is Status.FAILED
-    )
-    if regrade or sample.status in stage.component.graded_statuses:
+    if sample.status in stage.component.graded_statuses:
         return method(sample)  # type: ignore[no-any-return]
     judged.append(None)
     return unhandled(sample)
@@ -267,8 +258,8 @@ def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sa
     """Return what a grader says of the text its extractor takes out of a sample, and add that text
     to a list.
 
-    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream``
-    grades any text. A sample whose reference is a list of texts is graded turn by turn.
+    An empty one is a failed extraction, unless the stage grades it. A sample whose reference is a
+    list of texts is graded turn by turn.
     """
     judged.append("")
     if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
@@ -286,7 +277,7 @@ def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sa
         return failed(
             Fault(category="extraction", code="raised", message=said, type=type(error).__name__)
         )
-    if not text and stage.profile == "documented" and not stage.grades_empty:
+    if not text and not stage.grades_empty:
         return _grade_elsewhere(stage, sample) or failed(
             Fault(category="extraction", code="empty_submission", message="the submission is empty")
         )
@@ -324,7 +315,10 @@ def _per_turn(
     check_grades(stage, alone, grades, strict=strict)
     grades = [explained(grade) for grade in grades]
     absent = len(truths) - len(alone)
-    grades += [_absent_turn(stage)] * absent
+    lack = Fault(
+        category="extraction", code="missing_turn", message="the recording lacks this turn"
+    )
+    grades += [failed(lack)] * absent
     texts += [""] * absent
     items = tuple(
         Item(
@@ -349,13 +343,6 @@ def _per_turn(
         passed += (item.score or 0.0) >= 1.0
     counts = {"turns_passed": passed, "turns_total": len(truths)}
     return Grade(score=total / len(truths), items=items, counts=counts, metadata=counts), submission
-
-
-def _absent_turn(stage: Stage) -> Grade:
-    message = "the recording lacks this turn"
-    if stage.profile == "upstream":
-        return Grade(score=0.0, rationale=message)
-    return failed(Fault(category="extraction", code="missing_turn", message=message))
 
 
 _OK = Status.OK

@@ -30,8 +30,8 @@ from gradestack.estimates import (
 from gradestack.exact_sums import TaskNumbers
 from gradestack.grading.plan import Metric, SampleRule
 from gradestack.interpreter import ticking
-from gradestack.model import JSON, Outcome, Status, replace
-from gradestack.table import RAN, Contribution, Numbers, Table, Wanted
+from gradestack.model import JSON, Grade, Outcome, replace
+from gradestack.table import Contribution, Numbers, Table, Wanted
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
@@ -51,10 +51,6 @@ class Count(msgspec.Struct):
     scores: Counter[float] = msgspec.field(default_factory=Counter)
     """Score -> samples that have it."""
     passed: int = 0
-    ran: int = 0
-    """Samples whose recorded run did not fail, whatever the grade."""
-    passed_ran: int = 0
-    """Those of them that pass."""
     unreadable: int = 0
     """Records no sample could be made of, where they count as lost."""
 
@@ -80,19 +76,12 @@ class Count(msgspec.Struct):
         """Sum of the scores, exact."""
         return sum((Fraction(score) * times for score, times in self.scores.items()), Fraction(0))
 
-    def add(
-        self, outcome: str, score: float | None, times: int, ran: int, rule: SampleRule | None
-    ) -> None:
-        """Count so many alike grades of samples whose recorded runs did not fail (1),
-        or did (0).
-        """
-        self.states[outcome] += times
-        self.ran += times * ran
-        if score is not None:
-            passed = passes(rule, score)
-            self.scores[score] += times
-            self.passed += times * passed
-            self.passed_ran += times * passed * ran
+    def add(self, grade: Grade, times: int, rule: SampleRule | None) -> None:
+        """Count so many equal grades."""
+        self.states[grade.outcome] += times
+        if grade.score is not None:
+            self.scores[grade.score] += times
+            self.passed += times * passes(rule, grade.score)
 
 
 def counts_by_model(
@@ -104,9 +93,9 @@ def counts_by_model(
     """
     models, grades = table.keys["model"], table.grades(key)
     found: dict[str, Count] = {}
-    for (code, model, ran), times in table.alike(key, rows).items():
-        of = found.setdefault(models.values[model] or "", Count())
-        of.add(grades[code].outcome, grades[code].score, times, ran == RAN[Status.OK], rule)
+    for (code, model), times in table.alike(key, rows).items():
+        count = found.setdefault(models.values[model] or "", Count())
+        count.add(grades[code], times, rule)
     return found
 
 
@@ -117,8 +106,6 @@ def in_all(counts: Iterable[Count]) -> Count:
         found.states = {state: times + each.states[state] for state, times in found.states.items()}
         found.scores.update(each.scores)
         found.passed += each.passed
-        found.ran += each.ran
-        found.passed_ran += each.passed_ran
     return found
 
 

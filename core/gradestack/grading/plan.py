@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from gradestack.api import Direction, Exporter, Inputs, Profile
+from gradestack.api import Direction, Exporter, Inputs
 from gradestack.errors import AUTHORED, LOCAL
 from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
@@ -79,11 +79,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     component: Any
     options: Mapping[str, Any]
-    """As written, plus the inherited profile."""
+    """As written, plus what it takes over from the suite."""
     version: str
     distribution: str
-    profile: Profile = "documented"
-    """The component's own, or the suite's."""
     code: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Files of the user's own that it consists of, by name -> SHA-256."""
     parts: tuple[Stage, ...] = ()
@@ -93,7 +91,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     grades_empty: bool = False
     """Whether it grades an empty text, where a text is expected.
 
-    Else that is a failed grade in ``documented``.
+    Else that is a failed grade.
     """
     foreign: bool = False
     """Whether its code is not ours.
@@ -102,9 +100,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     def __post_init__(self) -> None:
-        """See whose code it is, and which profile, and have errors name the lines of others'."""
-        if (own := getattr(self.component, "profile", None)) in get_args(Profile):
-            msgspec.structs.force_setattr(self, "profile", own)
+        """See whose code it is, and have errors name the lines of others'."""
         foreign = is_foreign(self.component) or (
             self.extractor is not None and self.extractor.foreign
         )

@@ -18,6 +18,7 @@ from gradestack.errors import DataError
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import Status
 from gradestack.outcome.baselines import Baselines
+from gradestack.outcome.programs import ProgramResults
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rows.packed import create_rows
@@ -151,6 +152,7 @@ def write_runs(
     header: dict[str, Any],
     summary: dict[str, Any],
     baselines: Baselines,
+    programs: ProgramResults,
 ) -> dict[str, Any]:
     """Write ``run_N/`` folders of several runs and aggregate_stats.json.
 
@@ -165,7 +167,7 @@ def write_runs(
     for number, (each, part) in enumerate(zip(runs, _split(whole, runs, staging), strict=True), 1):
         recorded = Report(path=staging.path / f"run_{number}", header={}, summary={})
         alone = Merged(table=run.merged.table, samples=len(part))
-        content = summarise(suite, run, alone, recorded, baselines, part)
+        content = summarise(suite, run, alone, recorded, baselines, programs, part)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
@@ -184,7 +186,7 @@ def write_runs(
         if each.of == suite.main and each.stage.name == "mean"
     ]
     aggregates = summary["metrics"]["aggregates"][suite.main]
-    # its interval by tasks: what the deviation over runs is not, and what upstream has not
+    # its interval by tasks: what the deviation over runs is not
     if means and (uncertainty := aggregates.get(means[0], {}).get("mean_interval")) is not None:
         outcome["uncertainty"] = uncertainty
     if summary["gates"]:

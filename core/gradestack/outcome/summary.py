@@ -33,15 +33,13 @@ from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines
+from gradestack.outcome.programs import ProgramResults
 from gradestack.output import counted, terminal_line
 from gradestack.report import Report
 from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Figure, Suite
 from gradestack.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from gradestack.comparison.sides import Side
@@ -73,19 +71,20 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError("no rows are kept (rows: none), but the suite needs them", *problems)
 
 
-def summary(  # noqa: C901
+def summary(
     suite: Suite,
     merging: Merging,
     merged: Merged,
     recorded: Report,
     baselines: Baselines,
+    programs: ProgramResults,
     part: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
     table, by_model, broken_now = merging.merged.table, merging.counts(part), merging.merged.broken
     bad = merged.bad if part is None else 0  # nobody knows of which run they are
     counts = {key: in_all(each.values()).with_unreadable(bad) for key, each in by_model.items()}
-    figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
+    figures = {key: grader_figures(count) for key, count in counts.items()}
     models = list(by_model[suite.main]) if any(by_model[suite.main]) else []
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
@@ -97,6 +96,7 @@ def summary(  # noqa: C901
         bad,
         suite.min_graded,
         {stage.key: stage.component.better for stage in suite.graders},
+        programs.native_files(),
     )
     now = cache(
         lambda: baselines.this_run(suite, recorded, aggregates)
@@ -104,23 +104,23 @@ def summary(  # noqa: C901
     gates = [
         baseline_verdict(gate, suite, baselines, now, scores)
         if isinstance(gate, BaselineGate)
-        else verdict(gate, scores, suite.profile)
+        else verdict(gate, scores)
         for gate in suite.gates
     ]
     asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
-    if suite.profile != "upstream":
-        add_reasons(gates, recorded)
+    add_reasons(gates, recorded)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     exporters = {
         each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters
     }
     broken = {exporters[name]: text for name, text in broken_now.items() if name in exporters}
+    broken |= {f"program {name}": text for name, text in programs.broken.items()}
     failed_metrics = {
         each.name: broken_now[each.name] for each in suite.metrics if each.name in broken_now
     }
-    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
+    own_data = suite.reader.component.stack == "auto"
     doubted = suite.success.grader if own_data and suite.success is not None else ""
     firsts = _first_grades(counts, doubted, recorded)
     short = (
@@ -151,6 +151,7 @@ def summary(  # noqa: C901
         },
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
+        **({"programs": programs.entries} if programs.entries else {}),
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
         "duplicates": {
             "policy": suite.duplicates,
@@ -207,7 +208,7 @@ def summary(  # noqa: C901
 def _model_row(
     suite: Suite, model: str, by_model: Mapping[str, Mapping[str, Count]]
 ) -> dict[str, Any]:
-    figures = {key: grader_figures(of[model], suite.profile) for key, of in by_model.items()}
+    figures = {key: grader_figures(of[model]) for key, of in by_model.items()}
     head = figures[suite.main]
     return {
         "model_name": model or None,
@@ -374,7 +375,7 @@ def _all_failed(
 
     None where that is not so.
     """
-    if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
+    if suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())
     if failed and not any(each.graded for each in counts.values()):
@@ -538,7 +539,7 @@ def _warnings_of_grades(
                 f"grader {key!r} graded no sample ({_others(count)}); "
                 f"{_why(firsts, key) or 'which rows would say'}"
             )
-        elif suite.profile != "upstream" and is_many(count.lost, of := count.graded + count.lost):
+        elif is_many(count.lost, of := count.graded + count.lost):
             without.setdefault((count.lost, of), []).append(repr(key))
     bad = (
         f", {merged.bad} of them unreadable"

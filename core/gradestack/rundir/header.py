@@ -256,7 +256,10 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "components": [
             *map(component_entry, [*(suite.reader.parts or [suite.reader]), *suite.graders]),
             *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
-            *map(component_entry, [*suite.exporters, suite.engine, *suite.reports]),
+            *map(
+                component_entry,
+                [*suite.exporters, *suite.programs, suite.engine, *suite.reports],
+            ),
         ],
         "code": [
             {"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -294,6 +295,13 @@ class Resolver:
             self.add_problem((*location, next(iter(options))), why)
             return None
         fields = attrs.fields_dict(target)
+        if "profile" in options and "profile" not in fields:
+            del options["profile"]
+            why = (
+                "stands at the top of a suite: `profile: upstream` runs the original program of the "
+                "format; a component computes what the family's document defines"
+            )
+            self.add_problem((*location, "profile"), why)
         inherited = {"profile": self.profile, "num_runs": self.num_runs, **(defaults or {})}
         for name, value in inherited.items():
             if name in fields and value is not None:
@@ -312,7 +320,6 @@ class Resolver:
             options=_completed(options, component),
             version=component.version,
             distribution=offer.plugin.release,
-            profile=self.profile,
             code=code_of_component(component, path) if LOCAL_CODE else {},
         )
 
@@ -339,7 +346,7 @@ def grader_stages(
         location = ("graders", key)
         stage: Stage | None
         if key in made:
-            stage = made_stage("grader", key, made[key], spec.profile)
+            stage = made_stage("grader", key, made[key])
         else:
             named = _code_reference(written)
             stage = resolver.stage("grader", key, named, location, reserved=_TEXT_KEYS)
@@ -475,7 +482,7 @@ def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
     return {"share": False, **finite}
 
 
-def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str = "") -> Stage:
+def made_stage(kind: Kind, key: str, component: Any, name: str = "") -> Stage:
     """Return the stage of a component object made by the caller."""
     target = type(component)
     fields = attrs.fields(target) if attrs.has(target) else ()
@@ -488,15 +495,27 @@ def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str
         options={option: getattr(component, option) for option in names},
         version=component.version,
         distribution="local",
-        profile=profile,
     )
 
 
+def programs_of(resolver: Resolver, reader: Stage) -> tuple[Stage, ...]:
+    """Return the original programs of the formats that are read, of each format's own plugin."""
+    stages: dict[str, Stage] = {}
+    for each in reader.parts or (reader,):
+        stages |= _made_beside(resolver, "program", each, frozenset())
+    return tuple(stages[name] for name in sorted(stages))
+
+
 def exporters_of(
-    resolver: Resolver, named: Iterable[Any], reader: Stage, graders: Iterable[Stage]
+    resolver: Resolver,
+    named: Iterable[Any],
+    reader: Stage,
+    graders: Iterable[Stage],
+    *,
+    beside: bool = True,
 ) -> tuple[Stage, ...]:
-    """Return the named exporters, and those of the reader's own plugin whose reader and graders are
-    all in use.
+    """Return the named exporters and, ``beside`` them, those of the reader's own plugin whose
+    reader and graders are all in use.
     """
     used = _names_of(*graders)
     stages = dict[str, Stage]()
@@ -509,18 +528,28 @@ def exporters_of(
         if unfit:
             resolver.add_problem(location, f"{stage.name} {unfit}")
         stages[stage.name] = msgspec.structs.replace(stage, key=stage.name)
-    for offer in _exporters_beside(resolver.registry, reader):
+    if beside:
+        stages = {**_made_beside(resolver, "exporter", reader, used), **stages}
+    return tuple(stages[name] for name in sorted(stages))
+
+
+def _made_beside(
+    resolver: Resolver, kind: Kind, reader: Stage, graders: AbstractSet[str]
+) -> dict[str, Stage]:
+    """Return the components of a reader's own plugin that fit a suite, by name, without options."""
+    stages: dict[str, Stage] = {}
+    for offer in _offers_beside(resolver.registry, kind, reader):
         name, release = offer.name, offer.plugin.release
         try:
             target = resolver.registry.loaded(offer.component, offer.plugin)
-            if name not in stages and not _unfit(target, reader, used):
-                stage = made_stage("exporter", name, target(), "documented", name)
+            if not _unfit(target, reader, graders):
+                stage = made_stage(kind, name, target(), name)
                 stages[name] = msgspec.structs.replace(stage, options={}, distribution=release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
-            shown = f"exporter {name} ({release})"
+            shown = f"{kind} {name} ({release})"
             resolver.warnings.append(f"{shown} is broken and left out: {text}")
-    return tuple(stages[name] for name in sorted(stages))
+    return stages
 
 
 def _names_of(*stages: Stage) -> set[str]:
@@ -529,22 +558,22 @@ def _names_of(*stages: Stage) -> set[str]:
     return names | {name.rpartition(":")[2] for name in names}
 
 
-def _unfit(exporter: Any, reader: Stage, graders: set[str]) -> str:
+def _unfit(writer: Any, reader: Stage, graders: AbstractSet[str]) -> str:
     """Return why an exporter cannot write what a suite grades; "" where it can."""
-    if exporter.reader and exporter.reader not in _names_of(reader):
-        return f"writes what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
-    lacking = sorted(set(exporter.graders) - graders)
+    if writer.reader and writer.reader not in _names_of(reader):
+        return f"writes what the reader {writer.reader!r} reads, and this is {reader.name!r}"
+    lacking = sorted(set(getattr(writer, "graders", ())) - graders)
     if lacking:
         return f"writes the grades of {', '.join(lacking)}, which is no grader of this suite"
     return ""
 
 
-def _exporters_beside(registry: Registry, reader: Stage) -> Iterator[Offer]:
-    """Yield the exporters of a reader's own plugin."""
+def _offers_beside(registry: Registry, kind: Kind, reader: Stage) -> Iterator[Offer]:
+    """Yield the components of a kind in a reader's own plugin."""
     for own in registry.offers("reader", reader.name)[:1]:
         for component in own.plugin.components:
-            if component.kind == "exporter":
-                offers = registry.offers("exporter", component.name)
+            if component.kind == kind:
+                offers = registry.offers(kind, component.name)
                 yield next(offer for offer in offers if offer.plugin is own.plugin)
 
 

@@ -22,6 +22,7 @@ from gradestack.gates.rules import (
     GateSpec,
     LogicalGate,
     LogicalSpec,
+    NativeGate,
     SimpleGate,
     TaskGate,
     WeightedGate,
@@ -44,6 +45,8 @@ _FORMS: Mapping[str, type] = {
     "baseline": BaselineGate,
     "tasks": TaskGate,
 }
+NATIVE = "native"
+"""First part of the path of a number in a native file."""
 _KIND_OF = {"baseline": "baseline", "figure": "figure", "at_least": "tasks"}
 """Key of a gate -> the kind it implies where ``kind`` is left out."""
 Path = tuple[str, str, str]
@@ -155,15 +158,13 @@ _SHARE = Compared("a share of the runs", (0.0, 1.0))
 class GateReader:
     """Resolves the gates of a suite.
 
-    A threshold that is hardly meant is a problem; in a recorded gate, and in the profile upstream,
-    it is a warning.
+    A threshold that is hardly meant is a problem; in a recorded gate it is a warning.
     """
 
     def __init__(self, paths: FigurePaths) -> None:
         self.paths = paths
         self.resolver = paths.resolver
         self.graders = paths.graders
-        self.is_upstream = self.resolver.profile == "upstream"
 
     def read_all(self, spec: SuiteSpec) -> tuple[tuple[AnyGate, ...], str]:
         """Return the gates and the key of the main grader.
@@ -209,9 +210,6 @@ class GateReader:
             why = f"unknown gate {kind!r}{hint_of(kind, _FORMS)}"
             self.resolver.add_problem((*location, "kind"), why)
             return None
-        for key in ("confidence", "over"):
-            if key in written:
-                self.is_without_effect((*location, key))
         self._check_graders(written, location)
         numbers = self._with_numbers(given, location)
         gate: Any = self.resolver.structure(numbers, form, location)
@@ -222,12 +220,6 @@ class GateReader:
         if isinstance(gate, FigureGate):
             return self._figure(gate, location)
         return gate  # type: ignore[no-any-return]
-
-    def is_without_effect(self, location: Location) -> bool:
-        """Return whether the suite follows the original program, which lacks a key; warn of it."""
-        if self.is_upstream:
-            self.resolver.warn(location, "has no effect in the profile upstream")
-        return self.is_upstream
 
     def _check_graders(self, written: Mapping[str, Any], location: Location) -> None:
         key, weights = written.get("metric_key"), written.get("weights")
@@ -240,8 +232,6 @@ class GateReader:
         if self.resolver.has_recorded_gates:
             key = f"the recorded gate's {location[-1]}"
             self.resolver.warnings.append(f"{key}: {text}")
-        elif self.is_upstream:
-            self.resolver.warn(location, text)
         else:
             self.resolver.add_problem(location, text)
 
@@ -304,7 +294,7 @@ class GateReader:
         is_logical = "operator" in condition
         implied["kind"] = "logical" if is_logical else "simple"
         of_runs = is_logical or condition.get("aggregation") in PERCENT
-        if spec.over is not None and of_runs and not self.is_upstream:
+        if spec.over is not None and of_runs:
             implied["over"] = spec.over
         return implied
 
@@ -321,9 +311,7 @@ class GateReader:
     def _baseline(self, gate: BaselineGate, location: Location) -> BaselineGate | None:
         """Return a gate on an earlier run, its figure in three parts."""
         at = (*location, "baseline")
-        if self.is_upstream:
-            self.resolver.add_problem(at, "the profile upstream compares no runs")
-        elif not gate.baseline.strip():
+        if not gate.baseline.strip():
             self.resolver.add_problem(at, "expected a run directory, latest or latest_any")
         with self.resolver.refusals(at):
             local_path_of(gate.baseline, self.resolver.base)
@@ -334,20 +322,41 @@ class GateReader:
             return None
         return msgspec.structs.replace(gate, figure=path)
 
-    def _figure(self, gate: FigureGate, location: Location) -> FigureGate | None:
-        """Return a gate on a figure: its three parts, and the metric's kind."""
+    def _figure(self, gate: FigureGate, location: Location) -> FigureGate | NativeGate | None:
+        """Return a gate on a figure: its three parts, and the metric's kind.
+
+        One on a number of a native file is of another class.
+        """
+        written = gate.figure.split(".") if isinstance(gate.figure, str) else map(str, gate.figure)
+        first, *steps = written
+        if first == NATIVE and first not in self.paths.known:
+            return self._native(gate, tuple(steps), location)
         path = self.paths.find_declared(gate.figure, (*location, "figure"))
         if path is None:
             return None
         name = self.paths.stage(path).name
         return msgspec.structs.replace(gate, figure=(*path, name))
 
+    def _native(
+        self, gate: FigureGate, path: tuple[str, ...], location: Location
+    ) -> NativeGate | None:
+        """Return a gate on a number of a native file: ``native.FILE.PATH``."""
+        if len(path) < 2:
+            why = "expected native.FILE.PATH, such as native.stability.metrics.stability_at_k"
+            self.resolver.add_problem((*location, "figure"), why)
+            return None
+        for key in ("confidence", "per"):
+            if getattr(gate, key) is not None:
+                why = "a number of a native file has no interval and no groups"
+                self.resolver.add_problem((*location, key), why)
+        return NativeGate(op=gate.op, value=gate.value, path=path)
+
     def _check_ranges(self, gate: AnyGate, location: Location) -> None:
         """Object to thresholds beyond every value that the compared figure can have."""
         if isinstance(gate, LogicalGate):
             for position, part in enumerate(gate.conditions):
                 self._check_ranges(part, (*location, "conditions", position))
-        if isinstance(gate, LogicalGate | TaskGate):
+        if isinstance(gate, LogicalGate | TaskGate | NativeGate):
             return
         compared = self._compared(gate)
         self._check_range(gate, "value", compared, location)

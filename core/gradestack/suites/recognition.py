@@ -307,7 +307,7 @@ def _together(
         whole.remarks.extend(found.remarks)
     paths_of = tuple(frozenset(found.paths) for found in several)
     reader = Mixed(tuple(stage.component for stage in stages), paths_of)
-    stage = made_stage("reader", "reader", reader, resolver.profile, name)
+    stage = made_stage("reader", "reader", reader, name)
     stage = msgspec.structs.replace(stage, options={}, parts=tuple(stages))
     return stage, whole
 

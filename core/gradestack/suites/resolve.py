@@ -27,6 +27,7 @@ from gradestack.suites.components import (
     graders_for,
     made_stage,
     metric_stages,
+    programs_of,
 )
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gating import FigurePaths, GateReader
@@ -79,7 +80,7 @@ def resolve(
             lay_stack(resolver, target)
         else:
             data.setdefault("engine", "serial")
-            reader = made_stage("reader", "reader", samples, resolver.profile)
+            reader = made_stage("reader", "reader", samples)
             target = Target(Inputs(data=()), reader)
         apply_late_overrides(resolver, late)
         _refuse_slim_rows(resolver)
@@ -176,10 +177,17 @@ def _resolve(
     reports = _reporters(resolver, spec)
     engine = _engine(resolver, spec, options.workers)
     exporters: tuple[Stage, ...] = ()
+    programs: tuple[Stage, ...] = ()
     if format_reader is not None:
         _check_needs(resolver, format_reader, graders, target)
+        if spec.profile == "upstream":
+            programs = programs_of(resolver, format_reader)
         named = [*spec.exporters, *options.exporters]
-        exporters = exporters_of(resolver, named, format_reader, graders.values())
+        exporters = exporters_of(
+            resolver, named, format_reader, graders.values(), beside=not programs
+        )
+    if spec.profile == "upstream" and not programs:
+        _check_profile(resolver, reader, graders)
     resolver.finish()
     if target.late is not None:
         raise target.late
@@ -198,7 +206,6 @@ def _resolve(
     own_ids = getattr(reader.component, "ids", None) is not None
     # a format names its runs by its own ids: under others the same name may stand for several runs
     has_foreign_runs = own_ids and reader.component.stack != "auto"
-    is_upstream = spec.profile == "upstream"
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     warnings = [each.replace(document.origin, origin.name, 1) for each in resolver.warnings]
     return Suite(
@@ -221,7 +228,7 @@ def _resolve(
         min_graded=judgement.min_graded,
         allow_all_failed=spec.allow_all_failed,
         num_runs=spec.num_runs,
-        runs_must_pass=spec.runs_must_pass or ("any" if is_upstream else "all"),
+        runs_must_pass=spec.runs_must_pass or "all",
         max_samples=spec.max_samples or 0,
         subset=subset,
         sample_tags=frozenset(spec.sample_tags),
@@ -229,15 +236,32 @@ def _resolve(
         limits=limits,
         # by ids of the caller's own, records of one id are runs, whatever the format
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        keeps_copies=is_upstream or has_foreign_runs or reader.component.keeps_copies,
+        keeps_copies=has_foreign_runs or reader.component.keeps_copies,
         rows=options.rows or spec.rows,
         reports=reports,
         exporters=exporters,
+        programs=programs,
         engine=engine,
         config=jsonable(config),
         warnings=(*target.ignored, *warnings),
         notes=tuple(resolver.notes),
     )
+
+
+def _check_profile(
+    resolver: Resolver,
+    reader: Stage | None,
+    graders: Mapping[str, Stage],
+) -> None:
+    """Refuse the profile ``upstream`` where nothing of a suite is computed by it."""
+    stages = [*graders.values(), *([] if reader is None else [reader])]
+    if any(hasattr(stage.component, "profile") for stage in stages):
+        return
+    of = "samples in memory have" if reader is None or not reader.name else f"{reader.name!r} has"
+    offers = resolver.registry.names("program")
+    known = ", ".join(sorted(offers)) or "none"
+    why = f"the format {of} no original program; leave the profile out (programs: {known})"
+    resolver.add_problem(("profile",), why)
 
 
 def _check_there_is_work(
@@ -268,14 +292,11 @@ def _judge(
     gates, main = gate_reader.read_all(spec)
     max_failed = None
     if spec.max_failed is not None:
-        is_ignored = gate_reader.is_without_effect(("max_failed",))
         with resolver.refusals(("max_failed",)):
-            limit = as_limit(spec.max_failed)
-            max_failed = None if is_ignored else limit
+            max_failed = as_limit(spec.max_failed)
     min_graded = 0.0
     with resolver.refusals(("min_graded",)):
-        share = as_share(spec.min_graded)
-        min_graded = 0.0 if gate_reader.is_upstream else share
+        min_graded = as_share(spec.min_graded)
     success, headline = HeadlineReader(paths, spec).read(gates, reader)
     outcome = main if success is None else success.grader
     gates = tuple(_with_outcome(gate, outcome) for gate in gates)

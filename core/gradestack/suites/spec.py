@@ -186,7 +186,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     runs_must_pass: (
         Literal["any", "all", "majority"] | Annotated[int, msgspec.Meta(ge=1)] | None
     ) = None
-    """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
+    """How many runs' gates must pass; default ``all``."""
     filter: str | None = None
     """Only samples this is true of: ``facet.category == "refund" and model in ["a", "b"]``."""
     tasks: str | None = None
@@ -228,6 +228,8 @@ class Suite(Plan, frozen=True, kw_only=True):
     """What makes a sample a success; None: nothing does."""
     headline: Headline = msgspec.field(default_factory=Headline)
     rows: Rows = "full"
+    programs: tuple[Stage, ...] = ()
+    """Original programs of the formats, which run under ``profile: upstream``."""
     reports: tuple[Stage, ...] = ()
     registry: Registry | None = None
     """Where its components come from, and what plugins show on its pages."""

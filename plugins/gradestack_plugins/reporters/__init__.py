@@ -23,6 +23,8 @@ reporter github .reporters.github:GithubReporter annotations.txt and step_summar
     GitHub Actions
 panel statements .reporters.panels:Statements What metrics say of their figures in their documents'
     words
+panel programs .reporters.panels:Programs What the original program of the format computes, beside
+    our figures
 table headline .tables.figures:figure_table The figures of the headline with their intervals
 table figures .tables.figures:figure_table Every number of every grader and aggregator with its interval
 table gates .tables.figures:figure_table Every gate with its verdict

@@ -200,14 +200,6 @@ def test_the_least_share_may_be_set(least, outcome):
     assert [gate["outcome"] for gate in report.gates] == [outcome]
 
 
-def test_upstream_has_no_least_share():
-    records = [{"id": "a", **GRADED}, *({"id": f"b{n}", "error": "timeout"} for n in range(4))]
-    gate = {"op": "gte", "value": 0.1}
-    report = gradestack.grade(records, {"text": "exact_match"}, gate=gate, profile="upstream")
-    assert report.gates[0]["outcome"] != "undecided"
-    assert "coverage" not in report.gates[0]
-
-
 TASKS = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 1, 1], "d": [1] * 6 + [0] * 2, "e": [1]}
 
 

@@ -200,11 +200,3 @@ def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, recor
         {"reason": "one task"},
     )
     assert (sure["outcome"], sure["passed"], sure["bounds"]) == ("undecided", False, None)
-
-
-def test_the_original_programs_gates_know_no_intervals(gates):
-    report = gates(
-        {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream"
-    )
-    assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
-    assert any("confidence: has no effect" in text for text in report.summary["warnings"])

@@ -39,7 +39,7 @@ def test_a_raising_grader_gives_a_failed_grade(slot):
     assert grade.fault == Fault(
         category="grading",
         code="raised",
-        message="cannot grade <object object> (toy_components.py:67)",
+        message="cannot grade <object object> (toy_components.py:69)",
         type="ZeroDivisionError",
         component="toy 7",
     )
@@ -156,10 +156,8 @@ class LastMessage(Extractor):
         return contents[-1] if contents else ""
 
 
-def text_slot(profile="documented"):
-    return grader_stage(
-        key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile
-    )
+def text_slot():
+    return grader_stage(key="q", component="length", grader=Length(), extractor=LastMessage())
 
 
 def talk(*turns, truth=None, **fields):
@@ -173,15 +171,11 @@ def test_the_extracted_text_is_graded():
     assert (grade.score, submission) == (0.4, "four")
 
 
-@pytest.mark.parametrize(
-    ("profile", "outcome"), [("documented", Outcome.FAILED), ("upstream", Outcome.GRADED)]
-)
-def test_an_empty_submission(profile, outcome):
-    """Documented: a failed extraction, not a wrong answer; upstream grades it like any text."""
-    grade, submission = grade_sample(text_slot(profile), talk())
-    assert (grade.outcome, submission) == (outcome, "")
-    if grade.fault:
-        assert (grade.fault.category, grade.fault.code) == ("extraction", "empty_submission")
+def test_an_empty_submission():
+    """It is a failed extraction, not a wrong answer."""
+    grade, submission = grade_sample(text_slot(), talk())
+    assert (grade.outcome, submission) == (Outcome.FAILED, "")
+    assert (grade.fault.category, grade.fault.code) == ("extraction", "empty_submission")
 
 
 def test_a_raising_extractor_is_a_failed_extraction():

@@ -5,23 +5,6 @@ import pytest
 from gradestack import DataError
 
 
-def test_the_profile_of_one_grader(run_lines):
-    """It decides what a sample without reference is: skipped, or wrong.
-
-    An empty answer is wrong in both.
-    """
-    graders = {"d": "exact_match", "u": {"kind": "exact_match", "profile": "upstream"}}
-    records = [{"id": "a", "predicted": "x"}, {"id": "b", "expected": "x", "predicted": ""}]
-    found = [
-        {key: (grade["state"], grade["score"]) for key, grade in row["grades"].items()}
-        for row in run_lines(records, graders=graders).rows()
-    ]
-    assert found == [
-        {"d": ("skipped", 0.0), "u": ("graded", 0.0)},
-        {"d": ("graded", 0.0), "u": ("graded", 0.0)},
-    ]
-
-
 def test_a_dataset_is_joined_by_id(run_lines, write_lines):
     """Expectations come from it.
 

@@ -65,7 +65,7 @@ def test_a_class_a_function_and_options(shapes, registry):
     assert [(each["name"], each["distribution"], each["options"]) for each in graders] == [
         ("shapes.py:Share", "local 0", {"of": 0.75}),
         ("shapes.py:shout", "local 0", {}),
-        ("toy", "local 0", {"profile": "documented"}),
+        ("toy", "local 0", {}),
     ]
 
 

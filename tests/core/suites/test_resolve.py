@@ -39,7 +39,7 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
 
 def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
     monkeypatch.chdir("/")
-    suite = load(BASE + "profile: upstream\n", "graders.quality={kind: toy, place: side/file}")
+    suite = load(BASE, "graders.quality={kind: toy, place: side/file}")
     assert suite.inputs.data[0].path == tmp_path / "runs.jsonl"
     assert suite.graders[0].component.place == tmp_path / "side/file"
 
@@ -76,12 +76,8 @@ def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines
 def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     path = write_lines([record("a")], "my runs.jsonl")
     options = RunOptions(registry=registry, overrides=["reports=[]"])
-    suite = files_suite(path, options, profile="upstream")
-    assert (suite.name, suite.profile, suite.config["stack"]) == (
-        "my runs",
-        "upstream",
-        "trajectory",
-    )
+    suite = files_suite(path, options)
+    assert (suite.name, suite.config["stack"]) == ("my runs", "trajectory")
     with pytest.raises(ConfigError, match="no file to grade"):
         files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):

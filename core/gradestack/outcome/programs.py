@@ -1,0 +1,113 @@
+"""What the original programs of families make of an evaluation's files (``--profile upstream``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from gradestack.api import Input, Program, ProgramInput, ProgramRun
+from gradestack.errors import error_text, storage_failed
+from gradestack.gates.native import NativeFiles
+from gradestack.grading.merging import Merging
+from gradestack.grading.plan import Stage
+from gradestack.report import Report
+from gradestack.suites.spec import Suite
+
+
+class ProgramResults(msgspec.Struct):
+    """The results of all original programs of an evaluation."""
+
+    entries: list[dict[str, Any]] = []
+    """One for each program and input, as in summary.json."""
+    files: dict[str, str] = {}
+    """Path below ``native/`` -> text."""
+    titles: dict[str, str] = {}
+    """Path below ``native/`` -> whose program wrote it."""
+    broken: dict[str, str] = {}
+    """Programs that raised, with what they said."""
+    folder: Path | None = None
+    """``native/`` of the run directory, where exporters write too; None without a directory."""
+
+    def native_files(self) -> NativeFiles:
+        """Return the native files that gates may name."""
+        return NativeFiles(self.files, self.folder, self.titles)
+
+    def write(self) -> None:
+        """Write the files of the programs into the folder."""
+        for name, text in self.files.items() if self.folder is not None else ():
+            path = self.folder / name  # type: ignore[operator]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
+
+
+def run_programs(
+    suite: Suite, merging: Merging, recorded: Report, folder: Path | None = None
+) -> ProgramResults:
+    """Run the original program of each format over each of its inputs.
+
+    Args:
+        suite: What is evaluated; without ``profile: upstream`` it has no programs.
+        merging: The graded samples.
+        recorded: Their rows.
+        folder: ``native/`` of the run directory; None without one.
+    """
+    results = ProgramResults(folder=folder)
+    several = len(suite.inputs.data) > 1
+    for stage in suite.programs:
+        program: Program = stage.component
+        for reader, inputs in suite.reader.shares(suite.inputs):
+            if program.reader not in (reader.name, reader.name.rpartition(":")[2]):
+                continue
+            for given in inputs.data:
+                about = ProgramInput(
+                    input=given,
+                    reader=reader.component,
+                    dataset=suite.inputs.dataset,
+                    max_samples=suite.max_samples or None,
+                    config=suite.config,
+                    graders={each.key: each.component for each in suite.graders},
+                    rows=_RowsOf(merging, recorded, given),
+                )
+                try:
+                    _keep(results, stage, given.name if several else "", program.run(about))
+                except (Exception, SystemExit) as error:  # it costs its own results alone
+                    if storage_failed(error):
+                        raise
+                    results.broken.setdefault(stage.name, error_text(error))
+    return results
+
+
+class _RowsOf(msgspec.Struct):
+    """Reads the rows of one input."""
+
+    merging: Merging
+    recorded: Report
+    given: Input
+
+    def __call__(self) -> Iterator[Mapping[str, Any]]:
+        numbers = set(self.merging.merged.table.of_input(self.given.name))
+        for number, row in enumerate(self.recorded.rows()):
+            if number in numbers:
+                yield row
+
+
+def _keep(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
+    """Add what a program made of an input, its files below a folder where there are several."""
+    title = stage.component.title or stage.name
+    names = [PurePosixPath(folder, name).as_posix() for name in run.files]
+    results.files |= zip(names, run.files.values(), strict=True)
+    results.titles |= dict.fromkeys(names, title)
+    results.entries.append(
+        {
+            "program": stage.name,
+            "title": title,
+            **({"input": folder} if folder else {}),
+            "files": names,
+            "console": run.console,
+            "exit_code": run.exit_code,
+            "figures": msgspec.to_builtins(run.figures),
+        }
+    )

@@ -206,6 +206,8 @@ def _resolve(
     own_ids = getattr(reader.component, "ids", None) is not None
     # a format names its runs by its own ids: under others the same name may stand for several runs
     has_foreign_runs = own_ids and reader.component.stack != "auto"
+    # of families whose original is no program of its own yet: there graders compute what it does
+    is_all_upstream = spec.profile == "upstream" and not programs
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     warnings = [each.replace(document.origin, origin.name, 1) for each in resolver.warnings]
     return Suite(
@@ -236,7 +238,7 @@ def _resolve(
         limits=limits,
         # by ids of the caller's own, records of one id are runs, whatever the format
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        keeps_copies=has_foreign_runs or reader.component.keeps_copies,
+        keeps_copies=has_foreign_runs or reader.component.keeps_copies or is_all_upstream,
         rows=options.rows or spec.rows,
         reports=reports,
         exporters=exporters,

@@ -101,14 +101,12 @@ def test_tool_output_without_ids():
     assert extract(talk([called("f", {}, "1"), answered(None, "1")])) == ""
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_memory_block_without_agent_state_is_a_failed_extraction(profile):
+def test_memory_block_without_agent_state_is_a_failed_extraction():
     slot = grader_stage(
         key="g",
         component="ascii_printable_only",
         grader=AsciiPrintableOnly(),
         extractor=MemoryBlock(block_label="human"),
-        profile=profile,
     )
     grade, _ = grade_sample(slot, talk([said("hello")]))
     assert grade.outcome == "failed"

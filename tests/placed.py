@@ -6,16 +6,16 @@ import zlib
 
 import attrs
 
-from gradestack_plugins.pages.blocks import Panel
+from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.panel import Panels, Placed
 
 
-def panel_of(
-    function, place="overview", *, name="p", title="P", template="", plugin="mine", module=__name__
-):
-    members = {"place": place, "title": title, "template": template, "__module__": module}
-    made = type("Shown", (Panel,), members | {"show": lambda _, about: function(about)})
-    return Placed(name, plugin, made())
+def panel_of(function, place="overview", *, name="p", title="P", plugin="mine"):
+    @blocks.panel(title, place=place)
+    def shown(about):
+        return function(about)
+
+    return Placed(name, plugin, shown)
 
 
 def with_panels(report, *placed):

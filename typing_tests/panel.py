@@ -4,22 +4,17 @@ from gradestack import GradeRow, Report, Row
 from gradestack_plugins.pages import blocks
 
 
-class Length(blocks.Panel):
+@blocks.panel("Length", place="sample")
+def length(about: Row) -> list[blocks.Block]:
     """How many calls the agent made, and what the main grader says."""
-
-    place = "sample"
-    title = "Length"
-
-    def show(self, about: Row) -> list[blocks.Block]:
-        """Show it."""
-        calls = about["predicted"]["calls"]
-        score = about["grade"]["score"] if about["state"] == "graded" else None
-        about["predcited"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
-        return [
-            blocks.Figures(
-                [blocks.Figure("calls made", len(calls or ())), blocks.Figure("score", score)]
-            )
-        ]
+    calls = about["predicted"]["calls"]
+    score = about["grade"]["score"] if about["state"] == "graded" else None
+    about["predcited"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+    return [
+        blocks.Figures(
+            [blocks.Figure("calls made", len(calls or ())), blocks.Figure("score", score)]
+        )
+    ]
 
 
 def failed(report: Report, key: str) -> list[tuple[str, GradeRow]]:

@@ -22,28 +22,18 @@ assert_type(discover().names("grader"), list[str])
 Component(kind="judge", name="mine", target="mine:Mine", summary="Mine")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-class Shown(blocks.Panel):
+@blocks.panel("Mine")
+def shown(about: Report) -> list[blocks.Block]:
     """A panel."""
-
-    place = "overview"
-    title = "Mine"
-
-    def show(self, about: Report) -> list[blocks.Block]:
-        """Return its blocks."""
-        figure = blocks.Figure("mean", 0.5, (0.25, 0.75))
-        assert_type(blocks.figure_of("mean", {"mean": 0.5}, "mean"), blocks.Figure)
-        return [
-            blocks.Interval([figure]),
-            blocks.Matrix(["a"], ["b"], [[1]]),
-            blocks.Words(about.name),
-        ]
+    figure = blocks.Figure("mean", 0.5, (0.25, 0.75))
+    assert_type(blocks.figure_of("mean", {"mean": 0.5}, "mean"), blocks.Figure)
+    return [
+        blocks.Interval([figure]),
+        blocks.Matrix(["a"], ["b"], [[1]]),
+        blocks.Words(about.name),
+    ]
 
 
-class Misplaced(blocks.Panel):
-    """A panel at no place there is."""
-
-    place = "samples"  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-    title = "Mine"
-
-    def show(self, about: Report) -> None:
-        """Show nothing."""
+@blocks.panel("Mine", place="samples")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+def misplaced(about: Report) -> None:
+    """Show nothing."""

@@ -29,8 +29,8 @@ Kind = Literal[
     "address",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FUNCTIONS: frozenset[Kind] = frozenset({"command", "stack", "table", "address"})
-"""Kinds whose components are functions, and no classes with options."""
+FUNCTIONS: frozenset[Kind] = frozenset({"command", "panel", "stack", "table", "address"})
+"""Kinds whose components are functions, or made of functions, and no classes with options."""
 
 _INDENTED_ROW = re.compile(rf"\n    \s*((?:{'|'.join(KINDS)}) [a-z0-9_-]+ \S*:\S+ .*)")
 
@@ -51,7 +51,7 @@ class Component(NamedTuple):
     """``package.module:Class``.
 
     Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click, of
-    a table a function of a report and the table's name, of an address a function that opens it.
+    a panel a function under ``@panel``, of a table a function of a report and the table's name, of an address a function that opens it.
     """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""

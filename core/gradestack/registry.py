@@ -215,6 +215,9 @@ def flaw(target: Any, kind: Kind) -> str | None:
 
     A class without options need not be an attrs class: it is made one here.
     """
+    if kind == "panel":
+        is_panel = callable(target) and getattr(target, "contract", None) == kind
+        return None if is_panel else "is no function under @panel(TITLE)"
     if kind in FUNCTIONS:
         what = "click command" if kind == "command" else "function"
         return None if callable(target) else f"is not a {what}"
@@ -227,8 +230,7 @@ def flaw(target: Any, kind: Kind) -> str | None:
         and issubclass(target, Contract)
         and getattr(target, "contract", None) == kind
     ):
-        base = "the contract of panels" if kind == "panel" else f"gradestack.{kind.capitalize()}"
-        return f"is not a class derived from {base}"
+        return f"is not a class derived from gradestack.{kind.capitalize()}"
     if wrong := misdeclared(target):
         return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):

@@ -22,7 +22,6 @@ OWN = {
     "core/gradestack/testing/case_files.py",
     "core/gradestack/testing/lines.py",
     "core/gradestack/testing/upgrade.py",
-    "plugins/gradestack_plugins/pages/testing.py",
     "plugins/gradestack_plugins/deepfabric/evaluation.py",
     "plugins/gradestack_plugins/engines/dask_local.py",
     "plugins/gradestack_plugins/engines/machine.py",  # what the system says

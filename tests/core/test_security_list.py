@@ -14,7 +14,6 @@ PROGRAMS = ("core", "plugins", "templates")
 STARTS = {
     "plugins/gradestack_plugins/engines/dask_local.py",  # Python, on a module of ours
     "core/gradestack/testing/__init__.py",  # Python, on our own command and a package under test
-    "plugins/gradestack_plugins/pages/testing.py",  # the browser of a plugin's own tests
 }
 """Files that start a program."""
 RUNS_CODE = {"core/gradestack/suites/code.py"}

@@ -318,9 +318,9 @@ def _plugin(path: Path, *components: Component) -> Plugin:
 
 
 def _is_contract(value: Any) -> bool:
-    if not isinstance(value, type) or not issubclass(value, Contract):
-        return False
-    return hasattr(value, "contract")
+    if inspect.isfunction(value):
+        return hasattr(value, "contract")
+    return isinstance(value, type) and issubclass(value, Contract) and hasattr(value, "contract")
 
 
 def _is_component(value: Any) -> bool:

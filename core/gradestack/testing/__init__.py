@@ -647,9 +647,6 @@ def checks(
     ]
 
 
-_NOT_MADE = FUNCTIONS | {"panel"}
-
-
 @attrs.frozen
 class _Part:
     """One component of a package, and what stands for it in its checks."""
@@ -684,7 +681,7 @@ def _part(component: Component, plugin: Plugin, examples: Mapping[str, Sequence[
     )
     if shown := [*own, *alike]:
         return _Part(component, plugin, target, shown, shown)
-    if component.kind in _NOT_MADE:
+    if component.kind in FUNCTIONS:
         return _Part(component, plugin, target, (), ())
     try:
         return _Part(

@@ -22,7 +22,7 @@ aggregator deepfabric .aggregators:DeepFabricMetrics DeepFabric's eight figures 
 exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics, predictions and
     config as DeepFabric
     writes them
-panel readiness .panels:Readiness Advice for figures that are low
+panel readiness .panels:readiness Advice for figures that are low
 stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key `tools`
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from typing_extensions import override
-
 from gradestack import Report
 from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.judges.calibrated import CELLS, Calibrated
@@ -18,24 +16,17 @@ _MOST = 20  # disagreements that are listed
 _LONGEST = 400  # characters of a reason
 
 
-class Judges(blocks.Panel):
+@blocks.panel("Judges and people")
+def judges(about: Report) -> Iterable[blocks.Block] | None:
     """Rates, table of judge and people, agreement and disagreements of every judge.
 
     None without one.
     """
-
-    place = "overview"
-    title = "Judges and people"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        found = {
-            key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()
-        }
-        parts = {key: [*_judge(about, key, held)] for key, held in found.items() if held}
-        if len(parts) < 2:
-            return next(iter(parts.values()), None)
-        return [blocks.Section(key, part) for key, part in parts.items()]
+    found = {key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()}
+    parts = {key: [*_judge(about, key, held)] for key, held in found.items() if held}
+    if len(parts) < 2:
+        return next(iter(parts.values()), None)
+    return [blocks.Section(key, part) for key, part in parts.items()]
 
 
 def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.Block]:

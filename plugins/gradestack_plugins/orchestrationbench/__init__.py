@@ -34,8 +34,8 @@ aggregator orchestration_plans .aggregators:OrchestrationPlans plan similarity w
 exporter orchestrationbench .aggregators:OrchestrationBenchExporter orchestrationbench.json, the
     original's result file
 stack orchestrationbench :stack all graders of OrchestrationBench
-panel decisions .panels:Decisions What was decided where a call, or a rejection, was right
-panel plans .panels:Plans Workflows of a sample, as expected and as made
+panel decisions .panels:decisions What was decided where a call, or a rejection, was right
+panel plans .panels:plans Workflows of a sample, as expected and as made
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
 

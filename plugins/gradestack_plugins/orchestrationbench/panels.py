@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages import blocks
@@ -14,43 +12,33 @@ from gradestack_plugins.pages import blocks
 _MOST_GRAPHS = 20
 
 
-class Decisions(blocks.Panel):
+@blocks.panel("Calls and rejections")
+def decisions(about: Report) -> Iterable[blocks.Block] | None:
     """What was decided where a call, or a rejection, was right; None where no metric says."""
-
-    place = "overview"
-    title = "Calls and rejections"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        for held in about.aggregates.values():
-            matrix = as_map(as_map(held.get("orchestration_decisions")).get("decision_matrix"))
-            if matrix:
-                columns = list(
-                    dict.fromkeys(
-                        [*matrix, *(str(name) for row in matrix.values() for name in as_map(row))]
-                    )
+    for held in about.aggregates.values():
+        matrix = as_map(as_map(held.get("orchestration_decisions")).get("decision_matrix"))
+        if matrix:
+            columns = list(
+                dict.fromkeys(
+                    [*matrix, *(str(name) for row in matrix.values() for name in as_map(row))]
                 )
-                values = [[as_map(row).get(name) for name in columns] for row in matrix.values()]
-                return [blocks.Matrix(list(matrix), columns, values, corner="right \\ decided")]
-        return None
+            )
+            values = [[as_map(row).get(name) for name in columns] for row in matrix.values()]
+            return [blocks.Matrix(list(matrix), columns, values, corner="right \\ decided")]
+    return None
 
 
-class Plans(blocks.Panel):
+@blocks.panel("Plans", place="sample")
+def plans(about: Mapping[str, Any]) -> Iterator[blocks.Block]:
     """The workflows of a sample's items, as expected and as made."""
-
-    place = "sample"
-    title = "Plans"
-
-    @override
-    def show(self, about: Mapping[str, Any]) -> Iterator[blocks.Block]:
-        found = 0
-        for _, grade in sorted(as_map(about.get("grades")).items()):
-            for item in map(as_map, as_list(as_map(grade).get("items"))):
-                metadata = as_map(item.get("metadata"))
-                gold, made = _nodes(metadata.get("gold")), _nodes(metadata.get("predicted"))
-                if gold and found < _MOST_GRAPHS:
-                    found += 1
-                    yield blocks.Graph(gold, made or (), title=f"Step {as_text(item.get('id'))}")
+    found = 0
+    for _, grade in sorted(as_map(about.get("grades")).items()):
+        for item in map(as_map, as_list(as_map(grade).get("items"))):
+            metadata = as_map(item.get("metadata"))
+            gold, made = _nodes(metadata.get("gold")), _nodes(metadata.get("predicted"))
+            if gold and found < _MOST_GRAPHS:
+                found += 1
+                yield blocks.Graph(gold, made or (), title=f"Step {as_text(item.get('id'))}")
 
 
 def _nodes(value: Any) -> list[blocks.Node] | None:

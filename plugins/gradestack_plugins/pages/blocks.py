@@ -8,63 +8,75 @@ never as a zero.
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
-from gradestack import Contract, PluginError, suggest
+from gradestack import PluginError, suggest
 from gradestack.jsonio import as_map, as_number, as_text
 
 Place = Literal["overview", "figures", "sample", "compare", "page"]
 
 
-class Panel(Contract):
-    """A section of a page that a plugin contributes."""
+class Panel(Protocol):
+    """A section of a page that a plugin contributes: a function under ``@panel``.
 
-    contract: ClassVar[Any] = "panel"
-    place: ClassVar[Place]
-    """``overview``: on the report page below its first screen; it shows the ``gradestack.Report``.
-
-    ``figures``: beside its table of all figures; it shows the report, too. ``sample``: in the
-    drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of a
-    comparison; it shows the content of comparison.json. ``page``: a page of its own beside the
-    report page, linked from there; it shows the report.
+    It returns blocks, any iterable of them; None, or no block, leaves the panel out. It must not
+    change what it gets, and the same input has to give the same output.
     """
-    title: ClassVar[str]
-    template: ClassVar[str] = ""
-    """File of a Jinja template, ``….html``, in the folder of the class's module; "" for blocks."""
+
+    contract: str
+    title: str
+    """Its heading, and its name in the navigation."""
+    place: Place
+    __name__: str
+    __code__: Any
+
+    def __call__(self, about: Any, /) -> Iterable[Block] | None:
+        """Return blocks of what its place is about."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse what no page can show.
+        """Refuse a panel of an earlier contract, which was a class."""
+        raise PluginError(
+            f"panel {cls.__name__} is a class, of an earlier contract; write a function of what it "
+            "shows under @panel(TITLE, place=PLACE) in its place"
+        )
 
-        Raises:
-            PluginError: An unknown place, no title, or a template that is not HTML.
-        """
-        place, title = vars(cls).get("place"), vars(cls).get("title")
-        if place is not None and place not in get_args(Place):
-            raise PluginError(
-                f"panel {cls.__name__} has unknown place "
-                f"{place!r}{suggest(str(place), get_args(Place))}"
-            )
-        if place is not None and not (title and isinstance(title, str)):
-            raise PluginError(f"panel {cls.__name__} has no title")
-        if cls.template and not cls.template.endswith(".html"):  # what escapes is known by the name
-            raise PluginError(
-                f"panel {cls.__name__} has template {cls.template!r}, whose name must end in .html"
-            )
 
-    @abc.abstractmethod
-    def show(self, about: Any) -> Any:
-        """Return blocks, any iterable of them, or the ``data`` of its template.
+def panel(
+    title: str, *, place: Place = "overview"
+) -> Callable[[Callable[[Any], Iterable[Block] | None]], Panel]:
+    """Make a panel of a function that returns blocks.
 
-        None, or no block, leaves the panel out. It must not change what it gets, and the same input
-        has to give the same output.
+    Args:
+        title: Its heading.
+        place: Where it stands, which decides what the function is given. ``overview``: on the
+            report page below its first screen; the ``gradestack.Report``. ``figures``: beside the
+            table of all figures; the report. ``sample``: in the drill-down of each sample; the row
+            of results.jsonl. ``compare``: on the page of a comparison; the content of
+            comparison.json. ``page``: a page of its own beside the report page; the report.
 
-        Args:
-            about: What its place is about.
-        """
+    Raises:
+        PluginError: There is no such place, or no title.
+
+    Examples:
+        >>> @panel("Length", place="sample")
+        ... def length(row):
+        ...     return [Words(f"{len(row['predicted']['calls'])} calls")]
+    """
+    if place not in get_args(Place):
+        hint = suggest(str(place), get_args(Place))
+        raise PluginError(f"panel {title!r} has unknown place {place!r}{hint}")
+    if not title or not isinstance(title, str):
+        raise PluginError('a panel has no title: write @panel("Length")')
+
+    def with_place(show: Callable[[Any], Iterable[Block] | None]) -> Panel:
+        made: Any = show
+        made.contract, made.title, made.place = "panel", title, place
+        return made  # type: ignore[no-any-return]
+
+    return with_place
 
 
 Value = float | int | str | None

@@ -8,11 +8,11 @@ import hashlib
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import cache_from_source
 from itertools import chain
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -113,9 +113,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return known and super().is_safe_callable(obj)
 
 
-def environment(
-    templates: Path | None = None, folders: Mapping[str, Sequence[Path]] = MappingProxyType({})
-) -> jinja2.Environment:
+def environment(templates: Path | None = None) -> jinja2.Environment:
     """Return an environment that escapes in every ``.html`` template and shows hidden characters in
     all.
 
@@ -123,13 +121,9 @@ def environment(
     ``gradestack_plugins.pages.markdown``. Ours are also to be had as ``gradestack/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
-    prefixed = {
-        "gradestack": ours,
-        **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()},
-    }
     own = [] if templates is None else [_Folder(templates)]
     env = (jinja2.Environment if templates is None else _Sandbox)(
-        loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
+        loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader({"gradestack": ours}), ours]),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize,

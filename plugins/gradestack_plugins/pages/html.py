@@ -35,7 +35,7 @@ from gradestack_plugins.pages.losses import facets_of, took_of
 from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
 from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.overview import Page, page_of, side_of
-from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
+from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.tables.files import run_tables
@@ -116,7 +116,7 @@ class HtmlReporter(Reporter):
         success = success_of(report.summary)
         report = with_first_models(report)
         page, apart, held = page_of(report), name != "report", panels(report)
-        env = environment(self.templates, folders(held))
+        env = environment(self.templates)
         env.filters.update(FILTERS)
         sheets = Sheets(env, held, rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from markupsafe import Markup
 from gradestack import Registry, Report, error_text
 from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.draw import Shape, drawn
-from gradestack_plugins.pages.environment import place_in_template
 from gradestack_plugins.pages.text import token
 
 PAGE = "report.html"
@@ -42,11 +40,6 @@ class Placed(msgspec.Struct, frozen=True):
     def known_as(self) -> str:
         """How messages name it."""
         return f"panel {self.name!r} of plugin {self.plugin}"
-
-    @property
-    def folder(self) -> Path:
-        """Where its template lies."""
-        return Path(str(sys.modules[type(self.panel).__module__].__file__)).parent
 
     @property
     def id(self) -> str:
@@ -80,7 +73,7 @@ def panels_of(registry: Registry | None) -> Panels:
         for component in [each for each in plugin.components if each.kind == "panel"]:
             name = component.name
             try:
-                found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
+                found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
@@ -99,10 +92,7 @@ def panels(report: Report) -> Panels:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The panels of a place with their titles and blocks, or ``data`` of templates.
-
-    What is said of those left out.
-    """
+    """The panels of some places with their blocks, and what is said of those left out."""
 
     filled: tuple[Shape, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -127,45 +117,25 @@ def asked(found: Panels, places: Sequence[str], about: Any) -> Asked:
 
 def _fill(placed: Placed, about: Any) -> list[Shape]:
     """Return what a panel shows; nothing where it has nothing to show."""
-    made = placed.panel.show(about)
+    made = placed.panel(about)
     if made is None:
         return []
-    if not placed.panel.template:  # its blocks may be made one by one
-        shown = tuple(each for block in made for each in drawn(block))
-        return (
-            [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)]
-            if shown
-            else []
-        )
-    if not isinstance(made, Mapping):
-        kind = type(made).__name__
-        raise TypeError(
-            f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}"
-        )
-    return [Shape(placed=placed, title=placed.panel.title, blocks=(), data=made)]
+    shown = tuple(each for block in made for each in drawn(block))  # they may be made one by one
+    return [Shape(placed=placed, title=placed.panel.title, blocks=shown)] if shown else []
 
 
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
-    said, code = error_text(error), type(placed.panel).show.__code__
+    said, code = error_text(error), placed.panel.__code__
     # An error in what it returned has no line of its own: then the one where that was made.
     shown = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-    place = place_in_template(error) or ("" if _HAS_PLACE.search(said) else shown)
+    place = "" if _HAS_PLACE.search(said) else shown
     return f"{placed.known_as} is left out{samples}: {said}{f' ({place})' if place else ''}"
 
 
 def says_left_out(warning: str) -> bool:
     """Return whether a warning is of a panel; pages written again find it anew."""
     return _LEFT_OUT.match(warning) is not None
-
-
-def folders(found: Panels) -> Mapping[str, tuple[Path, ...]]:
-    """Return where the templates of panels lie, by plugin."""
-    places: dict[str, dict[Path, None]] = {}
-    for placed in found.placed:
-        if placed.panel.template:
-            places.setdefault(placed.plugin, {})[placed.folder] = None
-    return {plugin: tuple(each) for plugin, each in places.items()}
 
 
 class Sheets:
@@ -229,13 +199,9 @@ class Sheets:
         )
 
     def _render(self, filled: Shape) -> Markup:
-        placed, body = filled.placed, ""
-        if filled.data is not None:
-            own = self._env.get_template(f"{placed.plugin}/{placed.panel.template}")
-            body = own.render(data=filled.data, title=filled.title)
-        where = (
-            (PAGE if placed.panel.place == "page" else "") if self._rows else None
-        )  # links to samples lead there
-        frame = self._env.get_template(_FRAMES.get(placed.panel.place, "_panel.html"))
+        place = filled.placed.panel.place
+        # links to samples lead to the report page
+        where = (PAGE if place == "page" else "") if self._rows else None
+        frame = self._env.get_template(_FRAMES.get(place, "_panel.html"))
         # escaped
-        return Markup(frame.render(filled=filled, body=Markup(body), where=where))  # noqa: S704
+        return Markup(frame.render(filled=filled, where=where))  # noqa: S704

@@ -34,7 +34,7 @@ from gradestack_plugins.pages.chunks import served_sample
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels
+from gradestack_plugins.pages.panel import PAGE, Sheets, panels
 from gradestack_plugins.pages.rows import rows_at
 
 ADDRESS = "127.0.0.1"
@@ -67,7 +67,7 @@ class ServedRun:
     def __init__(self, report: Report, registry: Registry) -> None:
         self._report = attrs.evolve(report, registry=registry)
         self._index, found = index_of(self._report), panels(self._report)
-        self._sheets = Sheets(environment(folders=folders(found)), found, rows=False)
+        self._sheets = Sheets(environment(), found, rows=False)
         self._one, self._folder = (
             threading.Lock(),
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True),

@@ -21,9 +21,9 @@ reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task an
     systems that read JUnit
 reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of
     GitHub Actions
-panel statements .reporters.panels:Statements What metrics say of their figures in their documents'
+panel statements .reporters.panels:statements What metrics say of their figures in their documents'
     words
-panel programs .reporters.panels:Programs What the original program of the format computes, beside
+panel programs .reporters.panels:programs What the original program of the format computes, beside
     our figures
 table headline .tables.figures:figure_table The figures of the headline with their intervals
 table figures .tables.figures:figure_table Every number of every grader and aggregator with its interval

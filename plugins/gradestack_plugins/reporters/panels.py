@@ -5,55 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 
 
-class Statements(blocks.Panel):
+@blocks.panel("In the benchmark's words")
+def statements(about: Report) -> Iterable[blocks.Block] | None:
     """The sentences that metrics say of their figures; None without any."""
-
-    place = "overview"
-    title = "In the benchmark's words"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        texts = [
-            text
-            for metrics in about.aggregates.values()
-            for figures in metrics.values()
-            for text in as_list(figures.get("statements"))
-            if isinstance(text, str)
-        ]
-        return [blocks.Words(text) for text in dict.fromkeys(texts)] or None
+    texts = [
+        text
+        for metrics in about.aggregates.values()
+        for figures in metrics.values()
+        for text in as_list(figures.get("statements"))
+        if isinstance(text, str)
+    ]
+    return [blocks.Words(text) for text in dict.fromkeys(texts)] or None
 
 
-class Programs(blocks.Panel):
+@blocks.panel("As the original program computes it")
+def programs(about: Report) -> Iterable[blocks.Block] | None:
     """What the original programs compute of the same files, beside our figures; None without one."""
-
-    place = "overview"
-    title = "As the original program computes it"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        shown = []
-        for entry in map(as_map, as_list(about.summary.get("programs"))):
-            title = as_text(entry.get("title"))
-            of = f", {as_text(entry['input'])}" if "input" in entry else ""
-            rows = {
-                as_text(figure.get("label")): [
-                    as_number(figure.get("value")),
-                    _figure_of(about, as_text(figure.get("figure"))),
-                    as_text(figure.get("why")),
-                ]
-                for figure in map(as_map, as_list(entry.get("figures")))
-            }
-            if rows:
-                columns = ["the program", "gradestack", "why they may differ"]
-                shown.append(blocks.Table(columns, rows, title=f"As {title} computes it{of}"))
-        return shown or None
+    shown = []
+    for entry in map(as_map, as_list(about.summary.get("programs"))):
+        title = as_text(entry.get("title"))
+        of = f", {as_text(entry['input'])}" if "input" in entry else ""
+        rows = {
+            as_text(figure.get("label")): [
+                as_number(figure.get("value")),
+                _figure_of(about, as_text(figure.get("figure"))),
+                as_text(figure.get("why")),
+            ]
+            for figure in map(as_map, as_list(entry.get("figures")))
+        }
+        if rows:
+            columns = ["the program", "gradestack", "why they may differ"]
+            shown.append(blocks.Table(columns, rows, title=f"As {title} computes it{of}"))
+    return shown or None
 
 
 def _figure_of(report: Report, path: str) -> float | None:

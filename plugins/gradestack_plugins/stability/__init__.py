@@ -13,7 +13,7 @@ grader stability_label .aggregators:StabilityLabel The label of one run of a tas
     label
 aggregator stability .aggregators:Stability Stability@k, consistency, entropy, flip rate over runs
 exporter stability .aggregators:StabilityExporter native/stability.json: the suite's metrics file
-panel stability .panels:Stability Figures over runs with their intervals, and by expected answer
+panel stability .panels:stability Figures over runs with their intervals, and by expected answer
 stack stability :stack Labels of repeated runs with the stability metrics
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from typing_extensions import override
-
 from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.pages import blocks
@@ -18,28 +16,21 @@ _BY_CLASS = {
 }
 
 
-class Stability(blocks.Panel):
+@blocks.panel("Stability by expected answer")
+def stability(about: Report) -> Iterable[blocks.Block] | None:
     """The figures over runs by expected class; None in a run without two of them."""
-
-    place = "overview"
-    title = "Stability by expected answer"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        for held in about.aggregates.values():
-            metrics = as_map(held.get("stability"))
-            if as_number(metrics.get("mean_consistency_at_k")) is not None:
-                names = [
-                    name
-                    for name in map(str, as_list(metrics.get("labels")))
-                    if metrics.get(f"n_items_gold_{name}")
-                ]
-                values = [
-                    [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]
-                    for name in names
-                ]
-                if len(names) > 1:
-                    return [
-                        blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")
-                    ]
-        return None
+    for held in about.aggregates.values():
+        metrics = as_map(held.get("stability"))
+        if as_number(metrics.get("mean_consistency_at_k")) is not None:
+            names = [
+                name
+                for name in map(str, as_list(metrics.get("labels")))
+                if metrics.get(f"n_items_gold_{name}")
+            ]
+            values = [
+                [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]
+                for name in names
+            ]
+            if len(names) > 1:
+                return [blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")]
+    return None

@@ -20,7 +20,7 @@ aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a ta
 aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
 exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its
     script does
-panel reliability .panels:Reliability pass^k and pass@k over k, and how often tasks succeed
+panel reliability .panels:reliability pass^k and pass@k over k, and how often tasks succeed
 stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

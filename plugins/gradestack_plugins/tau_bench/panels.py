@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gradestack import Report
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages import blocks
 
 
-class Reliability(blocks.Panel):
+@blocks.panel("Reliability over trials", place="figures")
+def reliability(about: Report) -> Iterable[blocks.Block] | None:
     """Pass^k and pass@k over k by the outcome grader, and how often tasks succeed.
 
     None without trials.
     """
-
-    place = "figures"
-    title = "Reliability over trials"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
-        held = as_map(about.aggregates.get(grader))
-        hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
-        models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
-        if not models:
-            return _curves(hat, at) or None
-        parts = {model: _curves(_of(hat, model), _of(at, model)) for model in models}
-        return [blocks.Section(model or "(no name)", part) for model, part in parts.items() if part]
+    grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
+    held = as_map(about.aggregates.get(grader))
+    hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
+    models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
+    if not models:
+        return _curves(hat, at) or None
+    parts = {model: _curves(_of(hat, model), _of(at, model)) for model in models}
+    return [blocks.Section(model or "(no name)", part) for model, part in parts.items() if part]
 
 
 def _of(metrics: Mapping[str, Any], model: str) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ grader judged .grader:JudgedByRubric A model's verdict on each criterion of a ru
 grader rubric .grader:LettaJudge A model's score by a rubric, as letta-evals suites write it
 grader model_judge .grader:LettaJudge The name of rubric in letta-evals from 0.5 on
 aggregator calibrated .calibrated:Calibrated The judge's pass rate, corrected by labels of people
-panel judges .panels:Judges How far people agree with a judge, and where they do not
+panel judges .panels:judges How far people agree with a judge, and where they do not
 command judge .commands:judge Ask a model for the verdicts on a suite or files that are not on
     record.
 command judgements .commands:judgements Merge journals of judgements.

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from gradestack import Report, declared_presets
 from gradestack.jsonio import as_map, as_number, as_text
@@ -27,22 +26,17 @@ _KINDS = {
 _VERDICT = "A verdict is the rule's own where it has one, otherwise score = 1."
 
 
-class OtherTools(blocks.Panel):
+@blocks.panel("Verdicts of other tools' rules", place="figures")
+def other_tools(about: Report) -> Iterable[blocks.Block] | None:
     """The presets of a run side by side: why they differ, and each with its figures.
 
     None for fewer than two.
     """
-
-    place = "figures"
-    title = "Verdicts of other tools' rules"
-
-    @override
-    def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        presets = presets_of(about)
-        if presets is None or presets.graded:
-            return None if presets is None else _blocks(presets)
-        none = f"None of the {len(presets.rows)} rules graded a sample"
-        return [blocks.Words(f"{none}; the reasons are with the samples.")]
+    presets = presets_of(about)
+    if presets is None or presets.graded:
+        return None if presets is None else _blocks(presets)
+    none = f"None of the {len(presets.rows)} rules graded a sample"
+    return [blocks.Words(f"{none}; the reasons are with the samples.")]
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ grader when2call .aggregators:When2Call Predicted behaviour against gold, of the
 aggregator hallucination .aggregators:Hallucination Tool, answer and parameter hallucination rates
 aggregator when2call_counts .aggregators:When2CallCounts Metadata of prediction files
 exporter when2call .aggregators:When2CallExporter native/when2call.json: the suite's metrics file
-panel classes .panels:Classes Confusion matrix, and the F1 of each class
+panel classes .panels:classes Confusion matrix, and the F1 of each class
 stack when2call :stack Behaviour labels with classification metrics and hallucination rates
 """
 _MATRIX = """

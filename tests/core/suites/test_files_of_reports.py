@@ -30,5 +30,5 @@ def test_code_has_to_be_allowed_and_sound(tmp_path):
     (tmp_path / "wrong.py").write_text(
         PANEL.replace('"overview"', '"somewhere"').partition("class Line")[0]
     )
-    with pytest.raises(ConfigError, match=r"panel Card has unknown place 'somewhere'"):
+    with pytest.raises(ConfigError, match=r"panel 'P' has unknown place 'somewhere'"):
         with_files(discover(limit=""), [str(tmp_path / "wrong.py")], allow_code=True)

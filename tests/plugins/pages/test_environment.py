@@ -53,7 +53,6 @@ def test_only_ours_are_kept_and_only_where_python_writes(fresh, tmp_path, monkey
     own.mkdir()
     (own / "mine.html").write_text("{{ 1 + 1 }}")
     assert new(own).get_template("mine.html").render() == "2"
-    assert new(folders={"shout": [own]}).get_template("shout/mine.html").render() == "2"
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     new().get_template("_begin.html")
     assert not folder.exists()

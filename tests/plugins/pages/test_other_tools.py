@@ -7,7 +7,7 @@ import attrs
 
 from gradestack import Report
 from gradestack_plugins.pages.panel import Placed
-from gradestack_plugins.tool_calls.panels import OtherTools
+from gradestack_plugins.tool_calls.panels import other_tools
 from tests.golden.pages import check_golden_file
 from tests.placed import with_panels
 
@@ -71,7 +71,7 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
         }
         lines.append(json.dumps(row).encode() + b"\n")
     held = io.BytesIO(b"".join(lines))
-    panel = Placed("other_tools", "tool_calls", OtherTools())
+    panel = Placed("other_tools", "tool_calls", other_tools)
     return with_panels(
         Report(path=None, header={"components": components}, summary=summary, held=held), panel
     )
@@ -99,13 +99,13 @@ def test_golden_page_of_other_tools(markdown):
 
 def test_one_preset_is_not_compared(html, markdown):
     report = report_of(presets={"own": "own@1"})
-    assert OtherTools().show(report) is None
+    assert other_tools(report) is None
     assert "Verdicts of other tools' rules" not in html(report).text + markdown(report)
 
 
 def test_a_run_without_rows_has_no_such_section():
     report = report_of()
-    assert OtherTools().show(attrs.evolve(report, header={**report.header, "rows": False})) is None
+    assert other_tools(attrs.evolve(report, header={**report.header, "rows": False})) is None
 
 
 def test_reasons_of_presets_that_are_only_compared_are_no_causes(html):

@@ -21,13 +21,13 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="panel",
             name="loudness",
-            target="gradestack_shout.panels:Loudness",
+            target="gradestack_shout.panels:loudness",
             summary="How loud answers were",
         ),
         Component(
             kind="panel",
             name="letters",
-            target="gradestack_shout.panels:Letters",
+            target="gradestack_shout.panels:letters",
             summary="The letters of an answer",
         ),
     )

@@ -272,6 +272,7 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
             why = (
                 as_text(reason)
                 or as_text(as_map(metrics.get("undefined")).get(path))
+                or as_text(as_map(interval).get("reason"))
                 or "not defined"
             )
             return found if value is not None else {**found, "reason": why}

@@ -19,6 +19,20 @@ def uuid_of(record: Any) -> str | None:
     return as_text(as_map(record).get("uuid")) or None
 
 
+def required_uuid(record: Any, what: str) -> str:
+    """Return the uuid of a record, named by what it is.
+
+    Raises:
+        ValueError: It has none, or is no object.
+    """
+    if not isinstance(record, dict):
+        raise ValueError(f"expected {what} (an object), found {compact(record)[:60]}")
+    uuid = uuid_of(record)
+    if uuid is None:
+        raise ValueError(NO_UUID)
+    return uuid
+
+
 def row_uuid(row: Any, profile: Profile) -> str:
     """Return the uuid of a row; ``upstream`` takes any number, true, false or null for one.
 

@@ -12,7 +12,8 @@ reader stability .reader:StabilityReader Stability sweeps: a line per task, with
 grader stability_label .aggregators:StabilityLabel The label of one run of a task against the gold
     label
 aggregator stability .aggregators:Stability Stability@k, consistency, entropy, flip rate over runs
-exporter stability .aggregators:StabilityExporter native/stability.json: the suite's metrics file
+exporter stability .exporter:StabilityExporter native/stability.json: the suite's metrics file
+program stability .program:StabilityProgram The suite's metrics file as the suite computes it
 panel stability .panels:stability Figures over runs with their intervals, and by expected answer
 stack stability :stack Labels of repeated runs with the stability metrics
 """

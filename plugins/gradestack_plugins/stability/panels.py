@@ -19,18 +19,14 @@ _BY_CLASS = {
 @blocks.panel("Stability by expected answer")
 def stability(about: Report) -> Iterable[blocks.Block] | None:
     """The figures over runs by expected class; None in a run without two of them."""
-    for held in about.aggregates.values():
-        metrics = as_map(held.get("stability"))
-        if as_number(metrics.get("mean_consistency_at_k")) is not None:
-            names = [
-                name
-                for name in map(str, as_list(metrics.get("labels")))
-                if metrics.get(f"n_items_gold_{name}")
-            ]
+    for figures in about.aggregates.values():
+        metrics = as_map(figures.get("stability"))
+        labels = as_list(metrics.get("labels"))
+        names = [name for name in labels if metrics.get(f"n_items_gold_{name}")]
+        if len(names) > 1:
             values = [
                 [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]
                 for name in names
             ]
-            if len(names) > 1:
-                return [blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")]
+            return [blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")]
     return None

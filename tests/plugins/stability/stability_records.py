@@ -3,7 +3,6 @@
 from gradestack import figures
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-PROFILES = ("documented", "upstream")
 D, T, R, C, I = (*LABELS, "invalid")  # noqa: E741
 
 

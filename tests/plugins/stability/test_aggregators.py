@@ -9,40 +9,30 @@ from hypothesis import strategies as st
 from gradestack import Grade, Key, Outcome
 from gradestack.suites.options import Problems, structure
 from gradestack_plugins.stability.aggregators import (
-    RATES,
+    MEANS,
     Stability,
-    measures,
-    mode,
+    Task,
 )
 from tests.core.outcomes import data
-from tests.plugins.stability.stability_records import LABELS, PROFILES, I, T, record, stability
+from tests.plugins.stability.stability_records import LABELS, I, T, record, stability
 
 DATA = data(__file__, "aggregators.yaml")
 
 
-def test_a_null_run_is_missing_in_documented_and_a_value_upstream(evaluate):
-    """Four alike and a null: unstable in both, but it is entropy and a flip upstream only."""
-    records = [record("a", [T, T, T, T, None])]
-    found, upstream = evaluate(records), evaluate(records, profile="upstream")
-    assert (found["mean_consistency_at_k"], found["mean_entropy"], found["mean_flip_rate"]) == (
-        0.8,
-        0.0,
-        0.0,
-    )
+def test_a_null_run_is_missing(evaluate):
+    """Four alike and a null: not stable, but neither entropy nor a flip."""
+    found = evaluate([record("a", [T, T, T, T, None])])
+    names = ("mean_consistency_at_k", "mean_entropy", "mean_flip_rate", "mean_accuracy_across_runs")
+    assert [found[name] for name in names] == [0.8, 0.0, 0.0, 0.8]
     assert found["n_runs_missing"] == 1
-    assert (upstream["mean_consistency_at_k"], upstream["mean_flip_rate"]) == (0.8, 0.25)
-    assert upstream["mean_entropy"] > 0
-    assert (upstream["mean_accuracy_across_runs"], found["mean_accuracy_across_runs"]) == (0.8, 0.8)
 
 
 def test_without_any_task_there_is_nothing(evaluate):
-    """No metrics at all upstream; null with a reason in documented."""
-    upstream = evaluate([], profile="upstream")
-    assert not set(RATES) & set(upstream)
+    """Null with a reason."""
     found = evaluate([])
-    assert {found[name] for name in RATES} == {None}
-    assert found["coverage"] is None
-    assert set(RATES) <= set(found["undefined"])
+    for name in ("coverage", *MEANS):
+        assert found[name] is None
+        assert found[f"{name}_interval"]["reason"].startswith("no task")
 
 
 def run(identifier, label, gold=T, ordinal=0, **more):
@@ -65,17 +55,14 @@ def test_grades_by_hand(case):
         if "label" in fields:
             fields["score"] = float(fields["label"] == fields["gold"])
         graded.append((key, Grade(**{**fields, "outcome": Outcome(fields["outcome"])})))
-    for profile in case.get("profiles", ["documented"]):
-        found = stability(graded, profile=profile, **case.get("options", {}))
-        for name, value in case["is"].items():
-            assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), (
-                name
-            )
+    found = stability(graded, **case.get("options", {}))
+    for name, value in case["is"].items():
+        assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 def test_sweeps_that_name_themselves_stay_apart(evaluate):
     records = [record("a", [T] * 3, ckpt_name="cold"), record("b", [T] * 3, ckpt_name="hot")]
-    assert [evaluate(records, profile=profile)["n_items_total"] for profile in PROFILES] == [2, 2]
+    assert evaluate(records)["n_items_total"] == 2
 
 
 @pytest.mark.parametrize(("options", "said"), DATA["bad_options_are_refused_with_a_message"])
@@ -110,7 +97,7 @@ def graded_of(given):
 def test_every_rate_lies_between_zero_and_one(given_sweeps):
     """Whatever the runs; and the parts of a whole add up."""
     found = stability(graded_of(given_sweeps), labels=LABELS)
-    for name in RATES:
+    for name in MEANS:
         if name != "mean_entropy":
             assert found[name] is None or 0 <= found[name] <= 1
     if given_sweeps:
@@ -130,16 +117,22 @@ def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
     assert json.dumps(one) == json.dumps(two)
 
 
+def measures_of(runs, k, labels):
+    task = Task(id="t", runs=list(runs), gold="a", asked=k)
+    task.measure(labels)
+    return task.measures
+
+
 @pytest.mark.parametrize(
-    ("runs", "label"), [("abab", "a"), ("baab", "b"), ("cab", "c"), ("cabbc", "c")]
+    ("runs", "mode_is_a"), [("abab", 1.0), ("baab", 0.0), ("cab", 0.0), ("acbba", 1.0)]
 )
-def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, label):
+def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, mode_is_a):
     """Not the alphabetically first, and not the last."""
-    assert mode(list(runs))[0] == label
+    assert measures_of(runs, 0, "abcd")["mode_correct_rate"] == mode_is_a
 
 
 @pytest.mark.parametrize("case", DATA["measures"], ids=lambda case: case["name"])
 def test_measures_by_hand(case):
-    found = measures(list(case["runs"]), "a", case["k"], case.get("labels", 4), case.get("trusted"))
+    found = measures_of(case["runs"], case["k"], case.get("labels", "abcd"))
     for name, value in case["is"].items():
         assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name

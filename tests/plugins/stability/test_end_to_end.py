@@ -9,82 +9,48 @@ import pytest
 
 import gradestack
 from gradestack import Sample, grade_files
-from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, heading
+from gradestack_plugins.stability.aggregators import MEANS
+from gradestack_plugins.stability.program import METRICS_PER_GOLD, stability_document
 from gradestack_plugins.when2call.aggregators import When2Call
-from tests.core.outcomes import data
-
-DATA = data(__file__, "end_to_end.yaml")
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "stability"
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 
 
-def native(out):
-    return json.loads((out / "native" / "stability.json").read_text())
-
-
 @pytest.fixture
 def example(tmp_path):
-    def _example(profile, **options):
-        out = tmp_path / profile
-        files = [EXAMPLE / "runs.jsonl"]
-        overrides = ["reports=[]", *options.pop("overrides", [])]
-        grade_files(
-            files,
-            dataset=EXAMPLE / "dataset.jsonl",
-            output=out,
-            profile=profile,
-            overrides=overrides,
-        )
-        return out
-
-    return _example
+    grade_files(
+        [EXAMPLE / "runs.jsonl"],
+        dataset=EXAMPLE / "dataset.jsonl",
+        output=tmp_path,
+        overrides=["reports=[]"],
+    )
+    return (tmp_path / "native" / "stability.json").read_text()
 
 
 def test_the_docs_page_shows_these_very_figures(example):
-    """Every figure of the worked example stands in the page, for both profiles."""
+    """Every figure of the worked example stands in the page, ours and the program's."""
     page = (ROOT / "docs" / "stability.md").read_text()
-    one, two = (native(example(profile))["metrics"] for profile in ("documented", "upstream"))
-    for name in ("coverage", *RATES):
-        assert f"| `{name}` | {one[name]:.6f} | {two[name]:.6f} |" in page
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_the_artefact_has_the_suites_keys_in_its_order(example, profile):
-    """Heading, then the metrics, per gold label in canonical order.
-
-    Documented adds one key at the end.
-    """
-    found = native(example(profile))
-    added = ["gradestack"] if profile == "documented" else []
-    assert list(found) == ["exp_name", "n_runs", "temperature", "metrics", *added]
-    assert (found["exp_name"], found["n_runs"], found["temperature"]) == (
-        "mcq_stability_k=5_T=0.7",
-        5,
-        0.7,
-    )
-    per_gold = [f"{name}_gold_{label}" for label in LABELS for name in PER_GOLD]
-    assert list(found["metrics"]) == [
-        "n_items_total",
-        "n_items_processed",
-        "coverage",
-        *RATES,
-        *per_gold,
+    values = [
+        [json.loads(line) for line in (EXAMPLE / name).read_text().splitlines()]
+        for name in ("runs.jsonl", "dataset.jsonl")
     ]
-    text = (example(profile) / "native" / "stability.json").read_text()
-    assert text == json.dumps(found, indent=2)
+    ours, programs = json.loads(example)["metrics"], stability_document(*values)["metrics"]
+    for name in ("coverage", *MEANS):
+        assert f"| `{name}` | {ours[name]:.6f} | {programs[name]:.6f} |" in page
 
 
-@pytest.mark.parametrize(("record", "expected"), DATA["the_heading_follows_the_kind_of_sweep"])
-def test_the_heading_follows_the_kind_of_sweep(record, expected):
-    """Names and temperatures of multiple choice, scoring and judge sweeps.
-
-    The file's name when nothing is known.
-    """
-    found = heading(record, "file")
-    assert found == expected
-    assert list(found) == list(expected)
+def test_the_native_file_has_the_suites_keys_in_its_order(example):
+    """Heading, then the metrics, per gold label in canonical order, then counts of ours."""
+    document = json.loads(example)
+    assert list(document) == ["exp_name", "n_runs", "temperature", "metrics", "gradestack"]
+    assert document["exp_name"] == "mcq_stability_k=5_T=0.7"
+    assert (document["n_runs"], document["temperature"]) == (5, 0.7)
+    counts = ["n_items_total", "n_items_processed", "coverage"]
+    per_gold = [f"{name}_gold_{label}" for label in LABELS for name in METRICS_PER_GOLD]
+    assert list(document["metrics"]) == [*counts, *MEANS, *per_gold]
+    assert example == json.dumps(document, indent=2)
 
 
 def test_any_graders_outcomes_have_a_stability():

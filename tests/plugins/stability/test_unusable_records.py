@@ -8,68 +8,32 @@ import json
 import pytest
 
 from gradestack import BadRecord, Sample, Status, grade_files
-from tests.plugins.stability.stability_records import PROFILES, C, D, T, item, record
+from tests.plugins.stability.stability_records import C, D, T, item, record
 
 
 def reported(found):
     return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
 
 
-def broken(profile):
-    """Return what makes a record unusable under a profile."""
-    return {"run_labels": T} if profile == "documented" else {"consistency": None}
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_an_unusable_record_leaves_its_row_in_the_divisor(evaluate, read, profile):
-    records, dataset = (
-        [record("a", [T, T]), {**record("b", [T, T]), **broken(profile)}],
-        [item("a"), item("b")],
-    )
-    found = read(records, dataset, profile=profile)
+def test_an_unusable_record_leaves_its_row_without_runs(evaluate, read):
+    records = [record("a", [T, T]), {**record("b", [T, T]), "run_labels": T}]
+    dataset = [item("a"), item("b")]
+    found = read(records, dataset)
     assert reported(found) == [("runs.jsonl", 2)]
-    assert [(each.id, each.status) for each in found if isinstance(each, Sample)][-1] == (
-        "b",
-        Status.MISSING,
-    )
-    metrics = evaluate(records, dataset, profile=profile)
-    assert (metrics["n_items_total"], metrics["n_items_processed"], metrics["coverage"]) == (
-        2,
-        1,
-        0.5,
-    )
-    assert metrics["stability_at_k"] == (0.5 if profile == "upstream" else 1.0)
+    last = [each for each in found if isinstance(each, Sample)][-1]
+    assert (last.id, last.status) == ("b", Status.MISSING)
+    metrics = evaluate(records, dataset)
+    names = ("n_items_total", "n_items_processed", "coverage", "stability_at_k")
+    assert [metrics[name] for name in names] == [2, 1, 0.5, 1.0]
     assert metrics["n_items_without_runs"] == 1
-
-
-def upstream_pair(evaluate, **change):
-    return evaluate(
-        [record("a", [T, T]), record("b", [T, D]) | change],
-        [item("a"), item("b")],
-        profile="upstream",
-    )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"run_labels": [["x"], T]},
-        {"mode_label": D, "mode_count": "x"},
-        {"entropy": float("nan")},
-        {"n_runs": 10**400},
-    ],
-)
-def test_upstream_looks_at_nothing_it_does_not_need(evaluate, read, change):
-    """Runs, mode and infinite figures spoil a record only where its gold label makes it count."""
-    records = [record("b", [T, D]) | change]
-    assert reported(read(records, profile="upstream")) == [("runs.jsonl", 1)]
-    assert upstream_pair(evaluate, gold_label="weird", **change)["n_items_processed"] == 2.0
 
 
 def test_a_row_may_lack_question_and_gold_label(read):
     """It is a task all the same; the record says what its gold label is."""
     found = read([record("a", [T])], [{"uuid": "a"}, {"uuid": "b", "correct_answer": None}])
-    assert [(each.id, each.expected.label, each.native.dataset_rows) for each in found] == [
+    assert [
+        (each.id, each.expected.label, each.native.counts["dataset_rows"]) for each in found
+    ] == [
         ("a", T, 1),
         ("b", None, 1),
     ]
@@ -88,9 +52,8 @@ def sweeps(tmp_path, **files):
     return paths, dataset
 
 
-@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("temperatures", [(0.1, 0.9), (0.1, 0.1), (None, None)])
-def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperatures):
+def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, temperatures):
     """Files that do not name their sweep are kept apart by what the sweep would be called, else by
     their names.
     """
@@ -101,7 +64,7 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperat
         warm=[record("a", [T, D], **warm), record("b", [C, C], gold=C, **warm)],
     )
     out = tmp_path / "out"
-    grade_files(paths, dataset=dataset, output=out, profile=profile, overrides=["reports=[]"])
+    grade_files(paths, dataset=dataset, output=out, overrides=["reports=[]"])
     summary = json.loads((out / "summary.json").read_text())
     found = summary["metrics"]["aggregates"]["label"]["stability"]
     assert (found["n_items_total"], found["n_items_processed"], found["tasks_by_k"]) == (
@@ -109,7 +72,7 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path, profile, temperat
         3,
         {"2": 3},
     )
-    assert found["mean_consistency_at_k"] == 2.5 / (4 if profile == "upstream" else 3)
+    assert found["mean_consistency_at_k"] == 2.5 / 3
     assert summary["bad_records"]["count"] == 1  # the dataset's, once for both files
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     names = [row["facets"]["experiment"] for row in rows]

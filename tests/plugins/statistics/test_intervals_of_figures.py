@@ -189,7 +189,7 @@ def test_entropy_ends_at_zero_and_has_no_interval_without_a_task():
     rows = [row for row in stability_rows() if row[0] in {"t0", "t3"}]
     found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
     assert found["mean_entropy_interval"]["low"] == 0.0 < found["mean_entropy"]
-    assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
+    assert found["mean_entropy_gold_b_interval"] == {"reason": "no task"}
 
 
 def test_what_runs_took_has_a_skewed_interval():

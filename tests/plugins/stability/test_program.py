@@ -1,0 +1,110 @@
+"""The evaluation suite's own program: what it computes, and the file it writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradestack import Input, ProgramInput
+from gradestack_plugins.stability.aggregators import StabilityLabel
+from gradestack_plugins.stability.program import (
+    StabilityProgram,
+    derive_fields,
+    head_document,
+    stability_document,
+)
+from gradestack_plugins.stability.reader import StabilityReader
+from tests.core.outcomes import data
+
+DATA = data(__file__, "program.yaml")
+EXAMPLE = Path(__file__).parents[3] / "examples" / "stability"
+NAMED = {"ids": lambda case: case["name"]}
+
+
+def run_program(runs, dataset=None, **given):
+    inputs = [
+        path and Input(path=path, name=path.stem, shown=path.name) for path in (runs, dataset)
+    ]
+    return StabilityProgram().run(
+        ProgramInput(input=inputs[0], reader=StabilityReader(), dataset=inputs[1], **given)
+    )
+
+
+@pytest.mark.parametrize("case", DATA["sweeps"], **NAMED)
+def test_metrics_of_a_sweep(case):
+    metrics = stability_document(case["records"], case.get("dataset"))["metrics"]
+    assert {name: metrics[name] for name in case["is"]} == pytest.approx(case["is"])
+    assert {type(value) for value in metrics.values()} == {float}
+
+
+@pytest.mark.parametrize("case", DATA["fields"], **NAMED)
+def test_derived_fields_of_a_record(case):
+    derived = derive_fields({"gold_label": "tool_call", **case["record"]})
+    assert {name: derived[name] for name in case["is"]} == pytest.approx(case["is"])
+
+
+@pytest.mark.parametrize("case", DATA["skipped"], ids=lambda case: repr(case["record"])[:40])
+def test_a_record_that_is_skipped(case):
+    """Runs, mode and figures that are not finite only matter for a known gold label."""
+    record = {"uuid": "a", "run_labels": ["direct", "tool_call"], **case["record"]}
+    counts = [
+        stability_document([{**record, "gold_label": gold}], [{"uuid": "a"}])["metrics"]
+        for gold in ("tool_call", "weird")
+    ]
+    assert [each["n_items_processed"] for each in counts] == [0.0, 0.0 if case["always"] else 1.0]
+
+
+@pytest.mark.parametrize(("record", "expected"), DATA["heads"])
+def test_the_head_follows_the_kind_of_sweep(record, expected):
+    head = head_document(record, "file")
+    assert head == expected
+    assert list(head) == list(expected)
+
+
+def test_the_last_record_of_an_item_counts_and_the_first_one_names_the_sweep():
+    records = [
+        {"uuid": "a", "ckpt_name": "one", "gold_label": "direct", "run_labels": ["tool_call"]},
+        {"uuid": "a", "ckpt_name": "two", "gold_label": "direct", "run_labels": ["direct"]},
+    ]
+    document = stability_document(records)
+    assert document["exp_name"] == "one"
+    assert document["metrics"]["stable_and_correct_rate"] == 1.0
+
+
+def test_of_so_many_items_at_most():
+    records = [
+        {"uuid": uuid, "gold_label": "direct", "run_labels": ["direct", label]}
+        for uuid, label in (("a", "direct"), ("b", "tool_call"))
+    ]
+    rows = [{"uuid": "a"}, {"uuid": "b"}, {"uuid": "c"}]
+    metrics = stability_document(records, rows, max_items=1)["metrics"]
+    assert (metrics["n_items_total"], metrics["stability_at_k"]) == (1.0, 1.0)
+
+
+def test_without_any_item_there_are_no_metrics():
+    assert stability_document([], [])["metrics"] == {}
+
+
+def test_its_file_and_figures_beside_ours():
+    run = run_program(
+        EXAMPLE / "runs.jsonl", EXAMPLE / "dataset.jsonl", graders={"label": StabilityLabel()}
+    )
+    document = json.loads(run.files["stability.json"])
+    assert list(document) == ["exp_name", "n_runs", "temperature", "metrics"]
+    assert len(document["metrics"]) == 40
+    assert run.files["stability.json"] == json.dumps(document, indent=2)
+    by_name = {figure.label: figure for figure in run.figures}
+    stable = by_name["stability_at_k"]
+    assert stable.value == document["metrics"]["stability_at_k"]
+    assert stable.figure == "label.stability.stability_at_k"
+    assert stable.why
+    assert (run.console, run.exit_code) == ("", None)
+
+
+def test_a_broken_line_is_skipped(tmp_path):
+    runs = tmp_path / "sweep.jsonl"
+    runs.write_text('{"uuid": "a", "gold_label": "direct", "run_labels": ["direct"]}\n{oops\n[1]\n')
+    run = run_program(runs)
+    document = json.loads(run.files["stability.json"])
+    assert (document["exp_name"], document["metrics"]["n_items_total"]) == ("sweep", 1.0)
+    assert {figure.figure for figure in run.figures} == {""}

@@ -269,12 +269,9 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
             found = {"value": value} | (
                 {"interval": dict(interval)} if isinstance(interval, Mapping) else {}
             )
-            why = (
-                as_text(reason)
-                or as_text(as_map(metrics.get("undefined")).get(path))
-                or as_text(as_map(interval).get("reason"))
-                or "not defined"
-            )
+            undefined = as_map(metrics.get("undefined")).get(path)
+            reasons = map(as_text, (reason, undefined, as_map(interval).get("reason")))
+            why = next((text for text in reasons if text not in ("", "undefined")), "not defined")
             return found if value is not None else {**found, "reason": why}
     why = (
         as_text(metrics.get("error"))

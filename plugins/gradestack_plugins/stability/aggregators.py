@@ -135,13 +135,14 @@ MEANS: dict[str, tuple[str, str]] = {
 
 def _declare(metric: str, suffix: str = "") -> Figure:
     label, about = MEANS[metric]
+    undefined = "no task has two runs" if metric == "mean_flip_rate" else "no task"
     return Figure(
         metric + suffix,
         label,
         "lower" if metric in _LOWER else "higher",
         "bits" if metric == _BITS else "share",
         about,
-        undefined="no task has two runs" if metric == "mean_flip_rate" else "no task",
+        undefined=undefined,
     )
 
 
@@ -150,22 +151,22 @@ class Task(msgspec.Struct):
 
     id: str
     model: str = ""
-    asked: int = 0
+    n_asked: int = 0
     """Runs asked for, 0 when unknown."""
     runs: list[str] = []
     """Values in recorded order."""
     gold: str | None = None
     rows: int = 1
     """Dataset rows with this id; 1 when there is no dataset."""
-    lost: Counter[str] = msgspec.field(default_factory=Counter)
+    valueless: Counter[str] = msgspec.field(default_factory=Counter)
     """Runs without a value, by outcome."""
     measures: dict[str, float | None] = {}
-    """Of a task with runs and a known gold label: a value for every mean, None where undefined."""
+    """A value for every mean, None where undefined; empty without runs or a known gold label."""
 
     @property
     def k(self) -> int:
         """The runs asked for, at least those recorded or lost."""
-        return max(self.asked, len(self.runs) + self.lost.total())
+        return max(self.n_asked, len(self.runs) + self.valueless.total())
 
     def measure(self, labels: Sequence[str]) -> None:
         """Measure a task within a label set; values outside it are all alike."""
@@ -285,7 +286,7 @@ class Stability(IntervalAggregator):
 
     def _add_run(self, task: Task, grade: Grade) -> bool:
         """Add a run to its task; return whether its value is a pass or fail."""
-        task.asked = max(task.asked, as_count(grade.metadata.get("n_runs")))
+        task.n_asked = max(task.n_asked, as_count(grade.metadata.get("n_runs")))
         task.rows = grade.counts.get("dataset_rows", task.rows)
         value, gold = grade.label, grade.gold
         if grade.outcome is Outcome.MISSING:
@@ -296,7 +297,7 @@ class Stability(IntervalAggregator):
         if task.gold is None:
             task.gold = gold
         if value is None:
-            task.lost[grade.outcome] += 1
+            task.valueless[grade.outcome] += 1
         else:
             task.runs.append(value)
         return value is not None and value is not grade.label
@@ -360,8 +361,9 @@ class Stability(IntervalAggregator):
                     n_runs += len(task.runs)
             figures[name] = ratio(math.fsum(values), len(values))
             if values:
+                sums = [(len(values), math.fsum(values)) for values in by_task.values()]
                 interval = ratio_interval(
-                    Counter((len(values), math.fsum(values)) for values in by_task.values()),
+                    Counter[tuple[float, ...]](sums),
                     n=n_runs,
                     confidence=self.confidence,
                     share=metric != _BITS,
@@ -390,15 +392,15 @@ def _count_runs(with_runs: Sequence[Task]) -> dict[str, JSON]:
     """Count the runs of tasks that have any."""
     ks = sorted(task.k for task in with_runs)
     tasks_by_k = Counter(ks)
-    lost = sum((task.lost for task in with_runs), Counter[str]())
+    valueless = sum((task.valueless for task in with_runs), Counter[str]())
     recorded = sum(len(task.runs) for task in with_runs)
     counts: dict[str, JSON] = {
         "tasks_by_k": {str(k): n_tasks for k, n_tasks in tasks_by_k.items()},
         "n_runs_expected": sum(ks),
         "n_runs_recorded": recorded,
         "n_runs_missing": sum(ks) - recorded,
-        "n_runs_failed": lost[Outcome.FAILED],
-        "n_runs_skipped": lost[Outcome.SKIPPED],
+        "n_runs_failed": valueless[Outcome.FAILED],
+        "n_runs_skipped": valueless[Outcome.SKIPPED],
     }
     if len(tasks_by_k) == 1:
         counts["k"] = ks[0]

@@ -104,7 +104,9 @@ def compute_fields(
     for count in counts.values():
         p = count / float(n_recorded)
         entropy -= p * math.log2(p)
+    normalized_entropy = trusted.get("entropy", entropy) / math.log2(len(LABELS))
     n_flips = sum(label != before for before, label in pairwise(run_labels))
+    flip_rate = n_flips / float(n_recorded - 1) if n_recorded > 1 else 0.0
     computed = {
         "is_stable": is_stable,
         "is_mode_correct": is_mode_correct,
@@ -112,8 +114,8 @@ def compute_fields(
         "is_stable_but_wrong": is_stable and not is_mode_correct,
         "mean_accuracy_across_runs": counts[gold] / float(n_recorded),
         "entropy": entropy,
-        "normalized_entropy": trusted.get("entropy", entropy) / math.log2(len(LABELS)),
-        "flip_rate": n_flips / float(n_recorded - 1) if n_recorded > 1 else 0.0,
+        "normalized_entropy": normalized_entropy,
+        "flip_rate": flip_rate,
     }
     if "consistency" not in trusted:
         computed["consistency"] = float(mode_count) / float(k)
@@ -185,7 +187,7 @@ def name_sweep(record: Mapping[str, Any], stem: str) -> str:
 
 
 def head_document(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
-    """Return what stands before the metrics of a sweep: its name, runs, and temperatures."""
+    """Return the head of a sweep's file: its name, number of runs, and temperatures."""
     kind, temperature = kind_of(record), record.get("temperature")
     head: dict[str, Any] = {"exp_name": name_sweep(record, stem), "n_runs": record.get("n_runs")}
     if kind == "llm_judge":

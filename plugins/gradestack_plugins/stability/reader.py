@@ -54,7 +54,7 @@ def runs_of(record: Mapping[str, Any]) -> list[str | None]:
 
 
 class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What the reader hands the stability grader about one run beside the general fields."""
+    """One run beside the general fields, as the reader hands it to the stability grader."""
 
     first: bool = False
     """Whether this run speaks for the whole record (its first one does)."""
@@ -156,7 +156,7 @@ class StabilityReader(RecordReader):
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
         """Find repeated records, and read the dataset's identifiers and gold labels."""
-        files = {given.name: _look_through(given) for given in inputs.data}
+        files = {file.name: _look_through(file) for file in inputs.data}
         dataset = inputs.dataset
         if dataset is None:
             return StabilityIndex(files)
@@ -166,11 +166,11 @@ class StabilityReader(RecordReader):
 
     def files(self, inputs: Inputs, index: StabilityIndex) -> Iterator[RecordFile]:
         """Yield every file, followed by the dataset rows it has no record of."""
-        for place, given in enumerate(inputs.data):
-            yield RecordFile(input=given, extra="records")
+        for number, file in enumerate(inputs.data):
+            yield RecordFile(input=file, extra="records")
             if index.tasks is not None:
-                extra = "rows" if place else "dataset"
-                yield RecordFile(input=given, file=inputs.dataset, ranges=(Range(),), extra=extra)
+                extra = "rows" if number else "dataset"
+                yield RecordFile(input=file, file=inputs.dataset, ranges=(Range(),), extra=extra)
 
     @override
     def read(self, shard: Shard, index: StabilityIndex) -> Iterator[Sample | BadRecord]:
@@ -191,7 +191,7 @@ class StabilityReader(RecordReader):
                 yield from self._runs(index, name, {"uuid": uuid, **unanswered}, source)
 
     def _runs(
-        self, index: StabilityIndex, name: str, record: Any, place: Source
+        self, index: StabilityIndex, name: str, record: Any, source: Source
     ) -> Iterator[Sample]:
         uuid = required_uuid(record, "a stability record")
         runs = runs_of(record)
@@ -201,11 +201,15 @@ class StabilityReader(RecordReader):
         gold = record.get("gold_label")
         if gold is None:
             gold = task.gold
+        elif not isinstance(gold, str):
+            gold = compact(gold)
         experiment = as_text(record.get("ckpt_name"))
         if not experiment and len(index.files) > 1:
             experiment = index.experiment(name)
-        asked: Any = record.get("n_runs")
-        n_runs = int(asked) if is_number(asked) and 0 < asked <= _MOST_RUNS else 0
+        facets: dict[str, Any] = {"experiment": experiment} if experiment else {}
+        model = as_text(record.get("target_model")) or None
+        n_asked: Any = record.get("n_runs")
+        n_runs = int(n_asked) if is_number(n_asked) and 0 < n_asked <= _MOST_RUNS else 0
         values = [label if label in LABELS else INVALID for label in runs if label is not None]
         counts: dict[str, int] = {}
         parts: dict[str, float | None] = {}
@@ -215,23 +219,24 @@ class StabilityReader(RecordReader):
         rows_of_task = {} if index.tasks is None else {"dataset_rows": task.rows}
         for run, label in enumerate(runs or [None]):
             text = text_of.get(run)
+            native = StabilityRun(
+                first=run == 0,
+                n_runs=n_runs,
+                counts=counts if run else rows_of_task | counts,
+                parts=parts,
+            )
             yield Sample(
                 id=uuid,
-                model=as_text(record.get("target_model")) or None,
+                model=model,
                 run=run if runs else None,
                 input=task.question,
                 label=label,
                 text=text if isinstance(text, str) else None,
-                expected=Expectation(label=gold if isinstance(gold, str | None) else compact(gold)),
+                expected=Expectation(label=gold),
                 status=Status.MISSING if label is None else Status.OK,
-                facets={"experiment": experiment} if experiment else {},
-                source=place,
-                native=StabilityRun(
-                    first=run == 0,
-                    n_runs=n_runs,
-                    counts=counts if run else rows_of_task | counts,
-                    parts=parts,
-                ),
+                facets=facets,
+                source=source,
+                native=native,
             )
 
 

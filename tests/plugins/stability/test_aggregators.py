@@ -118,7 +118,7 @@ def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
 
 
 def measures_of(runs, k, labels):
-    task = Task(id="t", runs=list(runs), gold="a", asked=k)
+    task = Task(id="t", runs=list(runs), gold="a", n_asked=k)
     task.measure(labels)
     return task.measures
 

@@ -15,13 +15,15 @@ grader when2call .aggregators:When2Call Predicted behaviour against gold, of the
 aggregator hallucination .aggregators:Hallucination Tool, answer and parameter hallucination rates
 aggregator when2call_counts .aggregators:When2CallCounts Metadata of prediction files
 exporter when2call .aggregators:When2CallExporter native/when2call.json: the suite's metrics file
-panel classes .panels:classes Confusion matrix, and the F1 of each class
+program when2call .program:When2CallProgram The evaluation suite's scoring of recorded
+    predictions
 stack when2call :stack Behaviour labels with classification metrics and hallucination rates
 """
 _MATRIX = """
 aggregator classification .classification:Classification Accuracy, precision, recall, F1, macro-F1
     and confusion matrix
     over any label set
+panel classes .panels:classes Confusion matrix, and the F1 of each class
 """
 gradestack_components = hookimpl(
     lambda: (

@@ -1,0 +1,199 @@
+"""When2Call's evaluation suite, ported: the metrics file that it writes of one prediction file.
+
+It scores dataset rows. A row without a prediction, or whose prediction is none of the four labels,
+is scored as ``cannot_answer``, which is right where that is the gold label.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    BadRecord,
+    Inputs,
+    Program,
+    ProgramFigure,
+    ProgramInput,
+    ProgramRun,
+    Sample,
+    Status,
+    native_of,
+    ratio,
+)
+from gradestack_plugins.readers.joined import LABELS
+from gradestack_plugins.when2call.aggregators import RATES, When2Call, metrics_document
+from gradestack_plugins.when2call.reader import (
+    SINGLE,
+    VARIANTS,
+    Method,
+    When2CallRecord,
+    judge_label,
+)
+
+FALLBACK = "cannot_answer"
+"""Stands in place of a label that is missing or none of the four."""
+_FIGURES = {
+    "classification": ("accuracy", "macro_f1", "macro_f1_no_direct"),
+    "hallucination": tuple(f"{rate}_hallucination_rate" for rate in RATES),
+}
+"""Aggregator that has ours -> metrics."""
+_WHY = (
+    "over all dataset rows: one without a prediction, or with a label that is none of the four, "
+    "is scored as cannot_answer"
+)
+
+
+class ScoredRow(NamedTuple):
+    """One dataset row and what was predicted for it."""
+
+    gold: str
+    has_no_tools: bool
+    labels: Mapping[str, str | None]
+    """Prediction set -> label; empty where there is no prediction."""
+
+
+def score_samples(
+    samples: Iterable[Sample | BadRecord], method: Method, grader: When2Call
+) -> dict[str, Any]:
+    """Return the metrics file of predictions.
+
+    Args:
+        method: The evaluation method of the file.
+        samples: The dataset's rows with their predictions as recorded, and predictions of no row.
+        grader: The grader whose journal holds labels of answers without one.
+    """
+    rows, uuids, counts = list[ScoredRow](), set[str](), Counter[str]()
+    for sample in samples:
+        if isinstance(sample, BadRecord):
+            rows += row_with_odd_uuid(sample.native)
+            continue
+        native = native_of(sample, When2CallRecord)
+        if native is not None and sample.id not in uuids:  # a record counts once, not its rows
+            counts.update(native.counts)
+            uuids.add(sample.id)
+        labels = {
+            name.removeprefix("label").strip(): sample.recorded[name] for name in sample.recorded
+        }
+        if sample.status is Status.OK and not labels:
+            labels = judged_label(sample, grader)
+            if not labels:
+                continue  # the suite would ask its judge at once
+            counts["judge_fallback_to_cannot_answer"] += FALLBACK in labels
+        if sample.expected.label is not None:
+            rows.append(ScoredRow(sample.expected.label, sample.tools == (), labels))
+    sets = VARIANTS if method == "mcq_logprob" else (SINGLE,)
+    metrics = {name: compute_metrics(rows, name) for name in sets}
+    return metrics_document(method, metrics, counts, rate_of_nothing=0.0)
+
+
+def row_with_odd_uuid(row: Any) -> list[ScoredRow]:
+    """Return a dataset row whose uuid is a number, null or empty: no prediction can have it.
+
+    The suite stops at any other row that it cannot use; here that row is left out.
+    """
+    if not isinstance(row, dict) or isinstance(row.get("uuid", []), list | dict):
+        return []
+    if "question" not in row or row.get("correct_answer") not in LABELS:
+        return []
+    return [ScoredRow(row["correct_answer"], not row.get("tools"), {})]
+
+
+def judged_label(sample: Sample, grader: When2Call) -> dict[str, str | None]:
+    """Return the label of the judge's reply on record, the fallback where it names none."""
+    keys = [request.key for request in grader.requests(sample)]
+    for reply in grader.journal.replies(keys):
+        if reply is not None:
+            label = judge_label(reply.content or "")
+            return {SINGLE: label} if label else {SINGLE: FALLBACK, FALLBACK: None}
+    return {}
+
+
+def compute_metrics(rows: Sequence[ScoredRow], prediction_set: str = SINGLE) -> dict[str, Any]:
+    """Return the suite's metrics of one prediction set."""
+    confusion = {gold: dict.fromkeys(LABELS, 0) for gold in LABELS}
+    n_missing = n_invalid = n_without_tools = n_called_without_tools = 0
+    for row in rows:
+        label = row.labels.get(prediction_set)
+        if label is None:
+            n_missing += 1
+        if label not in LABELS:
+            n_invalid += 1  # a missing one, too
+            label = FALLBACK
+        confusion[row.gold][label] += 1
+        if row.gold == "cannot_answer" and row.has_no_tools:
+            n_without_tools += 1
+            n_called_without_tools += label == "tool_call"
+    n_total = len(rows)
+    n_correct = sum(confusion[label][label] for label in LABELS)
+    n_wrongly_direct = sum(confusion[gold]["direct"] for gold in LABELS[1:])
+    asking = confusion["request_for_info"]
+    f1 = {label: f1_score(confusion, label) for label in LABELS}
+    return {
+        "accuracy": n_correct / n_total if n_total else 0.0,
+        "macro_f1": mean_in_order(list(f1.values())),
+        "macro_f1_no_direct": mean_in_order([f1[label] for label in LABELS[1:]]),
+        "per_class_f1": f1,
+        "per_class_support": {gold: sum(cells.values()) for gold, cells in confusion.items()},
+        "confusion_matrix": confusion,
+        "tool_hallucination_rate": ratio(n_called_without_tools, n_without_tools),
+        "answer_hallucination_rate": ratio(n_wrongly_direct, n_total),
+        "parameter_hallucination_rate": ratio(asking["tool_call"], sum(asking.values())),
+        "n_total": n_total,
+        "n_missing_uuid": n_missing,
+        "n_invalid_label": n_invalid,
+        "n_converted_to_cannot_answer": n_invalid,
+    }
+
+
+def f1_score(confusion: Mapping[str, Mapping[str, int]], label: str) -> float:
+    """Return the F1 of a class, 0.0 where a denominator is 0."""
+    hits = confusion[label][label]
+    predicted = sum(cells[label] for cells in confusion.values())
+    support = sum(confusion[label].values())
+    precision = hits / predicted if predicted else 0.0
+    recall = hits / support if support else 0.0
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0
+
+
+def mean_in_order(values: Sequence[float]) -> float:
+    """Return a mean, summed left to right: the built-in sum compensates from Python 3.12 on."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values)
+
+
+@attrs.frozen(kw_only=True)
+class When2CallProgram(Program):
+    """The evaluation suite's scoring of recorded predictions: ``native/when2call.json``."""
+
+    reader = "when2call"
+    title = "When2Call's evaluation suite"
+
+    @override
+    def run(self, given: ProgramInput) -> ProgramRun:
+        inputs = Inputs(data=(given.input,), dataset=given.dataset)
+        index = given.reader.index(inputs)
+        shards = given.reader.plan(inputs, index)
+        samples = (sample for shard in shards for sample in given.reader.read(shard, index))
+        graders = [pair for pair in given.graders.items() if isinstance(pair[1], When2Call)]
+        key, grader = graders[0] if graders else ("", When2Call())
+        method = index.files[given.input.name].method
+        document = score_samples(islice(samples, given.max_samples), method, grader)
+        metrics = document["metrics"]
+        metrics = metrics.get(grader.variant, metrics)
+        figures = [
+            ProgramFigure(label=name, value=metrics[name], figure=f"{key}.{path}.{name}", why=_WHY)
+            for path, names in _FIGURES.items()
+            for name in names
+        ]
+        files = {"when2call.json": json.dumps(document, indent=2)}
+        return ProgramRun(files=files, figures=tuple(figures) if key else ())

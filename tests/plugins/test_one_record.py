@@ -3,9 +3,7 @@
 The run goes on, and the others are graded.
 """
 
-import gzip
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -110,29 +108,16 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
     assert reasons[2].startswith("log.jsonl:5: reader Careless raised AttributeError: ")
 
 
-@pytest.mark.parametrize("option", ["audit", "agent_cards", "config", "verdicts"])
+@pytest.mark.parametrize("option", ["agent_cards", "config", "verdicts"])
 def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, option):
     """Said with the option, exit code 2."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "log.jsonl", {"id": "a", **PREDICTED})
-    kind = "when2call" if option == "audit" else "orchestrationbench"
-    reader = f'target: {{paths: [log.jsonl]}}\nreader: {{kind: {kind}, {option}: "\\ud800"}}\n'
+    options = f'{{kind: orchestrationbench, {option}: "\\ud800"}}'
+    reader = f"target: {{paths: [log.jsonl]}}\nreader: {options}\n"
     (tmp_path / "suite.yaml").write_text(
         f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n"
     )
     assert code_of("run", "suite.yaml") == 2
     assert f"reader.{option}" in (said := capsys.readouterr().err)
     assert "is no path: it holds half of a surrogate pair" in said
-
-
-def test_a_packed_file_for_an_exporter_is_said_before_anything_is_graded(
-    tmp_path, monkeypatch, capsys
-):
-    """With what to do, exit code 3, where the native file would have been left out at the end."""
-    shutil.copytree(EXAMPLES / "when2call", tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    audit = tmp_path / "audit_fallbacks.jsonl"
-    audit.write_bytes(gzip.compress(audit.read_bytes()))
-    assert code_of("run", "suite.yaml", "--output", "out") == 3
-    assert "audit_fallbacks.jsonl: is a gzip archive" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

@@ -22,7 +22,6 @@ from gradestack import (
     Item,
     Numbers,
     Outcome,
-    Profile,
     TaskNumbers,
     estimate,
     interval,
@@ -210,7 +209,6 @@ _LACKING = {
     "recall": "not in the gold labels",
     "f1": "neither in the gold labels nor predicted",
 }
-_COUNTED = ("converted", "dropped", "missing")
 
 
 def _name(*said: JSON) -> str:
@@ -225,16 +223,12 @@ def _names(numbers: Iterable[str]) -> Names:
 
 
 def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
-    found, counts = {_name("count", of, str(graded.outcome)): 1}, graded.counts
-    found |= {
-        _name("count", of, f"counted_{name}"): counts[name] for name in _COUNTED if counts.get(name)
-    }
+    numbers = {_name("count", of, str(graded.outcome)): 1}
     if graded.outcome is Outcome.GRADED:
-        lacks = graded.gold is None
-        found[
-            _name("count", of, "no_gold") if lacks else _name("cell", of, graded.gold, graded.label)
-        ] = 1
-    return found
+        is_cell = graded.gold is not None
+        cell = _name("cell", of, graded.gold, graded.label)
+        numbers[cell if is_cell else _name("count", of, "no_gold")] = 1
+    return numbers
 
 
 def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ...]:
@@ -270,13 +264,10 @@ class Classification(IntervalAggregator):
       ``f1 = 2 P R / (P + R)``, ``support = tp + fn``
     - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support;
       one that occurs nowhere, whose own F1 is null, counts as 0, and ``macro_f1_note`` says so
-      (``documented``)
     - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a
       prediction of an excluded label stays a miss
 
-    N counts grades that have a score: missing, skipped and failed ones stand beside it. Whether a
-    dataset row without a prediction is in N is therefore the grader's decision (the When2Call
-    grader leaves it out in ``documented`` and counts it as a coerced prediction in ``upstream``).
+    N counts grades that have a score: missing, skipped and failed ones stand beside it.
 
     The label set is, in this order: the option ``labels``; what the grades declare
     (``metadata.label_set.labels``); else every label seen, sorted. A prediction outside it, or
@@ -285,11 +276,9 @@ class Classification(IntervalAggregator):
     A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
     a class like any other, and the column is then ``(invalid)``.
 
-    Every figure has its interval, which leaves out one task at a time; of several models ``models``
-    has those of each.
-
-    Differences between the profiles, for empty denominators only: ``documented`` gives null and
-    names the reason under ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
+    A figure whose denominator is 0 is null, and ``undefined`` names the reason; a mean takes it as
+    0. Every figure has its interval, which leaves out one task at a time; of several models
+    ``models`` has those of each.
     """
 
     version = "4"
@@ -312,7 +301,6 @@ class Classification(IntervalAggregator):
         Figure("per_class.{class}.f1", "F1", about="2 P R / (P + R)", divisor=_GRADED),
     )
 
-    profile: Profile = "documented"
     labels: tuple[str, ...] | None = None
     """Label set in display order; default: as declared by the grades, else the labels seen."""
     exclude: tuple[str, ...] | None = None
@@ -406,17 +394,13 @@ class Classification(IntervalAggregator):
         counts: Counts | None,
     ) -> dict[str, JSON]:
         counted, undefined = Counted(tasks, labels, self.confidence), dict[str, str]()
-        documented = self.profile == "documented"
 
         def figure(
             name: str, value: float | None, reason: str, sure: Interval, place: str = ""
         ) -> dict[str, JSON]:
-            """Return a figure and its interval.
-
-            Of an undefined one null (upstream: 0.0) and why it has none.
-            """
+            """Return a figure and its interval; of an undefined one why it has none."""
             if value is None:
-                value, sure = None if documented else 0.0, {"reason": reason}
+                sure = {"reason": reason}
                 undefined[place + name] = reason
             return {name: value, f"{name}_interval": {**sure}}
 
@@ -430,7 +414,7 @@ class Classification(IntervalAggregator):
             why = "no labels" if name == "macro_f1" else "every label is excluded"
             result |= figure(name, value, why, counted.macro_f1(kept))
             nowhere = [label for label in kept if counted.scores[label]["f1"] is None]
-            if nowhere and documented:
+            if nowhere:
                 many = "counts" if len(nowhere) == 1 else "count"
                 result[f"{name}_note"] = (
                     f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
@@ -443,24 +427,20 @@ class Classification(IntervalAggregator):
             _, support, predicted = counted.totals[label]
             classes[label] = {**found, "support": support, "predicted": predicted}
         column = f"({self.invalid})" if self.invalid in labels else self.invalid
-        shown = any(counted.outside.values()) or documented
         result |= {
             "per_class": classes,
             "confusion_matrix": {
-                gold: {**row, column: counted.outside[gold]} if shown else {**row}
-                for gold, row in counted.matrix.items()
+                gold: {**row, column: counted.outside[gold]} for gold, row in counted.matrix.items()
             },
             "labels": list(labels),
         }
         if counts is not None:
-            converted = counts["counted_converted"]
             result |= {
-                "n_invalid": sum(counted.outside.values()) + converted + counts["counted_dropped"],
-                "n_converted": converted,
-                "n_missing": counts[Outcome.MISSING] + counts["counted_missing"],
+                "n_invalid": sum(counted.outside.values()),
+                "n_missing": counts[Outcome.MISSING],
                 "n_skipped": counts[Outcome.SKIPPED],
                 "n_failed": counts[Outcome.FAILED],
                 "n_no_gold": counts["no_gold"],
                 "n_unknown_gold": counted.unknown,
             }
-        return result | ({"undefined": undefined} if documented else {})
+        return {**result, "undefined": {**undefined}}

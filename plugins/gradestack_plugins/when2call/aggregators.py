@@ -72,8 +72,9 @@ class When2Call(PartlyJudged):
 
     Behaviours are ``direct``, ``tool_call``, ``request_for_info`` and ``cannot_answer``. Labels are
     compared as recorded, without any normalisation but ``aliases``. A prediction that is none of
-    the four is *invalid*; a dataset row without a prediction is *missing*. The aggregators make of
-    the labels, over the N rows that are graded:
+    the four is *invalid*, a class of its own that is wrong everywhere; a dataset row without a
+    prediction is *missing* and stands outside N. The aggregators make of the labels, over the N
+    rows that are graded:
 
     - accuracy = #(predicted = gold) / N; per class P, R, F1; macro_f1 = (sum of the four F1) / 4;
       macro_f1_no_direct = mean of the three others from the same matrix
@@ -89,19 +90,8 @@ class When2Call(PartlyJudged):
     Without a recorded label it is derived from the trajectory: a call made is ``tool_call``. A run
     without a call needs a judge to tell the other three apart and is skipped, never guessed. With
     ``judgements`` the model ``judge`` is asked which of the four its text is, in words of our own,
-    and labels come from the replies on record.
-
-    Differences between the profiles:
-
-    - invalid: ``documented`` keeps it as a class of its own that is wrong everywhere; ``upstream``
-      turns it into ``cannot_answer``, which counts as right where the gold label is
-      ``cannot_answer``
-    - missing (and a run that failed): ``documented`` counts it apart, outside N; ``upstream``
-      treats it as invalid, so N is all dataset rows and "invalid" includes "missing"
-    - ``documented`` reads NVIDIA's ``direct_answer`` as ``direct``; ``upstream`` does not
-    - a model's reply that names no label: ``documented`` fails, with the codes of ``judged``;
-      ``upstream`` falls back to ``cannot_answer`` and counts it. What is not on record is
-      ``not_judged`` in both
+    and labels come from the replies on record. A reply that names no label is a failure, with the
+    codes of ``judged``.
     """
 
     needs = frozenset({"label", "expected", "calls", "tools", "native", "input", "text"})
@@ -145,7 +135,7 @@ class When2Call(PartlyJudged):
     def _graded(
         self, sample: Sample, native: When2CallRecord | None, replies: Sequence[Reply | None]
     ) -> Grade:
-        """Return the grade of a sample with a gold label, without counts."""
+        """Return the grade of a sample with a gold label, but for its counts."""
         if sample.status is Status.FAILED:
             message = "the recorded run failed"
             fault = Fault(category="target", code="target_error", message=message)
@@ -165,6 +155,7 @@ class When2Call(PartlyJudged):
         return self._compare(label, gold)
 
     def _compare(self, recorded: str | None, gold: str | None) -> Grade:
+        """Return the grade of one prediction set."""
         metadata: dict[str, Any] = {"label_set": _LABEL_SET}
         if recorded is None:
             rationale = "the recording has no prediction for this dataset row"
@@ -202,7 +193,7 @@ def _read_reply(reply: Reply | None) -> tuple[str | None, str | None]:
 def _skip_reason(sample: Sample, native: When2CallRecord | None) -> Reason | None:
     """Return why a sample cannot be graded, whatever was predicted; None where it can."""
     gold = sample.expected.label
-    if native is not None and not native.in_dataset:
+    if native is not None and "not_in_dataset" in native.counts:
         why = "the prediction's uuid is not in the dataset"
         return Reason(code="not_in_dataset", message=why)
     if gold is None:
@@ -368,7 +359,7 @@ def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[
         "n_total": classes["n"],
         "n_missing_uuid": classes["n_missing"],
         "n_invalid_label": classes["n_invalid"],
-        "n_converted_to_cannot_answer": classes["n_converted"],
+        "n_converted_to_cannot_answer": 0,
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -98,11 +98,12 @@ def row_with_odd_uuid(row: Any) -> list[ScoredRow]:
 
     The suite stops at any other row that it cannot use; here that row is left out.
     """
-    if not isinstance(row, dict) or isinstance(row.get("uuid", []), list | dict):
+    if not isinstance(row, dict) or "question" not in row or "uuid" not in row:
         return []
-    if "question" not in row or row.get("correct_answer") not in LABELS:
+    gold = row.get("correct_answer")
+    if gold not in LABELS or isinstance(row["uuid"], list | dict):
         return []
-    return [ScoredRow(row["correct_answer"], not row.get("tools"), {})]
+    return [ScoredRow(gold, not row.get("tools"), {})]
 
 
 def judged_label(sample: Sample, grader: When2Call) -> dict[str, str | None]:
@@ -137,7 +138,7 @@ def compute_metrics(rows: Sequence[ScoredRow], prediction_set: str = SINGLE) -> 
     f1 = {label: f1_score(confusion, label) for label in LABELS}
     return {
         "accuracy": n_correct / n_total if n_total else 0.0,
-        "macro_f1": mean_in_order(list(f1.values())),
+        "macro_f1": mean_in_order(f1.values()),
         "macro_f1_no_direct": mean_in_order([f1[label] for label in LABELS[1:]]),
         "per_class_f1": f1,
         "per_class_support": {gold: sum(cells.values()) for gold, cells in confusion.items()},
@@ -163,7 +164,7 @@ def f1_score(confusion: Mapping[str, Mapping[str, int]], label: str) -> float:
     return 2 * precision * recall / total if total else 0.0
 
 
-def mean_in_order(values: Sequence[float]) -> float:
+def mean_in_order(values: Collection[float]) -> float:
     """Return a mean, summed left to right: the built-in sum compensates from Python 3.12 on."""
     total = 0.0
     for value in values:

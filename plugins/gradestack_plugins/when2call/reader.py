@@ -87,6 +87,8 @@ FORMS: dict[Form, FormTraits] = {
     "plain": FormTraits(("predicted_label",), "llm_judge", 0.8),
     "response": FormTraits(("raw_text",), "llm_judge", 0.6, "raw_text"),
 }
+_FORMS_OF_METHODS: dict[Method | None, Form | None] = {"mcq": "mcq", "mcq_logprob": "logprob"}
+"""Named method -> form of the records that are too short to tell it."""
 _BROKEN_OFF = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b'"judge_raw"')
 """Keys that tell a When2Call prediction where its record breaks off."""
 
@@ -166,9 +168,8 @@ def _choice_label(pair: Any, names: tuple[str, ...]) -> str | None:
     if len(as_list(pair)) != 2:
         return None
     index = pair[1]
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(names):
-        return INVALID
-    return names[index]
+    is_choice = type(index) is int and index in range(len(names))
+    return names[index] if is_choice else INVALID
 
 
 def count_flags(
@@ -225,7 +226,7 @@ class When2CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     which a judge has yet to label.
     """
     counts: dict[str, int] = msgspec.field(default_factory=dict)
-    in_dataset: bool = True
+    """Counters that the record adds 1 to; ``not_in_dataset``: no row of the dataset has its uuid."""
 
 
 @attrs.frozen(kw_only=True)
@@ -262,8 +263,9 @@ class When2CallReader(JoinedReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float:
-        form = form_of(record) if isinstance(record, dict) else None
-        if form is None or record_uuid(record, form) is None:
+        try:
+            form, _ = identify(record, short_form=None)
+        except ValueError:
             return 0.0
         return FORMS[form].certainty
 
@@ -277,11 +279,13 @@ class When2CallReader(JoinedReader):
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
         form = form_of(record)
-        if form in (None, "lm_eval", "response"):
-            if form is None and "uuid" in record and "run_labels" not in record:
-                return "a uuid without a prediction; a dataset is named by --dataset, beside predictions"
+        if form is None and "uuid" in record and "run_labels" not in record:
+            return (
+                "a uuid without a prediction; a dataset is named by --dataset, beside predictions"
+            )
+        if form in (None, "lm_eval", "response") or record_uuid(record, form) is not None:
             return None
-        return "a prediction without uuid" if record_uuid(record, form) is None else None
+        return "a prediction without uuid"
 
     @override
     def load(self, file: Input) -> PredictionFile:
@@ -289,8 +293,7 @@ class When2CallReader(JoinedReader):
         forms = [form_of(element.value) for element in elements if isinstance(element.value, dict)]
         first = next((form for form in forms if form not in (None, "plain", "response")), None)
         short_form = first if first in ("judge", "mcq", "logprob") else None
-        if self.method in ("mcq", "mcq_logprob"):
-            short_form = "mcq" if self.method == "mcq" else "logprob"
+        short_form = _FORMS_OF_METHODS.get(self.method, short_form)
         last = last_records(elements, lambda record: identify(record, short_form)[1])
         records = [element.value for element in last.by_uuid.values()]
         models = {_text(record.get("target_model")) for record in records} - {None, ""}
@@ -330,18 +333,11 @@ class When2CallReader(JoinedReader):
             fields = {"expected": Expectation(label=gold_label(record, "gold_label"))}
         labels = recorded = recorded_labels(record, form, item)
         flags = count_flags(record, form, recorded)
-        is_known = row is not None or not has_dataset
-        if not is_known:
+        if row is None and has_dataset:
             flags["not_in_dataset"] = 1
         if "relabelled" in flags:
             labels = {SINGLE: judge_label(record["judge_raw"], (NVIDIA_DIRECT,))}
         is_missing = form != "response" and all(label is None for label in labels.values())
-        native = When2CallRecord(
-            method=self.method or traits.method,
-            labels=labels,
-            counts=flags,
-            in_dataset=is_known,
-        )
         return Sample(
             id=uuid,
             model=_text(record.get("target_model")) or file.model,
@@ -350,7 +346,7 @@ class When2CallReader(JoinedReader):
             recorded={f"label {name}".strip(): label for name, label in recorded.items()},
             status=Status.MISSING if is_missing else Status.OK,
             source=source,
-            native=native,
+            native=When2CallRecord(method=file.method, labels=labels, counts=flags),
             **fields,
         )
 

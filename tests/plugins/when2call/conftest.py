@@ -11,14 +11,13 @@ import pytest
 from gradestack import (
     BadRecord,
     ExportSummary,
-    Grade,
     GraderSummary,
     Input,
-    Outcome,
-    Sample,
+    ProgramInput,
     figures,
 )
 from gradestack_plugins.when2call.aggregators import When2Call, When2CallExporter
+from gradestack_plugins.when2call.program import When2CallProgram
 from gradestack_plugins.when2call.reader import When2CallReader
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
@@ -62,7 +61,6 @@ def read(read_joined):
 class Result:
     """What came of a prediction file."""
 
-    grades: list[Grade]
     classes: dict
     rates: dict
     counts: dict
@@ -70,42 +68,50 @@ class Result:
     text: str
 
 
+def _input(path):
+    return Input(path=path, name=path.stem, shown=path.name)
+
+
 @pytest.fixture
 def evaluate(read, tmp_path):
-    """Read, grade and aggregate; samples may be given in place of predictions."""
+    """Read, grade and aggregate."""
 
-    def _evaluate(predictions, dataset=None, *, profile="documented", grader=None, **options):
-        samples = predictions
-        reader = When2CallReader(profile=profile, **options)
-        if not (
-            isinstance(predictions, list) and predictions and isinstance(predictions[0], Sample)
-        ):
-            samples = read(predictions, dataset, profile=profile, **options)
-        marker = When2Call(profile=profile, **(grader or {}))
-        samples = [each for each in samples if not isinstance(each, BadRecord)]
-        grades = [marker.grade(sample) for sample in samples]
+    def _evaluate(predictions, dataset=None, **options):
+        reader, grader = When2CallReader(**options), When2Call()
+        samples = read(predictions, dataset, **options)
         rows = [
-            (sample.id, None, None, grade) for sample, grade in zip(samples, grades, strict=True)
+            (sample.id, None, None, grader.grade(sample))
+            for sample in samples
+            if not isinstance(sample, BadRecord)
         ]
-        found = figures(
-            {"classification": {}, "hallucination": {}, "when2call_counts": {}},
-            rows,
-            profile=profile,
+        aggregates = figures(
+            {"classification": {}, "hallucination": {}, "when2call_counts": {}}, rows
         )
-        states = {str(each): sum(grade.outcome is each for grade in grades) for each in Outcome}
+        graded = GraderSummary(key="label", grader=grader, states={}, aggregates=aggregates)
         summary = ExportSummary(
-            input=Input(
-                path=tmp_path / "predictions.jsonl", name="predictions", shown="predictions.jsonl"
-            ),
+            input=_input(tmp_path / "predictions.jsonl"),
             reader=reader,
-            profile=profile,
-            graders={
-                "when2call": GraderSummary(
-                    key="label", grader=marker, states=states, aggregates=found
-                )
-            },
+            profile="documented",
+            graders={"when2call": graded},
         )
         text = When2CallExporter().finish(summary).get("when2call.json", "null")
-        return Result(grades, *found.values(), json.loads(text), text)
+        return Result(*aggregates.values(), json.loads(text), text)
 
     return _evaluate
+
+
+@pytest.fixture
+def run_program(write):
+    """Run the evaluation suite's program on predictions joined with a dataset."""
+
+    def _run(predictions, dataset=None, *, grader=None, limit=None, **options):
+        about = ProgramInput(
+            input=_input(write("predictions.jsonl", predictions)),
+            reader=When2CallReader(**options),
+            dataset=None if dataset is None else _input(write("dataset.jsonl", dataset)),
+            max_samples=limit,
+            graders={"label": grader or When2Call()},
+        )
+        return When2CallProgram().run(about)
+
+    return _run

@@ -96,7 +96,7 @@ def test_the_real_test_items_load(reference, read):
     assert {label: golds.count(label) for label in LABELS} == dict(
         zip(LABELS, (0, 100, 100, 100), strict=True)
     )
-    without = [sample for sample in rows if sample.native.no_tools]
+    without = [sample for sample in rows if sample.tools == ()]
     assert len(without) == 17
     assert {sample.expected.label for sample in without} == {"cannot_answer"}
     assert max(len(sample.tools) for sample in rows) == 26

@@ -9,7 +9,7 @@ import math
 import msgspec
 import pytest
 
-from gradestack import BadRecord, DataError, Status
+from gradestack import BadRecord, Status
 from gradestack_plugins.when2call.reader import When2CallReader
 from tests.core.outcomes import at, data
 
@@ -73,7 +73,6 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
     assert [(call.name, call.arguments) for call in sample.expected.calls] == [
         ("search", {"q": "a"})
     ]
-    assert sample.native.no_tools is False
     assert sample.facets == {"source": "s"}
     assert (sample.source.file, sample.source.line) == ("predictions.jsonl", 1)
 
@@ -86,7 +85,7 @@ def test_required_fields_of_a_row(read, row, missing):
     assert reasons(read([judge("a", "direct")], [given])) != []
     bare = {"uuid": "a", "question": "q", "correct_answer": "direct"}
     (sample,) = read([judge("a", "direct")], [bare])
-    assert (sample.tools, sample.native.no_tools, sample.facets) == ((), True, {})
+    assert (sample.tools, sample.facets) == ((), {})
 
 
 def test_log_probability_records_hold_four_prediction_sets(read, row):
@@ -121,12 +120,6 @@ def test_minus_infinity_is_read(read, write, row):
     line = json.dumps(logprob("a", ["direct"] * 4, scores_raw=ALL_INF))
     assert "-Infinity" in line
     assert read(write("p.jsonl", [line]), [row("a")])[0].label == "direct"
-
-
-def test_an_audit_file_that_is_not_there_is_said_before_reading(read, row, tmp_path):
-    """A wrong path is an unusable input."""
-    with pytest.raises(DataError, match="audit file does not exist"):
-        read([judge("a", "direct")], [row("a")], audit=tmp_path / "none.jsonl")
 
 
 def head_of(records, *, as_list=False):

@@ -6,28 +6,7 @@ import pytest
 
 from gradestack import BadRecord, Status
 from gradestack_plugins.when2call.reader import When2CallReader
-from tests.plugins.when2call.when2call_records import PROFILES, judge
-
-VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
-
-
-def mcq(uuid, label="direct", **more):
-    return {
-        "uuid": uuid,
-        "predicted_label": label,
-        "predicted_index": 0,
-        "raw_mcq_output": "0",
-        **more,
-    }
-
-
-def logprob(uuid, label="direct", **more):
-    return {
-        "uuid": uuid,
-        **{f"predicted_label_{name}": label for name in VARIANTS},
-        "mode": "llama_scoring",
-        **more,
-    }
+from tests.plugins.when2call.when2call_records import judge, logprob, mcq
 
 
 def bad(found):
@@ -45,12 +24,11 @@ def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, m
     assert When2CallReader.sniff(tmp_path / "x", b'{"uuid": "a", "%s": "x"}' % mark.encode()) == 0.0
 
 
-@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("options", [{}, {"method": "mcq"}])
-def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, profile, options):
+def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, options):
     """It is counted as one, in a file of its form or when the method is named."""
     records = [{"uuid": "b", "predicted_label": "invalid"}, *([] if options else [mcq("a")])]
-    found = evaluate(records, [row("a"), row("b")], profile=profile, **options)
+    found = evaluate(records, [row("a"), row("b")], **options)
     assert found.native["header"]["method"] == "mcq"
     assert found.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
 
@@ -81,29 +59,17 @@ def test_an_index_of_minus_one_may_be_a_float_or_text(evaluate, row, index, numb
     )
 
 
-@pytest.mark.parametrize("uuid", [5, "", None, True, 2.5])
-def test_a_row_with_another_kind_of_uuid_is_a_row_upstream_only(evaluate, read, row, uuid):
-    """No prediction can have it, so it is missing; documented reports it.
-
-    Text 5 is another uuid than number 5.
-    """
-    records = [judge("a", "tool_call"), judge("5", "direct"), judge("true", "direct")]
-    dataset = [row("a"), row(uuid, "cannot_answer"), row(uuid, "cannot_answer")]
-    metrics = evaluate(records, dataset, profile="upstream").native["metrics"]
-    assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["accuracy"]) == (3, 2, 1.0)
-    assert bad(read(records, dataset, profile="upstream")) == []
-    assert bad(read(records, dataset)) == [("dataset.jsonl", 2), ("dataset.jsonl", 3)]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("change", [{"correct_answer": "weird"}, {"correct_answer": None}])
+@pytest.mark.parametrize(
+    "change",
+    [{"correct_answer": "weird"}, {"correct_answer": None}, *({"uuid": u} for u in (5, "", None))],
+)
 def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
-    evaluate, read, row, profile, change
+    evaluate, read, row, change
 ):
     """It is neither lost nor left out of the counters of its file."""
     records = [judge("a", "direct"), judge("b", "direct", judge_used_retry=True)]
     dataset = [row("a"), {**row("b"), **change}]
-    found = evaluate(records, dataset, profile=profile)
+    found = evaluate(records, dataset)
     assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (1, 1)
     assert found.native["metrics"]["n_total"] == 1
-    assert bad(read(records, dataset, profile=profile)) == [("dataset.jsonl", 2)]
+    assert bad(read(records, dataset)) == [("dataset.jsonl", 2)]

@@ -1,14 +1,41 @@
-"""Labels, and records and samples that carry them."""
+"""Labels, and records that carry them."""
 
-from gradestack import Expectation, Sample
+import json
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-PROFILES = ("documented", "upstream")
+VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 
 
 def judge(uuid, label, raw="{}", **more):
     return {"uuid": uuid, "predicted_label": label, "judge_raw": raw, **more}
 
 
-def sample(gold, label, **more):
-    return Sample(id="x", expected=Expectation(label=gold), label=label, **more)
+def fallback(uuid, label):
+    """A judge's record whose parser failed on a well-formed answer."""
+    raw = json.dumps({"classification": label})
+    return judge(uuid, "cannot_answer", raw, judge_fallback_to_cannot_answer=True)
+
+
+def mcq(uuid, label="direct", **more):
+    index = -1 if label == "invalid" else 0
+    record = {"uuid": uuid, "predicted_label": label, "predicted_index": index}
+    return {**record, "raw_mcq_output": "", **more}
+
+
+def logprob(uuid, labels="direct", **more):
+    """A record of log-probability scoring; one label stands for all variants."""
+    of_variants = [labels] * 4 if isinstance(labels, str) else labels
+    named = {f"predicted_label_{v}": label for v, label in zip(VARIANTS, of_variants, strict=True)}
+    return {"uuid": uuid, **named, "mode": "llama_scoring", **more}
+
+
+MAKERS = {"judge": judge, "fallback": fallback, "mcq": mcq, "logprob": logprob}
+
+
+def record_of(case):
+    """Return a record: of one of the makers, by its name, or as it stands."""
+    more = dict(case)
+    for kind, make in MAKERS.items():
+        if kind in more:
+            return make(*more.pop(kind), **more)
+    return more

@@ -1,0 +1,130 @@
+"""The evaluation suite's program: its metrics file, against numbers by hand, published figures, and a
+slow calculation of its own.
+"""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradestack_plugins.judges.journal import Reply
+from gradestack_plugins.when2call.aggregators import When2Call
+from gradestack_plugins.when2call.program import ScoredRow, compute_metrics
+from tests.core.outcomes import at, data
+from tests.plugins.when2call.when2call_records import LABELS, MAKERS, VARIANTS, judge, record_of
+
+JUDGES = Path(__file__).parents[1] / "judges" / "test_judges.py"
+
+
+@pytest.mark.parametrize("case", data(__file__, "program.yaml"), ids=lambda case: case["name"])
+def test_native_file(run_program, row, case):
+    """A part of the metrics file for each rule of the suite."""
+    records = [record_of(each) for each in case["predictions"]]
+    rows = [row(**each) for each in case["rows"]] if "rows" in case else None
+    options = {"limit": case.get("limit"), **case.get("options", {})}
+    native = json.loads(run_program(records, rows, **options).files["when2call.json"])
+    assert {path: at(native, path) for path in case["native"]} == case["native"]
+
+
+@pytest.mark.parametrize("case", data(__file__, "published.yaml"), ids=lambda case: case["name"])
+def test_published_figures(evaluate, run_program, row, case):
+    """Rounded as they were published; of every prediction set."""
+    pairs = [(gold, label) for gold, label, number in case["cells"] for _ in range(number)]
+    records = [MAKERS[case["form"]](f"u{n}", label) for n, (_, label) in enumerate(pairs)]
+    dataset = [row(f"u{n}", gold) for n, (gold, _) in enumerate(pairs)]
+    metrics = json.loads(run_program(records, dataset).files["when2call.json"])["metrics"]
+    sets = [metrics[name] for name in VARIANTS] if case["form"] == "logprob" else [metrics]
+    ours = evaluate(records, dataset)
+    for part, places in (("native", sets), ("classes", [ours.classes]), ("counts", [ours.counts])):
+        for name, value in case.get(part, {}).items():
+            digits = len(repr(value).partition(".")[2])
+            assert {round(at(place, name), digits) for place in places} == {value}, name
+
+
+def slow_metrics(rows):
+    """Metrics of the evaluation suite straight from their definitions."""
+    matrix = {gold: dict.fromkeys(LABELS, 0) for gold in LABELS}
+    missing = invalid = 0
+    tool, answer, parameter = [0, 0], [0, 0], [0, 0]
+    for gold, no_tools, predicted in rows:
+        missing += predicted is None
+        invalid += predicted not in LABELS
+        label = predicted if predicted in LABELS else "cannot_answer"
+        matrix[gold][label] += 1
+        answer = [answer[0] + (label == "direct" != gold), answer[1] + 1]
+        if gold == "request_for_info":
+            parameter = [parameter[0] + (label == "tool_call"), parameter[1] + 1]
+        if gold == "cannot_answer" and no_tools:
+            tool = [tool[0] + (label == "tool_call"), tool[1] + 1]
+    f1 = {}
+    for label in LABELS:
+        hits, support = matrix[label][label], sum(matrix[label].values())
+        predicted = sum(row[label] for row in matrix.values())
+        p = hits / predicted if predicted else 0.0
+        r = hits / support if support else 0.0
+        f1[label] = 2 * p * r / (p + r) if p + r else 0.0
+    n = len(rows)
+    return {
+        "accuracy": sum(matrix[label][label] for label in LABELS) / n if n else 0.0,
+        "macro_f1": (f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"])
+        / 4,
+        "macro_f1_no_direct": (f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 3,
+        "per_class_f1": f1,
+        "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
+        "confusion_matrix": matrix,
+        "tool_hallucination_rate": tool[0] / tool[1] if tool[1] else None,
+        "answer_hallucination_rate": answer[0] / answer[1] if answer[1] else None,
+        "parameter_hallucination_rate": parameter[0] / parameter[1] if parameter[1] else None,
+        "n_total": n,
+        "n_missing_uuid": missing,
+        "n_invalid_label": invalid,
+        "n_converted_to_cannot_answer": invalid,
+    }
+
+
+rows_of = st.lists(
+    st.tuples(
+        st.sampled_from(LABELS),
+        st.booleans(),
+        st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None]),
+    ),
+    max_size=25,
+)
+
+
+@given(rows_of)
+def test_the_metrics_equal_the_slow_calculation(rows):
+    """Bit for bit, and in the suite's order."""
+    scored = [ScoredRow(gold, no_tools, {"": label}) for gold, no_tools, label in rows]
+    assert json.dumps(compute_metrics(scored)) == json.dumps(slow_metrics(rows))
+
+
+@pytest.mark.parametrize("case", data(JUDGES, "when2call.yaml"), ids=lambda case: case["what"])
+def test_a_reply_without_label_is_cannot_answer(run_program, row, case):
+    """It is counted as a fall-back; a reply is strict JSON, whatever ended it."""
+
+    class Answered(When2Call):
+        """A grader with one reply on record."""
+
+        journal = SimpleNamespace(replies=lambda keys: [Reply(content=case["content"])] * len(keys))
+
+    records = [{"uuid": "a", "raw_text": "I cannot."}]
+    grader = Answered(judgements="J.jsonl")
+    run = run_program(records, [row("a", "cannot_answer")], grader=grader)
+    metrics = json.loads(run.files["when2call.json"])["metrics"]
+    assert metrics["accuracy"] == case["upstream"]
+    assert metrics["n_judge_fallback_to_cannot_answer"] == case.get("fallback", False)
+
+
+def test_its_figures_stand_beside_ours(run_program, row):
+    """Each names ours by its path; of scoring, those of the grader's own variant."""
+    run = run_program([judge("a", "tool_call")], [row("a"), row("b", "cannot_answer")])
+    figures = {figure.figure: figure.value for figure in run.figures}
+    assert figures["label.classification.accuracy"] == 1.0
+    assert figures["label.hallucination.tool_hallucination_rate"] is None
+    records = [MAKERS["logprob"]("a", ["tool_call", "direct", "direct", "direct"])]
+    run = run_program(records, [row("a")], grader=When2Call(variant="raw"))
+    assert run.figures[0].value == 0.0

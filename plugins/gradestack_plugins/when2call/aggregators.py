@@ -230,14 +230,19 @@ def _count_hallucinations(graded: Grade | Item, no_tools: int | None, suffix: st
     is_call = graded.label == "tool_call"
     has_nothing_to_call = gold == "cannot_answer" and bool(no_tools)
     lacks_parameter = gold == "request_for_info"
+    calls_nothing_there = has_nothing_to_call and is_call
+    is_wrongly_direct = graded.label == "direct" and gold not in (None, "direct")
+    invents_parameter = lacks_parameter and is_call
+    is_graded = gold is not None
+    is_unknown = gold == "cannot_answer" and no_tools is None
     counts = {
         "of_tool": has_nothing_to_call,
-        "tool": has_nothing_to_call and is_call,
-        "of_answer": gold is not None,
-        "answer": graded.label == "direct" and gold not in (None, "direct"),
+        "tool": calls_nothing_there,
+        "of_answer": is_graded,
+        "answer": is_wrongly_direct,
         "of_parameter": lacks_parameter,
-        "parameter": lacks_parameter and is_call,
-        "tools_unknown": gold == "cannot_answer" and no_tools is None,
+        "parameter": invents_parameter,
+        "tools_unknown": is_unknown,
     }
     return {name + suffix: int(is_counted) for name, is_counted in counts.items()}
 
@@ -328,7 +333,7 @@ _COUNTERS = (
 
 @attrs.frozen(kw_only=True)
 class When2CallCounts(Aggregator):
-    """What the prediction files say about themselves.
+    """Counters of the prediction files.
 
     ``relabelled`` labels were read from the judge's answer again and changed; ``relabel_differs``
     would have changed but the recorded label was kept; ``not_in_dataset`` predictions have a uuid
@@ -350,12 +355,17 @@ class When2CallCounts(Aggregator):
 def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics of one prediction set in the suite's field order."""
     per_class = classes["per_class"]
+    values = {name: classes[name] for name in ("accuracy", "macro_f1", "macro_f1_no_direct")}
+    f1 = {label: scores["f1"] for label, scores in per_class.items()}
+    support = {label: scores["support"] for label, scores in per_class.items()}
+    names = [f"{rate}_hallucination_rate" for rate in RATES]
+    rates_by_name = {name: rates[name] for name in names}
     return {
-        **{name: classes[name] for name in ("accuracy", "macro_f1", "macro_f1_no_direct")},
-        "per_class_f1": {label: scores["f1"] for label, scores in per_class.items()},
-        "per_class_support": {label: scores["support"] for label, scores in per_class.items()},
+        **values,
+        "per_class_f1": f1,
+        "per_class_support": support,
         "confusion_matrix": classes["confusion_matrix"],
-        **{f"{rate}_hallucination_rate": rates[f"{rate}_hallucination_rate"] for rate in RATES},
+        **rates_by_name,
         "n_total": classes["n"],
         "n_missing_uuid": classes["n_missing"],
         "n_invalid_label": classes["n_invalid"],
@@ -406,7 +416,7 @@ def metrics_document(
     Args:
         method: The evaluation method.
         blocks: Prediction set -> its metrics.
-        counts: What the prediction files say about themselves.
+        counts: Counters of the prediction files.
         rate_of_nothing: Value of a rate without rows.
     """
     header = {"method": method}

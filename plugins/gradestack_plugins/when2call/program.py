@@ -134,18 +134,24 @@ def compute_metrics(rows: Sequence[ScoredRow], prediction_set: str = SINGLE) -> 
     n_total = len(rows)
     n_correct = sum(confusion[label][label] for label in LABELS)
     n_wrongly_direct = sum(confusion[gold]["direct"] for gold in LABELS[1:])
-    asking = confusion["request_for_info"]
+    accuracy = n_correct / n_total if n_total else 0.0
     f1 = {label: f1_score(confusion, label) for label in LABELS}
+    macro_f1 = mean_in_order(f1.values())
+    macro_f1_no_direct = mean_in_order([f1[label] for label in LABELS[1:]])
+    support = {gold: sum(cells.values()) for gold, cells in confusion.items()}
+    tool_rate = ratio(n_called_without_tools, n_without_tools)
+    answer_rate = ratio(n_wrongly_direct, n_total)
+    parameter_rate = ratio(confusion["request_for_info"]["tool_call"], support["request_for_info"])
     return {
-        "accuracy": n_correct / n_total if n_total else 0.0,
-        "macro_f1": mean_in_order(f1.values()),
-        "macro_f1_no_direct": mean_in_order([f1[label] for label in LABELS[1:]]),
+        "accuracy": accuracy,
+        "macro_f1": macro_f1,
+        "macro_f1_no_direct": macro_f1_no_direct,
         "per_class_f1": f1,
-        "per_class_support": {gold: sum(cells.values()) for gold, cells in confusion.items()},
+        "per_class_support": support,
         "confusion_matrix": confusion,
-        "tool_hallucination_rate": ratio(n_called_without_tools, n_without_tools),
-        "answer_hallucination_rate": ratio(n_wrongly_direct, n_total),
-        "parameter_hallucination_rate": ratio(asking["tool_call"], sum(asking.values())),
+        "tool_hallucination_rate": tool_rate,
+        "answer_hallucination_rate": answer_rate,
+        "parameter_hallucination_rate": parameter_rate,
         "n_total": n_total,
         "n_missing_uuid": n_missing,
         "n_invalid_label": n_invalid,
@@ -185,16 +191,19 @@ class When2CallProgram(Program):
         index = given.reader.index(inputs)
         shards = given.reader.plan(inputs, index)
         samples = (sample for shard in shards for sample in given.reader.read(shard, index))
-        graders = [pair for pair in given.graders.items() if isinstance(pair[1], When2Call)]
+        graders = [
+            (key, grader) for key, grader in given.graders.items() if isinstance(grader, When2Call)
+        ]
         key, grader = graders[0] if graders else ("", When2Call())
         method = index.files[given.input.name].method
         document = score_samples(islice(samples, given.max_samples), method, grader)
         metrics = document["metrics"]
         metrics = metrics.get(grader.variant, metrics)
-        figures = [
-            ProgramFigure(label=name, value=metrics[name], figure=f"{key}.{path}.{name}", why=_WHY)
-            for path, names in _FIGURES.items()
-            for name in names
-        ]
+        figures = []
+        for aggregator, names in _FIGURES.items() if key else ():
+            for name in names:
+                ours = f"{key}.{aggregator}.{name}"
+                value = metrics[name]
+                figures.append(ProgramFigure(label=name, value=value, figure=ours, why=_WHY))
         files = {"when2call.json": json.dumps(document, indent=2)}
-        return ProgramRun(files=files, figures=tuple(figures) if key else ())
+        return ProgramRun(files=files, figures=tuple(figures))

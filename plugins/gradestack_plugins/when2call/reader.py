@@ -59,7 +59,7 @@ Form = Literal["nvidia", "lm_eval", "logprob", "judge", "mcq", "plain", "respons
 
 
 class FormTraits(NamedTuple):
-    """What holds for the records of one form."""
+    """Traits of the records of one form."""
 
     keys: tuple[str, ...]
     """A record with one of them is of this form, or of one before it."""
@@ -122,10 +122,10 @@ def record_uuid(record: Mapping[str, Any], form: Form) -> str | None:
 def judge_label(text: str, also: Collection[str] = ()) -> str | None:
     """Return the label of a judge's JSON answer, None when it is not well-formed."""
     try:
-        answer = as_map(loads(text.strip()))
+        verdict = as_map(loads(text.strip()))
     except JsonProblem:
         return None
-    label = str(answer.get("classification", answer.get("label"))).strip().lower()
+    label = str(verdict.get("classification", verdict.get("label"))).strip().lower()
     return label if label in LABELS or label in also else None
 
 
@@ -186,8 +186,8 @@ def count_flags(
         flags = {f"mode_{known}": True, "string_fallback_pred_idx_minus1": is_lost}
     elif form == "judge" and label is not None:
         flags = {f"judge_{flag}": bool(record.get(f"judge_{flag}")) for flag in JUDGE_FLAGS}
-        answer = judge_label(record["judge_raw"], (NVIDIA_DIRECT,))
-        differs = answer not in (None, label)
+        label_again = judge_label(record["judge_raw"], (NVIDIA_DIRECT,))
+        differs = label_again not in (None, label)
         fell_back = flags["judge_fallback_to_cannot_answer"]
         flags["relabelled"] = differs and fell_back
         flags["relabel_differs"] = differs and not fell_back
@@ -216,7 +216,7 @@ class PredictionFile(LastRecords, frozen=True, kw_only=True):
 
 
 class When2CallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the reader hands the When2Call grader beside the general fields."""
+    """A prediction as the When2Call grader takes it, beside the general fields."""
 
     method: Method
     labels: dict[str, str | None] = msgspec.field(default_factory=dict)
@@ -226,7 +226,7 @@ class When2CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     which a judge has yet to label.
     """
     counts: dict[str, int] = msgspec.field(default_factory=dict)
-    """Counters that the record adds 1 to; ``not_in_dataset``: no row of the dataset has its uuid."""
+    """Counters that the record adds 1 to; ``not_in_dataset``: the dataset has no such uuid."""
 
 
 @attrs.frozen(kw_only=True)
@@ -292,7 +292,7 @@ class When2CallReader(JoinedReader):
         elements = list(read_records(file))
         forms = [form_of(element.value) for element in elements if isinstance(element.value, dict)]
         first = next((form for form in forms if form not in (None, "plain", "response")), None)
-        short_form = first if first in ("judge", "mcq", "logprob") else None
+        short_form: Form | None = first if first in ("judge", "mcq", "logprob") else None
         short_form = _FORMS_OF_METHODS.get(self.method, short_form)
         last = last_records(elements, lambda record: identify(record, short_form)[1])
         records = [element.value for element in last.by_uuid.values()]
@@ -338,15 +338,18 @@ class When2CallReader(JoinedReader):
         if "relabelled" in flags:
             labels = {SINGLE: judge_label(record["judge_raw"], (NVIDIA_DIRECT,))}
         is_missing = form != "response" and all(label is None for label in labels.values())
+        named_labels = {f"label {name}".strip(): label for name, label in recorded.items()}
+        native = When2CallRecord(method=file.method, labels=labels, counts=flags)
+        text = _text(record.get(traits.text)) if traits.text else None
         return Sample(
             id=uuid,
             model=_text(record.get("target_model")) or file.model,
             label=next(iter(labels.values()), None),
-            text=_text(record.get(traits.text)) if traits.text else None,
-            recorded={f"label {name}".strip(): label for name, label in recorded.items()},
+            text=text,
+            recorded=named_labels,
             status=Status.MISSING if is_missing else Status.OK,
             source=source,
-            native=When2CallRecord(method=file.method, labels=labels, counts=flags),
+            native=native,
             **fields,
         )
 
@@ -363,13 +366,16 @@ def read_row(record: Mapping[str, Any]) -> dict[str, Any]:
         call = tool_call(_decoded(answers.get("tool_call")))
         calls = (ExpectedCall.of(call),) if call is not None and call.name else None
     specs = [spec for tool in as_list(tools) if (spec := tool_spec(_decoded(tool))) is not None]
+    question = _text(record.get("question"))
+    specs_or_unknown = tuple(specs) if specs or not tools else None
+    reference = _text(answers.get(gold)) if gold else None
+    expected = Expectation(calls=calls, label=gold, text=reference)
+    facets = {"source": source} if source else {}
     return {
-        "input": _text(record.get("question")),
-        "tools": tuple(specs) if specs or not tools else None,
-        "expected": Expectation(
-            calls=calls, label=gold, text=_text(answers.get(gold)) if gold else None
-        ),
-        "facets": {"source": source} if source else {},
+        "input": question,
+        "tools": specs_or_unknown,
+        "expected": expected,
+        "facets": facets,
     }
 
 

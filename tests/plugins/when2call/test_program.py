@@ -1,5 +1,6 @@
-"""The evaluation suite's program: its metrics file, against numbers by hand, published figures, and a
-slow calculation of its own.
+"""The evaluation suite's program: its metrics file.
+
+Against numbers by hand, published figures, and a slow calculation of its own.
 """
 
 import json

@@ -254,11 +254,9 @@ ASKING = {
 }
 
 
-FAMILIES = [("when2call", "documented")]
-FAMILIES += [
-    (family, profile)
+FAMILIES = [(family, "documented") for family in ASKING] + [
+    pytest.param(family, "upstream", marks=pytest.mark.proof)
     for family in ("letta", "orchestrationbench")
-    for profile in some_of(["documented", "upstream"], 2)
 ]
 
 

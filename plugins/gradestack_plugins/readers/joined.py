@@ -16,7 +16,6 @@ from gradestack import (
     BadRecord,
     Input,
     Inputs,
-    Profile,
     RecordFile,
     RecordReader,
     Sample,
@@ -47,22 +46,6 @@ def required_uuid(record: Any, what: str) -> str:
     if not isinstance(record, dict):
         raise ValueError(f"expected {what} (an object), found {compact(record)[:60]}")
     uuid = uuid_of(record)
-    if uuid is None:
-        raise ValueError(NO_UUID)
-    return uuid
-
-
-def row_uuid(row: Any, profile: Profile) -> str:
-    """Return the uuid of a row; ``upstream`` takes any number, true, false or null for one.
-
-    Raises:
-        ValueError: It has none, or is no object.
-    """
-    if not isinstance(row, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(row)[:60]}")
-    uuid = uuid_of(row)
-    if uuid is None and profile == "upstream" and not isinstance(row.get("uuid", []), list | dict):
-        uuid = compact(row["uuid"])
     if uuid is None:
         raise ValueError(NO_UUID)
     return uuid
@@ -179,7 +162,7 @@ class JoinedReader(RecordReader):
         return self.samples_in([*file.unusable, *outside], samples_of, shown)
 
     def _row_uuid(self, row: Any) -> str:
-        uuid = row_uuid(row, "documented")
+        uuid = required_uuid(row, "a dataset row")
         self.check_row(row)
         return uuid
 

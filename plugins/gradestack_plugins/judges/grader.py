@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections import Counter
@@ -30,7 +29,6 @@ from gradestack import (
     Grade,
     Item,
     Outcome,
-    Profile,
     Reason,
     Sample,
     failed,
@@ -38,7 +36,16 @@ from gradestack import (
     replace,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, as_map, as_text, compact, dumps, loads, read_text
+from gradestack.jsonio import (
+    JsonProblem,
+    as_map,
+    as_number,
+    as_text,
+    compact,
+    dumps,
+    loads,
+    read_text,
+)
 from gradestack_plugins.judges.calibrated import (
     Calibrated,
     Labels,
@@ -245,7 +252,7 @@ class JudgedByRubric(LabelledJudge):
 
     Counts are ``votes``, those that are valid, and ``votes_passed``, those that alone would pass
     the sample. A criterion worth less than 1 is a reason ``not_fulfilled``. ``label`` is the
-    verdict, ``gold`` that of people. Both profiles are the same.
+    verdict, ``gold`` that of people.
 
     Attributes:
         rubric: YAML file of criteria and model.
@@ -444,12 +451,9 @@ def _expected(sample: Sample) -> JSON:
 class LettaJudge(LabelledJudge):
     """A model's score of the submission by a rubric, as letta-evals suites write it.
 
-    The model is asked for ``score`` and ``rationale``, as JSON. ``documented`` takes a score that
-    is a number in [0, 1] from a whole reply (in one fence or none); the grade is failed with the
-    codes of ``judged``, ``malformed`` for anything else. ``upstream`` takes whatever Python's
-    ``float`` does, texts and truth values too, cut to [0, 1]; any other reply is 0.0, with the
-    mistake in ``rationale`` and ``metadata.error``, as letta-evals has it. NaN, there 1.0, is
-    ``malformed`` in both. What is not on record is ``not_judged``.
+    The model is asked for ``score`` and ``rationale``, as JSON. A score is a number in [0, 1] in a
+    whole reply (in one fence or none); else the grade is failed with the codes of ``judged``,
+    ``malformed`` for anything else. What is not on record is ``not_judged``.
 
     Attributes:
         prompt: The rubric; ``{name}`` is replaced for each name of ``rubric_vars`` by what the
@@ -465,7 +469,6 @@ class LettaJudge(LabelledJudge):
             options for these.
         labels: Verdicts of people, by id.
         calibration: ``summary.json`` of another run of this judge, which has labels.
-        profile: ``documented`` or ``upstream``.
     """
 
     version: ClassVar[str] = "2"
@@ -487,7 +490,6 @@ class LettaJudge(LabelledJudge):
     api_key: Any = attrs.field(default=None, repr=False)
     agent_file: Any = None
     judge_tool_name: Any = None
-    profile: Profile = "documented"
     asked: str = attrs.field(init=False, eq=False, repr=False)
     judge: JudgeModel = attrs.field(init=False, eq=False, repr=False)
 
@@ -540,8 +542,7 @@ class LettaJudge(LabelledJudge):
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
-        score, _, code = self._read(reply)
-        return code or ("malformed" if score is None else None)
+        return self._read(reply)[2] or None
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
@@ -551,51 +552,27 @@ class LettaJudge(LabelledJudge):
             )
             return failed(Fault(category="data", code="no_rubric_vars", message=message))
         score, text, code = self._read(replies[0])
-        if code is not None:
-            return failed(fault_of(code))
         if score is None:
-            return Grade(
-                score=0.0, rationale=f"Error during grading: {text}", metadata={"error": text}
-            )
+            return failed(fault_of(code))
         return Grade(score=score, rationale=text, gold=verdict_of_people(self.people, sample))
 
     def _lacking(self, sample: Sample) -> list[str]:
         known = as_map(sample.facets.get("rubric_vars"))
         return [name for name in self.rubric_vars if name not in known]
 
-    def _read(self, reply: Reply | None) -> tuple[float | None, str, str | None]:
-        """Return score, rationale and None.
-
-        Or no score and the code of why, in ``upstream`` the mistake instead.
-
-        There the score is cut to [0, 1]; NaN is refused all the same.
-        """
-        if self.profile == "upstream" and reply is not None:
-            try:
-                data = json.loads(reply.content)  # type: ignore[arg-type]  # None is one of the mistakes
-                score, rationale = float(data["score"]), data.get("rationale", "")
-            except (TypeError, LookupError, ValueError, ArithmeticError, RecursionError) as error:
-                return None, str(error), None
-            known = not math.isnan(score)
-            return (
-                (min(1.0, max(0.0, score)), _as_text(rationale), None)
-                if known
-                else (None, "", "malformed")
-            )
+    def _read(self, reply: Reply | None) -> tuple[float | None, str, str]:
+        """Return score and rationale; without a score the code of why."""
         text, code = reply_text(reply)
+        if code is not None:
+            return None, "", code
         try:
             data = as_map(loads(text))
         except JsonProblem:
             data = {}
-        score = data.get("score")
-        if (
-            code is None
-            and isinstance(score, int | float)
-            and not isinstance(score, bool)
-            and 0 <= score <= 1
-        ):
-            return float(score), as_text(data.get("rationale")), None
-        return None, "", code or "malformed"
+        score = as_number(data.get("score"))
+        if score is None or not 0 <= score <= 1:
+            return None, "", "malformed"
+        return float(score), as_text(data.get("rationale")), ""
 
 
 def _as_text(value: JSON) -> str:

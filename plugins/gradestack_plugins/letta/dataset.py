@@ -16,7 +16,6 @@ from gradestack import (
     BadRecord,
     DataError,
     Inputs,
-    Profile,
     RecordFile,
     RecordReader,
     Sample,
@@ -79,7 +78,7 @@ def _texts(value: JSON) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def row_sample(record: Any, source: Source, profile: Profile) -> Sample:
+def row_sample(record: Any, source: Source) -> Sample:
     """Return the sample of a row."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a row (an object), found {compact(record)[:60]}")
@@ -92,19 +91,17 @@ def row_sample(record: Any, source: Source, profile: Profile) -> Sample:
     for key in _OBJECTS:
         if record.get(key) is not None and not isinstance(record[key], Mapping):
             raise ValueError(f"{key} must be an object, got {compact(record[key])[:60]}")
-    identifier = _identifier(record, source.ordinal, profile)
+    identifier = _identifier(record, source.ordinal)
     return Sample(
         id=str(identifier),
         input=input_of(given),
-        expected=expectation(_truth(record.get("ground_truth"), given, profile)),
+        expected=expectation(_truth(record.get("ground_truth"), given)),
         facets=facets_of(record),
         source=source if isinstance(identifier, str) else replace(source, id=identifier),
     )
 
 
-def _identifier(record: Mapping[str, Any], ordinal: int, profile: Profile) -> str | int:
-    if profile == "upstream":
-        return ordinal
+def _identifier(record: Mapping[str, Any], ordinal: int) -> str | int:
     for name in ("sample_id", "id"):
         value = record.get(name)
         if value is None:
@@ -115,17 +112,8 @@ def _identifier(record: Mapping[str, Any], ordinal: int, profile: Profile) -> st
     return ordinal
 
 
-def _truth(value: JSON, given: JSON, profile: Profile) -> str | tuple[str, ...] | None:
+def _truth(value: JSON, given: JSON) -> str | tuple[str, ...] | None:
     turns = isinstance(given, list)
-    if profile == "upstream":
-        if value is not None and not isinstance(value, str) and not _texts(value):
-            raise ValueError(
-                f"ground_truth must be a text or a list of texts, got {compact(value)[:60]}"
-            )
-        if isinstance(value, list) and not turns:
-            raise ValueError(
-                "ground_truth is a list but input is not; give one text, or a list of user turns"
-            )
     if isinstance(value, list) and turns and len(value) != len(given):
         raise ValueError(f"ground_truth has {len(value)} text(s) for {len(given)} user turn(s)")
     return truth_of(value, turns=turns)
@@ -197,27 +185,22 @@ class LettaDataset(RecordReader):
     """Reads letta-evals datasets: ``.csv``, or JSON Lines whatever the ending.
 
     ``input`` (or ``prompt``) is required: a text, or a list of texts, one per user turn.
-    ``ground_truth`` is a text or a list of texts, one per turn; ``documented`` also takes any other
-    JSON value as its JSON text, ``upstream`` refuses it, and refuses a list for an input that is
-    none. ``agent_args``, ``rubric_vars`` and ``extra_vars`` must be objects. ``metadata``, ``tags``
+    ``ground_truth`` is a text or a list of texts, one per turn; any other JSON value is taken as
+    its JSON text. ``agent_args``, ``rubric_vars`` and ``extra_vars`` must be objects. ``metadata``, ``tags``
     and ``rubric_vars``, which only a model judge's prompt takes, become facets.
 
-    The id is the row's number, counted from 0; ``documented`` prefers ``sample_id`` or ``id`` where
-    a row has one (letta-evals does from 0.17 on).
+    The id is ``sample_id`` or ``id``, else the row's number, counted from 0.
 
     JSON Lines: one object per line, a blank line is an error. CSV: column ``input`` is required; a
     cell of it that is a JSON list of texts is a list of turns, and then ``ground_truth`` may be one
     too; cells of the other columns hold JSON objects; an empty cell is no value. Quotes that do not
-    match end the file in ``documented``; ``upstream`` guesses, as letta-evals does. A file without
-    any row is refused.
+    match end the file. A file without any row is refused.
     """
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "facets", "source"})
     layout: ClassVar[Layout] = "lines"
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "error"
-
-    profile: Profile = "documented"
 
     @classmethod
     @override
@@ -250,11 +233,7 @@ class LettaDataset(RecordReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         path, shown = shard.input.path, shard.input.shown
         lines: dict[str, int] = {}
-        rows = (
-            _csv_rows(path, strict=self.profile == "documented")
-            if _is_csv(path)
-            else _json_rows(path)
-        )
+        rows = _csv_rows(path) if _is_csv(path) else _json_rows(path)
         try:
             for ordinal, (line, record) in enumerate(rows):
                 yield self._row(record, Source(file=shown, ordinal=ordinal, line=line), lines)
@@ -265,7 +244,7 @@ class LettaDataset(RecordReader):
         if isinstance(record, ValueError):
             return BadRecord(source=source, reason=str(record))
         try:
-            (sample,) = self.identified((row_sample(record, source, self.profile),), record)
+            (sample,) = self.identified((row_sample(record, source),), record)
         except ValueError as problem:
             return BadRecord(source=source, reason=str(problem), native=record)
         if (
@@ -343,15 +322,10 @@ def _check_columns(path: Path) -> None:
         )
 
 
-def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
-    """Yield every row with the line it begins on.
-
-    ``csv.DictReader``, which reads alike, does not tell that.
-
-    Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
-    """
+def _csv_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield every row with the line it begins on, which ``csv.DictReader`` does not tell."""
     with _open_text(path) as file:
-        rows = csv_rows(file, strict=strict)
+        rows = csv_rows(file, strict=True)
         names = next(rows, (1, []))[1]
         try:
             for line, cells in rows:

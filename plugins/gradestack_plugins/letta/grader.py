@@ -18,7 +18,6 @@ from gradestack import (
     Inputs,
     Item,
     Outcome,
-    Profile,
     Reader,
     Reason,
     Sample,
@@ -61,14 +60,9 @@ class Recorded(Grader):
     is skipped; where its own ``grade`` is an error, it is failed for every metric it lacks.
 
     A run that ended in an error is graded by the verdict or score on its own record (reason
-    ``run_error``); without one it is failed. In a letta-evals recording it is failed; in
-    ``upstream`` not one that was graded all the same: its grade counts in the averages (letta-evals
-    takes every grade there is), the run not among the attempted. What stands beside a run that
-    broke off, ``grade`` without ``grades``, is no such grade.
-
-    A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in
-    ``documented``, 0.0 as it stands (and so attempted) in ``upstream``; so it is with an ``error``
-    record. A score that is no finite number is a failed grade.
+    ``run_error``); without one, and in a letta-evals recording, it is failed. So is the grade of a
+    model judge that broke down (0.0 with ``metadata.error``), a grade beside an ``error`` record,
+    and a score that is no finite number.
 
     Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons,
     those of failed runs too.
@@ -89,7 +83,6 @@ class Recorded(Grader):
 
     metric: str | None = None
     scale: tuple[float, float] | None = None
-    profile: Profile = "documented"
 
     @property
     @override
@@ -145,17 +138,15 @@ class Recorded(Grader):
             found = grades.get(self.metric, recorded.get(self.metric))
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
-        if sample.status is Status.FAILED and (
-            found is None or not self._regraded(recorded, grades)
-        ):
+        is_letta = grades or "grade" in recorded or recorded.get("error") is not None
+        if sample.status is Status.FAILED and (found is None or is_letta):
             fault = sample.error or Fault(
                 category="target", code="target_error", message="the run failed"
             )
             return _failed(fault, found if found is not None or grades else recorded.get("grade"))
-        if recorded.get("error") is not None and self.profile == "documented":
+        if recorded.get("error") is not None:
             return failed(error_fault(recorded["error"]))
-        broken = self._broken_grade(recorded) if found is None else None
-        if broken is not None:
+        if found is None and (broken := judge_fault(recorded.get("grade"))) is not None:
             return _failed(broken, recorded["grade"])
         if found is None:
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
@@ -166,7 +157,7 @@ class Recorded(Grader):
         ):
             found = (
                 {"score": found, "rationale": explained.get(self.metric)}
-                if _sound(found)
+                if is_score(found)
                 else found
             )
         grade = self._grade(found)
@@ -175,48 +166,26 @@ class Recorded(Grader):
             grade = replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
         return grade
 
-    def _broken_grade(self, recorded: Mapping[str, Any]) -> Fault | None:
-        """Return why no metric of a result was judged: its own grade is an error."""
-        fault = grade_fault(recorded.get("grade"))
-        if fault is None or self.profile == "upstream":
-            return None
-        return replace(fault, category="grading", code="recorded_error")
-
-    def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
-        """Return whether a failed run has a grade that counts.
-
-        That is any on the run's own record; of a letta-evals recording in ``upstream`` any grade.
-        """
-        if recorded.get("error") is not None:
-            return False
-        if not grades and "grade" not in recorded:
-            return True
-        if self.profile != "upstream":
-            return False
-        return any(
-            key == self.metric or self.metric is None
-            for key, grade in grades.items()
-            if grade is not None
-        )
-
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
         rationale, metadata = _words(found)
-        if (
-            metadata.get("error")
-            and self.profile == "documented"
-            and (fault := grade_fault(found)) is not None
-        ):
-            return _failed(replace(fault, category="grading", code="recorded_error"), found)
+        if metadata.get("error") and (fault := judge_fault(found)) is not None:
+            return _failed(fault, found)
         score = found.get("score")
-        if not _sound(score):
+        if not is_score(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         if self.scale is not None and not self.scale[0] <= score <= self.scale[1]:
             low, high = self.scale
             return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
         items = _turns(found.get("per_turn_grades"))
         return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
+
+
+def judge_fault(grade: JSON) -> Fault | None:
+    """Return why a recorded grade is no judgement; None where it is one."""
+    fault = grade_fault(grade)
+    return fault and replace(fault, category="grading", code="recorded_error")
 
 
 def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
@@ -239,7 +208,7 @@ def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
     return next(iter(grades.values())) if len(grades) == 1 else None
 
 
-def _sound(score: JSON) -> TypeGuard[float]:
+def is_score(score: JSON) -> TypeGuard[float]:
     """Return whether a recorded score is a number that can be averaged; truth values are."""
     return isinstance(score, bool | int | float) and -LARGEST_SCORE <= score <= LARGEST_SCORE
 
@@ -273,7 +242,7 @@ def _turns(raw: JSON) -> tuple[Item, ...]:
             }
             score = entry.get("score")
             graded: dict[str, Any] = (
-                {"score": float(score)} if _sound(score) else {"outcome": Outcome.FAILED}
+                {"score": float(score)} if is_score(score) else {"outcome": Outcome.FAILED}
             )
             items.append(Item(id=f"turn {number}", metadata=about, **graded))
     return tuple(items)

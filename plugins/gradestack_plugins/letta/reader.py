@@ -25,7 +25,6 @@ from gradestack import (
     DataError,
     Input,
     Inputs,
-    Profile,
     RecordFile,
     RecordReader,
     Sample,
@@ -573,11 +572,9 @@ class Letta(RecordReader):
     ``expected.label`` where it is one text.
 
     A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty
-    trajectory. In ``documented`` a judge's or extractor's error does not fail the run, whose
-    conversation is whole, and neither does an empty trajectory beside a submission; ``upstream``
-    takes any of them as failed, and a result that leaves ``agent_id`` out, but not a trajectory
-    that holds an empty turn. Recorded grades, submissions, costs and times are kept in
-    ``recorded``, also of failed runs.
+    trajectory. A judge's or extractor's error does not fail the run, whose conversation is whole,
+    and neither does an empty trajectory beside a submission. Recorded grades, submissions, costs
+    and times are kept in ``recorded``, also of failed runs.
 
     gradestack's own run directories are read without loss of what rows hold: predictions,
     references, runs, facets, states. Tools come back by name only. A row that was changed into
@@ -610,7 +607,6 @@ class Letta(RecordReader):
     sniffed: ClassVar[int] = 100
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
 
-    profile: Profile = "documented"
     model: str | None = None
 
     looks_like = staticmethod(looks_like)
@@ -690,7 +686,6 @@ class Letta(RecordReader):
             model=extra["model"],
             unnamed=index.models.get(given.name),
             samples=index.samples.get(given.name, {}),
-            profile=self.profile,
         )
 
         def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:

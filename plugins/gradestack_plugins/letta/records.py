@@ -18,7 +18,6 @@ from gradestack import (
     Expectation,
     Fault,
     Message,
-    Profile,
     Sample,
     Source,
     Status,
@@ -293,7 +292,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Model of results that name none, nor does their file."""
     samples: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """Samples by id, for lines that only name theirs."""
-    profile: Profile = "documented"
 
 
 def identity(result: Any) -> str | int | None:
@@ -354,13 +352,13 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     given = input_of(asked.get("input"))
     trajectory = read_trajectory(result.get("trajectory"))
     if is_own(result):
-        found = _own(result, identifier, trajectory, _answer(result, trajectory, "documented"))
+        found = _own(result, identifier, trajectory, _answer(result, trajectory))
     else:
-        status, error = _status(result, trajectory, context.profile)
+        status, error = _status(result, trajectory)
         found = Sample(
             id=identifier,
             calls=trajectory.known_calls,
-            text=_answer(result, trajectory, context.profile),
+            text=_answer(result, trajectory),
             expected=expectation(
                 truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
             ),
@@ -385,22 +383,17 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     )
 
 
-def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> str | None:
+def _answer(result: Mapping[str, Any], trajectory: Trajectory) -> str | None:
     """Return the final answer: what the assistant said last, else the recorded submission.
 
     Of a result whose own grade is an error it is the submission.
-
-    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it
-    grades one again.
     """
-    submitted = _text(result.get("submission")) or None
-    if not trajectory.said:
-        return submitted if profile == "documented" else None
-    if profile == "documented" and is_broken(result):
-        return _text(result.get("submission"))
+    submitted = _text(result.get("submission"))
+    if trajectory.said and is_broken(result):
+        return submitted
     said = [message for turn in trajectory.turns for message in turn if message.role == "assistant"]
     spoken = [text for message in said if (text := text_of(message.content))]
-    return spoken[-1] if spoken else submitted
+    return spoken[-1] if spoken else submitted or None
 
 
 def is_broken(result: Mapping[str, Any]) -> bool:
@@ -429,29 +422,23 @@ def _metadata(sample: Mapping[str, Any]) -> dict[str, JSON]:
     return {"metadata": metadata} if isinstance(metadata, dict) and metadata else {}
 
 
-def _status(
-    result: Mapping[str, Any], trajectory: Trajectory, profile: Profile
-) -> tuple[Status, Fault | None]:
+def _status(result: Mapping[str, Any], trajectory: Trajectory) -> tuple[Status, Fault | None]:
     """Return whether the recorded run ended in an error, and in which."""
     error = result.get("error")
     if error is not None:
         fault = error_fault(error)
-        whole = profile == "documented" and fault.category in _SELF and trajectory.said
+        whole = fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
-    upstream = profile == "upstream"
-    something = bool(trajectory.turns) if upstream else trajectory.said
-    nameless = result.get("agent_id") is None and (
-        "agent_id" in result or (upstream and "sample" in result)
-    )
-    if something and not nameless:
+    nameless = result.get("agent_id", "") is None
+    if trajectory.said and not nameless:
         return Status.OK, None
     grades = [
         result.get("grade"),
         *as_map(result.get("grades")).values(),
     ]  # the gate's before the others
     reason = next(filter(None, map(grade_fault, grades)), None)
-    broken = upstream or (reason is not None and reason.category == "target")
-    something = something or (bool(_text(result.get("submission"))) and not broken)
+    broken = reason is not None and reason.category == "target"
+    something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
     if something and not nameless:
         return Status.OK, None
     what = "the recording names no agent" if something else "the recorded trajectory is empty"

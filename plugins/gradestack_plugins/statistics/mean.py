@@ -17,12 +17,10 @@ from gradestack import (
     Grade,
     Grades,
     Numbers,
-    Profile,
     interval,
     jackknife,
     ratio_interval,
     replace,
-    t_quantile,
     valid_confidence,
 )
 
@@ -60,8 +58,6 @@ class Mean(IntervalAggregator):
         Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),
     )
 
-    profile: Profile = "documented"
-    """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
     least: float | None = None
@@ -98,15 +94,6 @@ class Mean(IntervalAggregator):
     ) -> dict[str, JSON]:
         (n, mean, stderr), clusters = _exactly(cells, unit), sum(cells.values())
         found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
-        if self.profile == "upstream":
-            half = (
-                None
-                if stderr is None
-                else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
-            )
-            ends: JSON = None if mean is None or half is None else [mean - half, mean + half]
-            named: dict[str, JSON] = {"ci": ends, "confidence": self.confidence}
-            return found | ({"ci95": ends} if self.confidence == 0.95 else named)
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times

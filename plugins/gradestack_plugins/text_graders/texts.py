@@ -22,7 +22,6 @@ from gradestack import (
     Fault,
     Grade,
     Grader,
-    Profile,
     Reason,
     Sample,
     ToolCall,
@@ -87,9 +86,7 @@ class _TextGrader(Grader):
 
 @attrs.frozen(kw_only=True)
 class _Comparison(_TextGrader):
-    """A missing reference is skipped, and 0.0 in the profile ``upstream`` of graders
-    that have one.
-    """
+    """Compares the submission with a reference; a missing one is skipped."""
 
     @property
     @override
@@ -106,12 +103,7 @@ class _Comparison(_TextGrader):
             return _NO_SUBMISSION
         truth = _reference(sample)
         if truth is None:
-            upstream = getattr(self, "profile", "documented") == "upstream"
-            return (
-                _wrong("no_ground_truth", _MISSING)
-                if upstream
-                else skipped("no_ground_truth", _MISSING)
-            )
+            return skipped("no_ground_truth", _MISSING)
         if isinstance(truth, tuple):
             why = "the reference is a list of texts, one per turn; this grader takes one"
             return skipped("reference_per_turn", why)
@@ -124,12 +116,10 @@ class ExactMatch(_Comparison):
     0.0.
 
     Case and inner white space count. An empty reference gives 0.0. A sample without reference is
-    skipped in ``documented``; ``upstream`` gives it 0.0.
+    skipped.
     """
 
     verdict_labels: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
-
-    profile: Profile = "documented"
 
     @override
     def compare(self, text: str, truth: str) -> Grade:
@@ -144,11 +134,8 @@ class ExactMatch(_Comparison):
 class Contains(_Comparison):
     """1.0 when the submission contains the reference, both in lower case, else 0.0.
 
-    White space counts. An empty reference gives 0.0. A sample without reference is skipped in
-    ``documented``; ``upstream`` gives it 0.0.
+    White space counts. An empty reference gives 0.0. A sample without reference is skipped.
     """
-
-    profile: Profile = "documented"
 
     @override
     def compare(self, text: str, truth: str) -> Grade:
@@ -176,22 +163,19 @@ class RegexMatch(_Comparison):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 
     Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty
-    reference gives 0.0. A sample without reference is skipped in ``documented``; ``upstream`` gives
-    it 0.0. A reference that is not a regular expression is a broken dataset row: a failed grade in
-    ``documented``, 0.0 in ``upstream``.
+    reference gives 0.0. A sample without reference is skipped. A reference that is not a regular
+    expression is a broken dataset row: a failed grade.
 
     An expression that backtracks without end costs its grade, which takes too long
     (``limits.seconds_per_grade``).
     """
-
-    profile: Profile = "documented"
 
     @override
     def compare(self, text: str, truth: str) -> Grade:
         pattern = _compiled(truth)
         if isinstance(pattern, str):
             message = f"the ground truth is not a regular expression: {pattern}"
-            return (_wrong if self.profile == "upstream" else _broken)("invalid_regex", message)
+            return _broken("invalid_regex", message)
         if pattern.search(text):
             return _right("the pattern matches")
         return _wrong("no_match", "the pattern matches nowhere", truth, text)
@@ -201,8 +185,7 @@ class AsciiPrintableOnly(_TextGrader):
     """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else
     0.0.
 
-    Carriage returns and line feeds are ignored; a tab is not. No reference is needed, and profiles
-    do not differ.
+    Carriage returns and line feeds are ignored; a tab is not. No reference is needed.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"text"})
@@ -233,8 +216,7 @@ class JsonEqual(_Comparison):
     nothing. Of a key written twice the last counts.
 
     A submission that is not JSON gives 0.0, so does an empty reference. A reference that is not
-    JSON is a broken dataset row: a failed grade. A sample without reference is skipped. Profiles do
-    not differ: letta-evals has no such grader.
+    JSON is a broken dataset row: a failed grade. A sample without reference is skipped.
 
     Attributes:
         allow_fence: Accept a submission whose JSON stands in a Markdown code block; the first one
@@ -309,8 +291,7 @@ class NumericClose(_Comparison):
     percent signs are no numbers.
 
     A submission without a number gives 0.0, so does an empty reference. A reference that is no
-    number is a broken dataset row: a failed grade. A sample without reference is skipped. Profiles
-    do not differ: letta-evals has no such grader.
+    number is a broken dataset row: a failed grade. A sample without reference is skipped.
 
     Attributes:
         rel_tol: Tolerance relative to the reference.
@@ -370,8 +351,6 @@ class OneOf(_TextGrader):
     is a JSON list gives its items (items that are no text as their JSON), with ``separator`` a text
     gives its pieces, any other text is the only one. An empty reference, or one with no item, gives
     0.0. A sample without reference is skipped.
-
-    Profiles do not differ: letta-evals has no such grader.
 
     Attributes:
         values: Accepted texts, for all samples.
@@ -438,7 +417,7 @@ class Label(Grader):
 
     Case counts. A missing or empty prediction is wrong where a label is expected. Where calls are
     expected instead, the labels are the names of tools, ``no_tool`` for none. Skipped without a
-    reference. Both profiles are the same.
+    reference.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
@@ -495,7 +474,6 @@ class Tool(_TextGrader):
     """
 
     function: str
-    profile: Profile = "documented"
 
     def __attrs_post_init__(self) -> None:
         if self.function in BUILT_IN:
@@ -513,6 +491,4 @@ class Tool(_TextGrader):
 
     @override
     def grade(self, sample: Sample) -> Grade | float:
-        kind = BUILT_IN[self.function]
-        options = {"profile": self.profile} if "profile" in attrs.fields_dict(kind) else {}
-        return kind(**options).grade(sample)
+        return BUILT_IN[self.function]().grade(sample)

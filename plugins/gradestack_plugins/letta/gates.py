@@ -1,0 +1,176 @@
+"""letta-evals' figures of graded results, and its gates on them.
+
+Figures and the flat gate are those of version 0.6.1; the gates ``simple``, ``weighted_average`` and
+``logical`` are those of 0.7.0.
+"""
+
+from __future__ import annotations
+
+import operator
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One graded result."""
+
+    record: Mapping[str, Any]
+    """As it stands in ``results.jsonl``."""
+    scores: Mapping[str, float]
+    """Metric -> score, of those it has a grade for."""
+    attempted: bool
+    """Whether the target ran without error."""
+    run: int | str | None
+    """None: the sample was recorded in no run, and is one of every run."""
+
+
+Operator = Literal["gt", "gte", "lt", "lte", "eq"]
+_COMPARISONS: dict[Operator, tuple[str, Callable[[float, float], bool]]] = {
+    "gt": (">", operator.gt),
+    "gte": (">=", operator.ge),
+    "lt": ("<", operator.lt),
+    "lte": ("<=", operator.le),
+    "eq": ("==", operator.eq),
+}
+
+
+def average(values: Sequence[float], number: int) -> float:
+    """Return the sum, each addition rounded, over a number; 0.0 over nothing."""
+    total = 0.0
+    for value in values:  # no sum(), which later Pythons compensate
+        total += value
+    return total / number if number else 0.0
+
+
+def percentage(part: int, whole: int) -> float:
+    """Return a share as a percentage; 0.0 of nothing."""
+    return (part / whole) * 100.0 if whole else 0.0
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return a percentile by linear interpolation, in numpy's order of operations."""
+    ordered = sorted(values)
+    low, weight = divmod(share * (len(ordered) - 1), 1)
+    below, above = [*ordered, ordered[-1]][int(low) : int(low) + 2]
+    if weight >= 0.5:
+        return above - (above - below) * (1 - weight)
+    return below + (above - below) * weight
+
+
+Aggregation = Literal[
+    "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
+]
+_PERCENTAGES = ("accuracy", "pass_rate")
+_AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
+    "avg_score": lambda scores: average(scores, len(scores)),
+    "min": min,
+    "max": max,
+    "median": statistics.median,
+    "p50": statistics.median,
+    "p95": lambda scores: percentile(scores, 0.95),
+    "p99": lambda scores: percentile(scores, 0.99),
+}
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A gate of letta-evals. One with any other key is gradestack's."""
+
+    kind: Literal["simple", "weighted_average", "logical"] | None = None
+    metric_key: str | None = None
+    """Default: the first grader."""
+    metric: Literal["avg_score", "accuracy"] = "avg_score"
+    """What a flat gate compares: of ``accuracy``, the share of attempted results that pass."""
+    aggregation: Aggregation = "avg_score"
+    """What the other forms compare."""
+    op: Operator | None = None
+    value: float = 0.0
+    pass_op: Operator | None = None
+    pass_value: float | None = None
+    pass_threshold: float = 1.0
+    weights: dict[str, float] = {}
+    operator: Literal["and", "or"] = "and"
+    conditions: tuple[Gate, ...] = ()
+    over: Any = None
+    """Without effect, as ``on_no_data``: letta-evals has neither."""
+    on_no_data: Any = None
+
+    @property
+    def metrics(self) -> set[str]:
+        """The graders it names."""
+        named = self.weights.keys() | {self.metric_key or ""}
+        return named.union(*(condition.metrics for condition in self.conditions)) - {""}
+
+    def compare(self, figure: float, *, sample: bool = False) -> bool:
+        """Return whether a figure, or the score of one sample, is as the gate wants it."""
+        name, limit = self.op, self.value
+        if sample:
+            name = self.pass_op or name
+            limit = limit if self.pass_value is None else self.pass_value
+        return name is not None and _COMPARISONS[name][1](figure, limit)
+
+    def passes_sample(self, score: float) -> bool:
+        """Return whether one score passes."""
+        is_flat = self.kind is None and not self.weights and not self.conditions
+        if is_flat and (self.metric == "avg_score" or self.pass_value is not None):
+            return self.compare(score, sample=True)
+        return score >= self.pass_threshold
+
+    def passes(self, results: Sequence[Result], first: str) -> bool:
+        """Return the verdict."""
+        if not self.conditions:
+            return self.compare(self.value_of(results, first))
+        verdicts = [condition.passes(results, first) for condition in self.conditions]
+        return all(verdicts) if self.operator == "and" else any(verdicts)
+
+    def value_of(self, results: Sequence[Result], first: str) -> float:
+        """Return what the gate compares."""
+        if not self.weights:
+            return self._aggregate(results, self.metric_key or first)
+        total = average([*self.weights.values()], 1)
+        parts = [
+            weight / total * self._aggregate(results, key) for key, weight in self.weights.items()
+        ]
+        return average(parts, 1)
+
+    def _aggregate(self, results: Sequence[Result], key: str) -> float:
+        if self.metric == "accuracy":
+            return float(metric_figures(results, key, self)["pass_rate"])
+        scores = scores_of(results, key)
+        if self.aggregation in _PERCENTAGES:
+            return percentage(sum(score >= self.pass_threshold for score in scores), len(scores))
+        return _AGGREGATES[self.aggregation](scores) if scores else 0.0
+
+    def lines(self, results: Sequence[Result], first: str) -> list[str]:
+        """Return rule and verdict, and below what was compared."""
+        verdict = "PASSED" if self.passes(results, first) else "FAILED"
+        if self.op is None:
+            return [f"Gate (logical, {self.operator}): {verdict}"]
+        compared = "accuracy" if self.metric == "accuracy" else self.aggregation
+        unit, decimals = ("%", 1) if compared in _PERCENTAGES else ("", 2)
+        name = "weighted average" if self.weights else self.metric_key or first
+        name += "" if compared == "avg_score" else f" {compared}"
+        rule = f"{name} {_COMPARISONS[self.op][0]} {self.value:.15g}{unit}"
+        actual = f"  actual: {self.value_of(results, first):.{decimals}f}{unit}"
+        return [f"Gate ({rule}): {verdict}", actual]
+
+
+def scores_of(results: Sequence[Result], key: str) -> list[float]:
+    """Return the scores of a metric, of results attempted or not."""
+    return [result.scores[key] for result in results if key in result.scores]
+
+
+def metric_figures(results: Sequence[Result], key: str, gate: Gate) -> dict[str, Any]:
+    """Return the figures of one metric; samples pass by the gate's rule, whichever it names."""
+    scores = scores_of(results, key)
+    attempted = [result for result in results if result.attempted]
+    passed = sum(map(gate.passes_sample, scores_of(attempted, key)))
+    return {
+        "avg_score_attempted": average(scores, len(scores)),
+        "avg_score_total": average(scores, len(results)),
+        "pass_rate": percentage(passed, len(attempted)),
+        "passed_attempts": passed,
+        "failed_attempts": len(attempted) - passed,
+    }

@@ -254,10 +254,8 @@ ASKING = {
 }
 
 
-FAMILIES = [(family, "documented") for family in ASKING] + [
-    pytest.param(family, "upstream", marks=pytest.mark.proof)
-    for family in ("letta", "orchestrationbench")
-]
+FAMILIES = [(family, "documented") for family in ASKING]
+FAMILIES += [pytest.param("orchestrationbench", "upstream", marks=pytest.mark.proof)]
 
 
 @pytest.mark.parametrize(("family", "profile"), FAMILIES)
@@ -290,9 +288,6 @@ def test_judges_of_families(family, profile, command, place):
                 *(reason["code"] for reason in grade.get("reasons", ())),
             ]
         assert found == case[profile], case["what"]
-        if profile == "upstream" and "error" in case:
-            assert grade["rationale"] == f"Error during grading: {grade['metadata']['error']}"
-            assert case["error"] in grade["rationale"]
 
 
 LINE = [

@@ -10,12 +10,11 @@ from gradestack.suites.recognition import recognise
 from gradestack_plugins.letta.dataset import LettaDataset
 from tests.core.outcomes import at, data
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 REGISTRY = discover(limit="")
 
 
-def rows(letta, path, profile="documented"):
-    return letta.read(path, reader=LettaDataset(profile=profile))
+def rows(letta, path):
+    return letta.read(path, reader=LettaDataset())
 
 
 def written(path, text):
@@ -40,13 +39,10 @@ def test_reader_keeps_the_contract(letta, tmp_path, name):
 def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):
     assert recognise([reference_dataset], REGISTRY, None).reader == "letta_dataset"
     raw = [json.loads(line) for line in reference_dataset.read_text(encoding="utf-8").splitlines()]
-    for profile in ("documented", "upstream"):
-        found = rows(letta, reference_dataset, profile)
-        assert [sample.id for sample in found] == [str(n) for n in range(len(raw))]
-        assert [sample.input for sample in found] == [record["input"] for record in raw]
-        assert [sample.expected.text for sample in found] == [
-            record["ground_truth"] for record in raw
-        ]
+    found = rows(letta, reference_dataset)
+    assert [sample.id for sample in found] == [str(n) for n in range(len(raw))]
+    assert [sample.input for sample in found] == [record["input"] for record in raw]
+    assert [sample.expected.text for sample in found] == [record["ground_truth"] for record in raw]
 
 
 @pytest.mark.parametrize(("name", "line", "sure"), data(__file__, "cases.yaml")["sniffing"])
@@ -58,16 +54,12 @@ def test_sniffing(tmp_path, name, line, sure):
 
 @pytest.mark.parametrize("case", data(__file__, "datasets.yaml"))
 def test_rows(letta, tmp_path, case):
-    path, profile = (
-        written(tmp_path / case["name"], case["text"]),
-        case.get("profile", "documented"),
-    )
-    for each in ("documented", "upstream") if profile == "both" else (profile,):
-        for row, wanted in zip(rows(letta, path, each), case["rows"], strict=True):
-            assert isinstance(row, BadRecord) == ("reason" in wanted)
-            found = {name: at(row, name) for name in wanted}
-            assert found.pop("reason", "").startswith(wanted.get("reason", ""))
-            assert found == {name: value for name, value in wanted.items() if name != "reason"}
+    path = written(tmp_path / case["name"], case["text"])
+    for row, wanted in zip(rows(letta, path), case["rows"], strict=True):
+        assert isinstance(row, BadRecord) == ("reason" in wanted)
+        found = {name: at(row, name) for name in wanted}
+        assert found.pop("reason", "").startswith(wanted.get("reason", ""))
+        assert found == {name: value for name, value in wanted.items() if name != "reason"}
 
 
 def test_empty_files_are_refused(letta, tmp_path):

@@ -14,21 +14,16 @@ from tests.core.outcomes import at, data
 
 DATA = data(__file__, "grader.yaml")
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
-
 
 def sample(**recorded):
     return Sample(id="t", recorded=recorded)
 
 
-def taken(grade, *, metric=None, profile="documented"):
-    return Recorded(metric=metric, profile=profile).grade(
-        sample(grade=grade, grades={"a": grade, "b": grade})
-    )
+def taken(grade, *, metric=None):
+    return Recorded(metric=metric).grade(sample(grade=grade, grades={"a": grade, "b": grade}))
 
 
-@PROFILES
-def test_grader_keeps_the_contract(letta, profile):
+def test_grader_keeps_the_contract(letta):
     odd = [
         sample(grade=value, grades={"a": value})
         for value in (
@@ -52,19 +47,18 @@ def test_grader_keeps_the_contract(letta, profile):
         sample(grades=[1]),
     ]
     for metric in (None, "a"):
-        testing.check_grader(Recorded(metric=metric, profile=profile), odd)
+        testing.check_grader(Recorded(metric=metric), odd)
 
 
 @pytest.mark.parametrize("case", data(__file__, "grades.yaml"))
 def test_a_grade_is_taken(case):
-    given, profile = Sample(id="t", recorded=case["recorded"]), case.get("profile", "documented")
+    given = Sample(id="t", recorded=case["recorded"])
     if "status" in case:
         given = replace(
             given, status=Status(case["status"]), error=case.get("error") and Fault(**case["error"])
         )
-    for each in ("documented", "upstream") if profile == "both" else (profile,):
-        grade = Recorded(metric=case.get("metric"), profile=each).grade(given)
-        assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
+    grade = Recorded(metric=case.get("metric")).grade(given)
+    assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
 
 
 def test_grades_per_turn_become_items(letta):

@@ -76,14 +76,12 @@ def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
     assert bad.reason.startswith("the row is not as gradestack wrote it: ")
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_a_submission_is_no_answer(tmp_path, profile):
+def test_a_submission_is_no_answer(tmp_path):
     """What an extractor took for the first grader is not handed to the others when rows are graded
     again.
     """
     suite = {
         "name": "s",
-        "profile": profile,
         "graders": {
             "asked": {
                 "kind": "contains",

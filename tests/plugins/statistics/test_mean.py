@@ -55,17 +55,6 @@ def test_runs_of_a_task_depend_on_each_other():
     assert (found["mean_interval"]["n"], found["mean_interval"]["clusters"]) == (4, 2)
 
 
-def test_upstream_has_the_interval_of_before():
-    """Mean -+ t(C - 1) times the standard error, as ci95; any other confidence is called ci."""
-    found = finished(*scores(0.0, 1.0, 1.0, 0.0), profile="upstream")
-    half = 3.18244630528 * math.sqrt(1 / 12)
-    assert found["ci95"] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-10)
-    assert "mean_interval" not in found
-    other = finished(*scores(0.0, 1.0), confidence=0.5, profile="upstream")
-    assert other["ci"] == pytest.approx([0.0, 1.0], abs=1e-12)
-    assert finished(profile="upstream")["ci95"] is None
-
-
 def test_a_score_beyond_the_unit_interval_is_no_share():
     found = finished(*scores(0.0, 1.0, 1.5))
     assert found["mean_interval"]["method"] == "t"

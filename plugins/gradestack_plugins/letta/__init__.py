@@ -8,6 +8,6 @@ reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, i
     ground_truth
 grader recorded .grader:Recorded The recorded grade
 program letta .program:LettaProgram letta-evals itself: its results, summary, gates
-stack letta .reader:stack The recorded gate grades, with error bars
+stack letta .recording:stack The recorded gate grades, with error bars
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

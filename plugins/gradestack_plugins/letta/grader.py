@@ -30,14 +30,9 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
-from gradestack_plugins.letta.reader import (
-    REWARD,
-    Letta,
-    metrics_of,
-    names_graders,
-    recorded_scores,
-)
-from gradestack_plugins.letta.records import error_fault, grade_fault
+from gradestack_plugins.letta.reader import Letta
+from gradestack_plugins.letta.recording import REWARD, graded_metrics, metrics_of, names_graders
+from gradestack_plugins.letta.records import KEPT, error_fault, grade_fault
 
 _SHOWN = 20
 """Metrics named in a message."""
@@ -180,6 +175,24 @@ class Recorded(Grader):
             return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
         items = _turns(found.get("per_turn_grades"))
         return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
+
+
+_NO_SCORES = frozenset({"grade", "grades", *KEPT})
+
+
+def recorded_scores(samples: Iterable[Sample]) -> list[str]:
+    """Return the metrics of samples of any format.
+
+    What stands under ``grades``, else every score by its name.
+    """
+    graded: dict[str, None] = {}
+    scores: dict[str, None] = {}
+    for sample in samples:
+        graded |= dict.fromkeys(graded_metrics(sample.recorded))
+        for name, value in sample.recorded.items():
+            scored = isinstance(value, bool | int | float) or "score" in as_map(value)
+            scores |= {name: None} if scored and name not in _NO_SCORES else {}
+    return list(graded or scores)
 
 
 def judge_fault(grade: JSON) -> Fault | None:

@@ -64,117 +64,109 @@ def read_trajectory(raw: JSON) -> Trajectory:
     """
     if not isinstance(raw, list):
         return Trajectory()
-    if raw and not any(isinstance(turn, list) for turn in raw):
-        raw = [raw]
-    turns: list[tuple[Message, ...]] = []
+    is_flat = raw and not any(isinstance(turn, list) for turn in raw)
+    turns = [[each for each in as_list(turn) if isinstance(each, dict)] for turn in raw]
+    if is_flat:
+        turns = [[each for each in raw if isinstance(each, dict)]]
     failed: set[int] = set()
+    read: list[tuple[Message, ...]] = []
+    for turn in turns:
+        forms = [form for entry in turn for form in _chat_forms(entry)]
+        messages = tuple(map(_read_message, forms))
+        failed.update(
+            id(message)
+            for message, form in zip(messages, forms, strict=True)
+            if form.get("status") == "error"
+        )
+        read.append(messages)
 
     def answered(call: ToolCall, message: Message) -> ToolCall:
-        is_failed, content = id(message) in failed, message.content
-        error = chat.text_of(content) or compact(content) if is_failed else None
+        content = message.content
+        error = chat.text_of(content) or compact(content) if id(message) in failed else None
         return replace(call, result=content, error=error)
 
-    for turn in raw:
-        pairs = [pair for entry in as_list(turn) for pair in _read(entry)]
-        failed |= {id(message) for message, is_failed in pairs if is_failed}
-        turns.append(tuple([message for message, _ in pairs]))
-    calls = chat.made_calls(chain.from_iterable(turns), answered)
-    entries = [_with_role(entry) for turn in raw for entry in as_list(turn)]
-    unread = Counter(count_unread(entries, has_calls=bool(calls)))
+    calls = chat.made_calls(chain.from_iterable(read), answered)
+    entries = list(chain.from_iterable(turns))
+    spoken = [
+        {**entry, "role": "assistant"}
+        if entry.get("message_type") == "assistant_message"
+        else entry
+        for entry in entries
+    ]
+    unread = Counter(count_unread(spoken, has_calls=bool(calls)))
     unread.update(kind for entry in entries if (kind := _unread_message(entry)) is not None)
-    return Trajectory(turns=tuple(turns), calls=calls, unread=dict(unread))
+    return Trajectory(turns=tuple(read), calls=calls, unread=dict(unread))
 
 
-def _with_role(entry: Any) -> Any:
-    """Return a message of the assistant with that role, as chat messages have it."""
-    if isinstance(entry, dict) and entry.get("message_type") == "assistant_message":
-        return {**entry, "role": "assistant"}
-    return entry
-
-
-def _unread_message(entry: Any) -> str | None:
+def _unread_message(entry: Mapping[str, Any]) -> str | None:
     """Return the remark on a message of calls of which none can be read."""
-    kind = entry.get("message_type") if isinstance(entry, dict) else None
+    kind = entry.get("message_type")
     if not isinstance(kind, str) or kind == "tool_return_message":
         return None
-    is_filled = bool(entry.get("tool_calls") or entry.get("tool_call") or entry.get("content"))
     if kind in _CALLING:
+        is_filled = any(map(entry.get, ("tool_calls", "tool_call", "content")))
         return not_read(f"message `{kind}`") if is_filled and not _calls(entry) else None
     if not names_a_call(kind):
         return None
     return not_read(f"message `{kind}`" if kind.isidentifier() else "message")
 
 
-def _read(raw: Any) -> Iterator[tuple[Message, bool]]:  # noqa: C901
-    """Yield the messages one entry stands for, and whether the tool failed whose return each is."""
-    if not isinstance(raw, dict):
-        return
-    kind = raw.get("message_type")
+def _read_message(form: Mapping[str, Any]) -> Message:
+    message = chat.message(form) or Message(role="")
+    is_silent = not message.tool_calls and not chat.text_of(message.content)
+    if message.role == "assistant" and is_silent and form.get("tool_calls"):
+        return replace(message, role="tool_call", content=form["tool_calls"])
+    return message
+
+
+def _chat_forms(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the chat messages that one entry stands for."""
+    kind, content = raw.get("message_type"), raw.get("content")
     if not isinstance(kind, str):
-        message = chat.message(raw)
-        if message is not None:
-            silent = (
-                message.role == "assistant"
-                and not message.tool_calls
-                and not chat.text_of(message.content)
-            )
-            if silent and raw.get("tool_calls"):
-                message = replace(message, role="tool_call", content=raw["tool_calls"])
-            yield message, raw.get("status") == "error"
+        yield raw
     elif kind in _SPOKEN:
-        yield (
-            Message(role=_SPOKEN[kind], content=raw.get("content"), name=_text(raw.get("name"))),
-            False,
-        )
+        yield {"role": _SPOKEN[kind], "content": content, "name": raw.get("name")}
     elif kind in _THOUGHTS:
-        role = _THOUGHTS[kind]
-        yield Message(role=role, content=raw.get(role, raw.get("content"))), False
+        yield {"role": _THOUGHTS[kind], "content": raw.get(_THOUGHTS[kind], content)}
     elif kind in _CALLING and (calls := _calls(raw)):
-        yield Message(role="assistant", tool_calls=calls), False
+        yield {"role": "assistant", "tool_calls": calls}
     elif kind == "tool_return_message":
-        entries = raw.get("tool_returns")
-        yield from map(_returned, entries if isinstance(entries, list) and entries else [raw])
+        yield from map(_returned, as_list(raw.get("tool_returns")) or [raw])
     else:
         # With them messages of calls none of which can be read: as the assistant's they would be
         # its last, empty, word.
         rest = {name: value for name, value in raw.items() if name not in _ENVELOPE}
         role = kind.removesuffix("_message")
         role = f"unknown_{role}" if role in _TAKEN else role
-        yield Message(role=role, content=raw.get("content", rest or None)), False
-        for entry in as_list(raw.get("approvals")):
-            if isinstance(entry, dict) and "tool_return" in entry:
-                yield _returned(entry)
+        yield {"role": role, "content": raw.get("content", rest or None)}
+        approvals = [
+            each for each in as_list(raw.get("approvals")) if "tool_return" in as_map(each)
+        ]
+        yield from map(_returned, approvals)
+
+
+def _calls(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    several = raw.get("tool_calls") or raw.get("tool_call")
+    return [
+        {
+            "id": text_or_empty(call.get("tool_call_id")) or call.get("id"),
+            "name": call.get("name"),
+            "arguments": call.get("arguments"),
+        }
+        for call in (several if isinstance(several, list) else [several])
+        if isinstance(call, dict)
+    ]
+
+
+def _returned(raw: Any) -> dict[str, Any]:
+    entry = raw if isinstance(raw, dict) else {"tool_return": raw}
+    names = ("tool_call_id", "name", "status")
+    about = {name: entry.get(name) for name in names}
+    return {"role": "tool", "content": entry.get("tool_return"), **about}
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    several, one = raw.get("tool_calls"), raw.get("tool_call")
-    entries = (
-        several
-        if isinstance(several, list) and several
-        else [several if isinstance(several, dict) else one]
-    )
-    return tuple(_call(entry) for entry in entries if isinstance(entry, dict))
-
-
-def _call(raw: Mapping[str, Any]) -> ToolCall:
-    arguments, text = chat.parse_arguments(raw.get("arguments"))
-    identifier = _text(raw.get("tool_call_id")) or _text(raw.get("id"))
-    return ToolCall(
-        name=_text(raw.get("name")) or "", arguments=arguments, raw_arguments=text, id=identifier
-    )
-
-
-def _returned(raw: Any) -> tuple[Message, bool]:
-    entry = raw if isinstance(raw, dict) else {"tool_return": raw}
-    identifier, name = _text(entry.get("tool_call_id")), _text(entry.get("name"))
-    message = Message(
-        role="tool", content=entry.get("tool_return"), tool_call_id=identifier, name=name
-    )
-    return message, entry.get("status") == "error"
 
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")

@@ -53,17 +53,17 @@ def percentage(part: int, whole: int) -> float:
 def percentile(values: Sequence[float], share: float) -> float:
     """Return a percentile by linear interpolation, in numpy's order of operations."""
     ordered = sorted(values)
-    low, weight = divmod(share * (len(ordered) - 1), 1)
-    below, above = [*ordered, ordered[-1]][int(low) : int(low) + 2]
+    position = share * (len(ordered) - 1)
+    weight = position % 1
+    low, high = ordered[int(position)], ordered[-int(-position // 1)]
     if weight >= 0.5:
-        return above - (above - below) * (1 - weight)
-    return below + (above - below) * weight
+        return high - (high - low) * (1 - weight)
+    return low + (high - low) * weight
 
 
 Aggregation = Literal[
     "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
 ]
-_PERCENTAGES = ("accuracy", "pass_rate")
 _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
     "avg_score": lambda scores: average(scores, len(scores)),
     "min": min,
@@ -85,7 +85,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What a flat gate compares: of ``accuracy``, the share of attempted results that pass."""
     aggregation: Aggregation = "avg_score"
     """What the other forms compare."""
-    op: Operator | None = None
+    op: Operator = "gte"
     value: float = 0.0
     pass_op: Operator | None = None
     pass_value: float | None = None
@@ -97,64 +97,44 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Without effect, as ``on_no_data``: letta-evals has neither."""
     on_no_data: Any = None
 
-    @property
-    def metrics(self) -> set[str]:
-        """The graders it names."""
-        named = self.weights.keys() | {self.metric_key or ""}
-        return named.union(*(condition.metrics for condition in self.conditions)) - {""}
-
-    def compare(self, figure: float, *, sample: bool = False) -> bool:
-        """Return whether a figure, or the score of one sample, is as the gate wants it."""
-        name, limit = self.op, self.value
-        if sample:
-            name = self.pass_op or name
-            limit = limit if self.pass_value is None else self.pass_value
-        return name is not None and _COMPARISONS[name][1](figure, limit)
-
     def passes_sample(self, score: float) -> bool:
         """Return whether one score passes."""
-        is_flat = self.kind is None and not self.weights and not self.conditions
-        if is_flat and (self.metric == "avg_score" or self.pass_value is not None):
-            return self.compare(score, sample=True)
-        return score >= self.pass_threshold
+        has_points = self.metric == "accuracy" and self.pass_value is None
+        if has_points or self.kind or self.weights or self.conditions:
+            return score >= self.pass_threshold
+        limit = self.value if self.pass_value is None else self.pass_value
+        return _COMPARISONS[self.pass_op or self.op][1](score, limit)
 
     def passes(self, results: Sequence[Result], first: str) -> bool:
         """Return the verdict."""
         if not self.conditions:
-            return self.compare(self.value_of(results, first))
+            return _COMPARISONS[self.op][1](self.value_of(results, first), self.value)
         verdicts = [condition.passes(results, first) for condition in self.conditions]
         return all(verdicts) if self.operator == "and" else any(verdicts)
 
     def value_of(self, results: Sequence[Result], first: str) -> float:
         """Return what the gate compares."""
-        if not self.weights:
-            return self._aggregate(results, self.metric_key or first)
-        total = average([*self.weights.values()], 1)
-        parts = [
-            weight / total * self._aggregate(results, key) for key, weight in self.weights.items()
-        ]
-        return average(parts, 1)
+        weights = self.weights or {self.metric_key or first: 1.0}
+        total = average([*weights.values()], 1)
+        return average(
+            [weight / total * self._aggregate(results, key) for key, weight in weights.items()], 1
+        )
 
     def _aggregate(self, results: Sequence[Result], key: str) -> float:
         if self.metric == "accuracy":
             return float(metric_figures(results, key, self)["pass_rate"])
         scores = scores_of(results, key)
-        if self.aggregation in _PERCENTAGES:
+        if self.aggregation in ("accuracy", "pass_rate"):
             return percentage(sum(score >= self.pass_threshold for score in scores), len(scores))
         return _AGGREGATES[self.aggregation](scores) if scores else 0.0
 
-    def lines(self, results: Sequence[Result], first: str) -> list[str]:
-        """Return rule and verdict, and below what was compared."""
-        verdict = "PASSED" if self.passes(results, first) else "FAILED"
-        if self.op is None:
-            return [f"Gate (logical, {self.operator}): {verdict}"]
-        compared = "accuracy" if self.metric == "accuracy" else self.aggregation
-        unit, decimals = ("%", 1) if compared in _PERCENTAGES else ("", 2)
-        name = "weighted average" if self.weights else self.metric_key or first
-        name += "" if compared == "avg_score" else f" {compared}"
-        rule = f"{name} {_COMPARISONS[self.op][0]} {self.value:.15g}{unit}"
-        actual = f"  actual: {self.value_of(results, first):.{decimals}f}{unit}"
-        return [f"Gate ({rule}): {verdict}", actual]
+    def text(self, first: str) -> str:
+        """Return the rule as people read it: ``quality avg_score >= 0.75``."""
+        if self.conditions:
+            return f" {self.operator} ".join([part.text(first) for part in self.conditions])
+        name = self.kind if self.weights else self.metric_key or first
+        compared = self.aggregation if self.metric == "avg_score" else self.metric
+        return f"{name} {compared} {_COMPARISONS[self.op][0]} {self.value:g}"
 
 
 def scores_of(results: Sequence[Result], key: str) -> list[float]:

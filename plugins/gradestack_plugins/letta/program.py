@@ -35,17 +35,13 @@ def _matches(submission: str, truth: str) -> bool:
         return False
 
 
-def is_printable(submission: str) -> bool:
-    """Return whether all characters but line breaks are of the 95 printable ones of ASCII."""
-    checked = submission.replace("\n", "").replace("\r", "")
-    return all(32 <= ord(character) <= 126 for character in checked)
-
-
 TOOLS: dict[str, Callable[[str, str], bool]] = {
     "exact_match": lambda submission, truth: submission.strip() == truth.strip(),
     "contains": lambda submission, truth: truth.lower() in submission.lower(),
     "regex_match": _matches,
-    "ascii_printable_only": lambda submission, _: is_printable(submission),
+    "ascii_printable_only": lambda submission, _: (
+        re.fullmatch(r"[ -~\r\n]*", submission) is not None
+    ),
 }
 _WITHOUT_TRUTH = "ascii_printable_only"
 _BROKEN = frozenset({"raised", "timed_out", "bad_grade"})
@@ -72,14 +68,13 @@ class Tool(msgspec.Struct, frozen=True):
         A turn that nobody recorded is 0.0.
         """
         truth, turns, recorded = row["sample"]["ground_truth"], row["trajectory"], row["recorded"]
-        if not isinstance(truth, list):
+        if isinstance(truth, list):
+            pairs = zip(turns, truth, strict=False)
+            scores = [self.score([turn], recorded, of) for turn, of in pairs]
+            score = average(scores, len(truth))
+        else:
             score = self.score(turns, recorded, truth)
-            return {"score": score, "rationale": f"{self.function}: {score:g}", "metadata": {}}
-        scores = [self.score([turn], recorded, of) for turn, of in zip(turns, truth, strict=False)]
-        passed = sum(score >= 1.0 for score in scores)
-        metadata = {"turns_passed": passed, "turns_total": len(truth)}
-        score = average(scores, len(truth))
-        return {"score": score, "rationale": f"{self.function}: {score:g}", "metadata": metadata}
+        return {"score": score, "rationale": f"{self.function}: {score:g}"}
 
 
 def tool_of(written: Any) -> Tool | None:
@@ -151,16 +146,22 @@ def result_of(
     for key, grader in graders.items() if row["status"] != "missing" else ():
         grade = grade_row(grader, tools[key], row["grades"][key], row)
         if grade is not None:
-            about = {"rationale": grade.get("rationale"), "metadata": grade.get("metadata")}
+            empty = {"rationale": "", "metadata": {}}
+            about = {name: grade.get(name, value) for name, value in empty.items()}
             grades[key] = {"score": float(grade["score"]), **about}
     why = as_map(row["error"]).get("message", "no grade")
     failure = {"score": 0.0, "rationale": f"Error: {why}", "metadata": {}}
-    names = ("sample", "submission", "submissions", "trajectory", "agent_id")
-    record = {name: row[name] for name in names}
+    record = {name: row[name] for name in _FIELDS}
     record |= {"grade": next(iter(grades.values()), failure), "grades": grades or None}
-    record |= {name: row[name] for name in ("model_name", "agent_usage")}
     scores = {key: grade["score"] for key, grade in grades.items()}
     return Result(record=record, scores=scores, attempted=is_attempted(row), run=row["run"])
+
+
+_FIELDS = (
+    *("sample", "submission", "submissions", "trajectory", "agent_id", "model_name"),
+    "agent_usage",
+)
+"""Of a result, as a row has them."""
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,39 +199,40 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
             del row["by_metric"]
         return {**self.figures(results), "per_model": per_model if any(models) else None}
 
-    @property
-    def runs(self) -> list[list[Result]]:
-        """The results of each run, runs by number."""
-        names = {result.run for result in self.results} - {None}
-        ordered = sorted(names, key=lambda run: (len(str(run)), str(run)))
-        return [[result for result in self.results if result.run in (run, None)] for run in ordered]
-
     def passes(self, results: Sequence[Result]) -> bool:
         """Return the verdict on one run."""
         return all(gate.passes(results, self.keys[0]) for gate in self.gates)
 
     @property
-    def gates_passed(self) -> bool | None:
-        """The verdict, of several runs that of the best; None without a gate of letta-evals."""
-        runs = self.runs if self.num_runs > 1 else [self.results]
-        return any(map(self.passes, runs)) if self.gates else None
+    def runs(self) -> list[list[Result]]:
+        """The results of each run, runs by number."""
+        if self.num_runs < 2:
+            return [list(self.results)]
+        names = {result.run for result in self.results} - {None}
+        ordered = sorted(names, key=lambda run: (len(str(run)), str(run)))
+        return [[result for result in self.results if result.run in (run, None)] for run in ordered]
 
     @property
     def statistics(self) -> dict[str, Any]:
         """Figures over several runs: means and deviations, of one run 0.0."""
         metrics = [self.metrics(run) for run in self.runs]
-        passed = sum(map(self.passes, self.runs)) if self.gates else 0
-        found: dict[str, Any] = {"num_runs": len(metrics), "runs_passed": passed}
-        for name in ("avg_score_attempted", "avg_score_total"):
-            values = [run[name] for run in metrics]
-            found |= {f"mean_{name}": statistics.mean(values), f"std_{name}": deviation(values)}
+        series = {
+            name: [run[name] for run in metrics]
+            for name in ("avg_score_attempted", "avg_score_total")
+        }
         scores = {
             key: [run["by_metric"][key]["avg_score_attempted"] for run in metrics]
             for key in self.keys
         }
-        found["mean_scores"] = {key: statistics.mean(values) for key, values in scores.items()}
-        found["std_scores"] = {key: deviation(values) for key, values in scores.items()}
-        return {**found, "individual_run_metrics": metrics}
+        return {
+            "num_runs": len(metrics),
+            "runs_passed": sum(map(self.passes, self.runs)) if self.gates else 0,
+            **{f"mean_{name}": statistics.mean(values) for name, values in series.items()},
+            **{f"std_{name}": deviation(values) for name, values in series.items()},
+            "mean_scores": {key: statistics.mean(values) for key, values in scores.items()},
+            "std_scores": {key: deviation(values) for key, values in scores.items()},
+            "individual_run_metrics": metrics,
+        }
 
 
 def deviation(values: Sequence[float]) -> float:
@@ -238,15 +240,8 @@ def deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-_BANDS = ((0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor"))
+_BANDS = ((1.0, "perfect"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor"))
 """Least average and its band, in letta-evals' guide."""
-
-
-def score_band(score: float) -> str:
-    """Return the word of letta-evals' guide for an average."""
-    if score >= 1:
-        return "perfect"
-    return next((name for least, name in _BANDS if score >= least), "failed")
 
 
 def console_lines(evaluation: Evaluation, metrics: Mapping[str, Any]) -> Iterator[str]:
@@ -258,29 +253,22 @@ def console_lines(evaluation: Evaluation, metrics: Mapping[str, Any]) -> Iterato
     yield f"  Attempted: {attempted}"
     yield f"  Avg score: {metrics['avg_score_total']:.2f} (attempted: {score:.2f})"
     yield f"  Passed: {passed} ({percentage(passed, attempted):.1f}%)"
-    yield f"  Score band: {score_band(score)}"
-    if metrics["per_model"]:
-        yield from ("", "Results by model:")
+    yield f"  Score band: {next((name for least, name in _BANDS if score >= least), 'failed')}"
     for row in metrics["per_model"] or ():
         rate = percentage(row["passed_samples"], row["total_attempted"])
-        name = row["model_name"] or "unnamed"
-        yield f"  {name} - Avg: {row['avg_score_attempted']:.2f}, Pass: {rate:.1f}%"
+        yield f"  {row['model_name']} - Avg: {row['avg_score_attempted']:.2f}, Pass: {rate:.1f}%"
     if evaluation.num_runs > 1:
-        stats = evaluation.statistics
-        yield from ("", f"Runs passed: {stats['runs_passed']} of {stats['num_runs']}")
-        mean, spread = stats["mean_avg_score_attempted"], stats["std_avg_score_attempted"]
-        yield f"  Avg score: mean {mean:.2f}, std {spread:.2f}"
-    if evaluation.gates:
-        yield ""
+        yield f"  Runs passed: {sum(map(evaluation.passes, evaluation.runs))}"
+    first = evaluation.keys[0]
     for gate in evaluation.gates:
-        yield from gate.lines(evaluation.results, evaluation.keys[0])
+        verdict = "PASSED" if gate.passes(evaluation.results, first) else "FAILED"
+        yield f"Gate ({gate.text(first)}): {verdict}"
 
 
 def gates_of(config: Mapping[str, Any]) -> tuple[Gate, ...]:
     """Return the gates of a suite; none where one of them is not a gate of letta-evals."""
-    written = [*as_list(config.get("gates"))]
-    if config.get("gate") is not None:
-        written.insert(0, config["gate"])
+    gate = config.get("gate")
+    written = [*([] if gate is None else [gate]), *as_list(config.get("gates"))]
     try:
         return msgspec.convert(written, tuple[Gate, ...])
     except msgspec.ValidationError:
@@ -311,7 +299,8 @@ class LettaProgram(Program):
             gates=gates_of(config),
             num_runs=config.get("num_runs") or 1,
         )
-        metrics, passed = evaluation.metrics(evaluation.results), evaluation.gates_passed
+        metrics = evaluation.metrics(evaluation.results)
+        passed = any(map(evaluation.passes, evaluation.runs)) if evaluation.gates else None
         summary = {"type": "summary", "metrics": metrics, "gates_passed": passed}
         lines = [{"type": "result", "result": result.record} for result in evaluation.results]
         files = {
@@ -320,19 +309,14 @@ class LettaProgram(Program):
         }
         if evaluation.num_runs > 1:
             files["letta/aggregate_stats.json"] = json.dumps(evaluation.statistics, indent=2)
+        averages = {key: each["avg_score_attempted"] for key, each in metrics["by_metric"].items()}
+        figures = [
+            ProgramFigure(label=f"{key} average", value=score, figure=f"{key}.mean.mean", why=_WHY)
+            for key, score in averages.items()
+        ]
         return ProgramRun(
             files=files,
             console="\n".join(console_lines(evaluation, metrics)),
             exit_code=None if passed is None else int(not passed),
-            figures=tuple(program_figures(metrics["by_metric"], graders)),
+            figures=tuple(figures),
         )
-
-
-def program_figures(
-    by_metric: Mapping[str, Any], graders: Mapping[str, Grader]
-) -> Iterator[ProgramFigure]:
-    """Yield the average of each metric beside our mean."""
-    for key, figures in by_metric.items():
-        ours = f"{key}.mean.mean" if "mean" in graders[key].metrics else ""
-        value = figures["avg_score_attempted"]
-        yield ProgramFigure(label=f"{key} average", value=value, figure=ours, why=_WHY)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import attrs
 from typing_extensions import override
@@ -29,6 +29,7 @@ from gradestack.jsonio import (
     JsonProblem,
     Layout,
     Range,
+    as_map,
     compact,
     csv_rows,
     loads,
@@ -37,8 +38,12 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
 
+_INPUTS = ("input", "prompt")
+_OBJECTS = (*VARIABLES, "metadata")
+_OWN = {"ground_truth", *VARIABLES}
+"""Names that speak for a dataset although the input is missing."""
 KEYS = frozenset(
-    {
+    [
         "input",
         "prompt",
         "ground_truth",
@@ -48,11 +53,10 @@ KEYS = frozenset(
         "rubric_path",
         "metadata",
         "tags",
-        *VARIABLES,
-    }
-)
+    ]
+) | {*VARIABLES}
 RESULT_KEYS = frozenset(
-    {
+    [
         "expected",
         "predicted",
         "messages",
@@ -68,98 +72,83 @@ RESULT_KEYS = frozenset(
         "actual_tool_calls",
         "predicted_calls",
         "tools_called",
-    }
+    ]
 )
 """Keys of recorded results in other forms: a row with one of them is no dataset row."""
-_OBJECTS = (*VARIABLES, "metadata")
+_LITTLE = 0.02
+_LINES = 20
+"""Rows looked at for a sound one behind a damaged first row."""
 
 
-def _texts(value: JSON) -> bool:
+def _is_texts(value: JSON) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
+def _refuse(name: str, what: str, value: JSON) -> NoReturn:
+    raise ValueError(f"{name} must be {what}, got {compact(value)[:60]}")
+
+
 def row_sample(record: Any, source: Source) -> Sample:
-    """Return the sample of a row."""
+    """Return the sample of a row.
+
+    Raises:
+        ValueError: It is none.
+    """
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a row (an object), found {compact(record)[:60]}")
-    name = "input" if "input" in record else "prompt"
-    if name not in record:
+    name = next((name for name in _INPUTS if name in record), None)
+    if name is None:
         raise ValueError("input is missing")
-    given = record[name]
-    if not isinstance(given, str) and not (_texts(given) and given):
-        raise ValueError(f"{name} must be a text or a list of texts, got {compact(given)[:60]}")
+    given, truth = record[name], record.get("ground_truth")
+    has_turns = isinstance(given, list)
+    if not isinstance(given, str) and not (given and _is_texts(given)):
+        _refuse(name, "a text or a list of texts", given)
     for key in _OBJECTS:
-        if record.get(key) is not None and not isinstance(record[key], Mapping):
-            raise ValueError(f"{key} must be an object, got {compact(record[key])[:60]}")
-    identifier = _identifier(record, source.ordinal)
+        if not isinstance(record.get(key), Mapping | None):
+            _refuse(key, "an object", record[key])
+    if has_turns and isinstance(truth, list) and len(truth) != len(given):
+        raise ValueError(f"ground_truth has {len(truth)} text(s) for {len(given)} user turn(s)")
+    named = [key for key in ("sample_id", "id") if record.get(key) is not None]
+    identifier = record[named[0]] if named else source.ordinal
+    if isinstance(identifier, bool) or not isinstance(identifier, int | str):
+        _refuse(named[0], "a text or a whole number", identifier)
     return Sample(
         id=str(identifier),
         input=input_of(given),
-        expected=expectation(_truth(record.get("ground_truth"), given)),
+        expected=expectation(truth_of(truth, turns=has_turns)),
         facets=facets_of(record),
         source=source if isinstance(identifier, str) else replace(source, id=identifier),
     )
 
 
-def _identifier(record: Mapping[str, Any], ordinal: int) -> str | int:
-    for name in ("sample_id", "id"):
-        value = record.get(name)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError(f"{name} must be a text or a whole number, got {compact(value)[:60]}")
-        return value
-    return ordinal
-
-
-def _truth(value: JSON, given: JSON) -> str | tuple[str, ...] | None:
-    turns = isinstance(given, list)
-    if isinstance(value, list) and turns and len(value) != len(given):
-        raise ValueError(f"ground_truth has {len(value)} text(s) for {len(given)} user turn(s)")
-    return truth_of(value, turns=turns)
-
-
 def csv_record(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the row a CSV line stands for, cells decoded and empty ones left out."""
+    """Return the row a CSV line stands for, cells decoded and empty ones left out.
+
+    Raises:
+        ValueError: A cell holds no object where one belongs, or there are too many.
+    """
     if row.get(None):
         raise ValueError(f"more cells than columns: {compact(row[None])[:60]}")
-    cells = {
-        name: cell
-        for name, cell in row.items()
-        if cell or (name in {"input", "prompt"} and cell is not None)
-    }
-    cells.pop(None, None)
-    for name in ("input", "prompt"):
-        if name in cells:
-            cells[name] = _list_cell(cells[name])
-    if (
-        any(isinstance(cells.get(name), list) for name in ("input", "prompt"))
-        and "ground_truth" in cells
-    ):
+    cells = {name: cell for name, cell in row.items() if name in _INPUTS or cell}
+    cells |= {name: _list_cell(cells[name]) for name in _INPUTS if name in cells}
+    has_turns = any(isinstance(cells.get(name), list) for name in _INPUTS)
+    if has_turns and "ground_truth" in cells:
         cells["ground_truth"] = _list_cell(cells["ground_truth"])
-    for name in _OBJECTS:
-        if name in cells:
-            cells[name] = _object_cell(name, cells[name])
-    if isinstance(cells.get("tags"), str):
+    cells |= {name: _object_cell(name, cells[name]) for name in _OBJECTS if name in cells}
+    if "tags" in cells:
         tags = _list_cell(cells["tags"])
-        cells["tags"] = (
-            tags
-            if isinstance(tags, list)
-            else [tag.strip() for tag in tags.split(",") if tag.strip()]
-        )
+        several = [tag.strip() for tag in cells["tags"].split(",")]
+        cells["tags"] = tags if isinstance(tags, list) else list(filter(None, several))
     return cells
 
 
 def _list_cell(cell: str) -> str | list[str]:
     """Return a cell that is a JSON list of texts as that list, any other as it is."""
-    text = cell.strip()
-    if not (text.startswith("[") and text.endswith("]")):
-        return cell
     try:
-        found = loads(text)
+        found = loads(cell)
     except JsonProblem:
         return cell
-    return found if found and _texts(found) else cell
+    return found if found and _is_texts(found) else cell
 
 
 def _object_cell(name: str, cell: str) -> dict[str, Any]:
@@ -170,14 +159,6 @@ def _object_cell(name: str, cell: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{name} must hold a JSON object, got {cell[:60]}")
     return found
-
-
-_INPUTS = ("input", "prompt")
-_OWN = {"ground_truth", *VARIABLES}
-"""Names that speak for a dataset although the input is missing."""
-_LITTLE = 0.02
-_LINES = 20
-"""Rows looked at for a sound one behind a damaged first row."""
 
 
 @attrs.frozen(kw_only=True)
@@ -206,16 +187,18 @@ class LettaDataset(RecordReader):
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row."""
-        if path.is_dir():
+        text = head.decode("utf-8-sig", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        if path.is_dir() or not lines:
             return 0.0
-        lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-        if path.suffix.lower() == ".csv":
-            names = set(_header(line.decode("utf-8", errors="replace") for line in lines[:1]))
-            return 0.8 if set(_INPUTS) & names else _LITTLE if _OWN & names else 0.0
-        sure = _certainty(lines[0]) if lines else 0.0
-        if not sure and path.suffix.lower() == ".jsonl" and any(map(_resembles, lines[:_LINES])):
-            return 0.0 if _names(lines[0]) & RESULT_KEYS else _LITTLE
-        return sure
+        if _is_csv(path):
+            names = set(_header(lines[:1]))
+            return 0.8 if names.intersection(_INPUTS) else _LITTLE if _OWN & names else 0.0
+        sure = _certainty(lines[0])
+        is_result = not _names(lines[0]).isdisjoint(RESULT_KEYS)
+        if sure or is_result or path.suffix.lower() != ".jsonl":
+            return sure
+        return _LITTLE if any(map(_resembles, lines[:_LINES])) else 0.0
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -262,35 +245,34 @@ def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
-def _certainty(line: bytes) -> float:
+def _certainty(line: str) -> float:
     try:
         record = loads(line)
     except JsonProblem:
-        cut = len(line) >= 60_000 and line.lstrip().startswith((b'{"input"', b'{"prompt"'))
+        cut = len(line) >= 60_000 and line.lstrip().startswith(('{"input"', '{"prompt"'))
         return 0.4 if cut else 0.0
     if not isinstance(record, Mapping) or RESULT_KEYS & set(record):
         return 0.0
     given = next((record[name] for name in _INPUTS if name in record), None)
-    if not isinstance(given, str) and not _texts(given):
+    if not isinstance(given, str) and not _is_texts(given):
         return 0.0
     with_truth, without = (0.6, 0.4) if set(record) <= KEYS else (0.5, 0.0)
     return with_truth if "ground_truth" in record else without
 
 
-def _names(line: bytes) -> frozenset[str]:
+def _names(line: str) -> frozenset[str]:
     try:
-        record = loads(line)
+        return frozenset(as_map(loads(line)))
     except JsonProblem:
         known = {*_INPUTS, "ground_truth", *RESULT_KEYS}
-        return frozenset(name for name in known if f'"{name}"'.encode() in line)
-    return frozenset(record) if isinstance(record, Mapping) else frozenset()
+        return frozenset(name for name in known if f'"{name}"' in line)
 
 
-def _resembles(line: bytes) -> bool:
+def _resembles(line: str) -> bool:
     names = _names(line)
-    if names & RESULT_KEYS or not line.lstrip().startswith(b"{"):
-        return False
-    return bool(names & _OWN) or (names <= KEYS and not names.isdisjoint(_INPUTS))
+    is_row = line.lstrip().startswith("{") and names.isdisjoint(RESULT_KEYS)
+    is_plain = names <= KEYS and not names.isdisjoint(_INPUTS)
+    return is_row and (is_plain or bool(names & _OWN))
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:

@@ -64,6 +64,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 Aggregation = Literal[
     "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
 ]
+_PERCENTAGES = ("accuracy", "pass_rate")
 _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
     "avg_score": lambda scores: average(scores, len(scores)),
     "min": min,
@@ -124,17 +125,22 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.metric == "accuracy":
             return float(metric_figures(results, key, self)["pass_rate"])
         scores = scores_of(results, key)
-        if self.aggregation in ("accuracy", "pass_rate"):
+        if self.aggregation in _PERCENTAGES:
             return percentage(sum(score >= self.pass_threshold for score in scores), len(scores))
         return _AGGREGATES[self.aggregation](scores) if scores else 0.0
 
-    def text(self, first: str) -> str:
-        """Return the rule as people read it: ``quality avg_score >= 0.75``."""
+    def lines(self, results: Sequence[Result], first: str) -> list[str]:
+        """Return the rule with its verdict, ``Gate (quality >= 0.75): PASSED``, and its figure."""
+        verdict = "PASSED" if self.passes(results, first) else "FAILED"
         if self.conditions:
-            return f" {self.operator} ".join([part.text(first) for part in self.conditions])
-        name = self.kind if self.weights else self.metric_key or first
+            return [f"Gate ({self.operator} of {len(self.conditions)} conditions): {verdict}"]
         compared = self.aggregation if self.metric == "avg_score" else self.metric
-        return f"{name} {compared} {_COMPARISONS[self.op][0]} {self.value:g}"
+        unit = "%" if compared in _PERCENTAGES else ""
+        name = self.kind if self.weights else self.metric_key or first
+        shown = name if compared == "avg_score" else f"{name} {compared}"
+        rule = f"{shown} {_COMPARISONS[self.op][0]} {self.value:g}{unit}"
+        figure = self.value_of(results, first)
+        return [f"Gate ({rule}): {verdict}", f"  actual: {figure:.{1 if unit else 2}f}{unit}"]
 
 
 def scores_of(results: Sequence[Result], key: str) -> list[float]:

@@ -116,12 +116,12 @@ class Recorded(Grader):
         """
         scores = [as_number(sample.recorded.get(metric)) for sample in samples]
         numbers = [score for score in scores if score is not None]
-        fraction = next((number for number in numbers if 0 < number < 1), None)
-        large = next((number for number in numbers if number > _ABOVE_SHARES), None)
-        if self.scale is None and fraction is not None and large is not None:
+        fractions = [number for number in numbers if 0 < number < 1]
+        large = [number for number in numbers if number > _ABOVE_SHARES]
+        if self.scale is None and fractions and large:
             raise ConfigError(
-                f"the recorded scores {metric!r} are of two scales: {large:g} beside "
-                f"{fraction:g}; say which is meant, scores outside it are errors: "
+                f"the recorded scores {metric!r} are of two scales: {large[0]:g} beside "
+                f"{fractions[0]:g}; say which is meant, scores outside it are errors: "
                 "--set graders.recorded.scale=[0,1] or [0,100]"
             )
 
@@ -131,35 +131,33 @@ class Recorded(Grader):
         found = _gate_grade(recorded, grades)
         if self.metric is not None:
             found = grades.get(self.metric, recorded.get(self.metric))
-        if isinstance(found, Mapping) and isinstance(found.get("state"), str):
-            return _own(found)
-        is_letta = grades or "grade" in recorded or recorded.get("error") is not None
+        if isinstance(as_map(found).get("state"), str):
+            return _own(as_map(found))
+        error = recorded.get("error")
+        is_letta = grades or "grade" in recorded or error is not None
         if sample.status is Status.FAILED and (found is None or is_letta):
-            fault = sample.error or Fault(
-                category="target", code="target_error", message="the run failed"
-            )
+            fault = sample.error or _RUN_FAILED
             return _failed(fault, found if found is not None or grades else recorded.get("grade"))
-        if recorded.get("error") is not None:
-            return failed(error_fault(recorded["error"]))
-        if found is None and (broken := judge_fault(recorded.get("grade"))) is not None:
-            return _failed(broken, recorded["grade"])
+        if error is not None:
+            return failed(error_fault(error))
         if found is None:
-            what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
-            known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
-            return skipped("no_recorded_grade", f"the recording holds {what}{known}")
-        if self.metric is not None and isinstance(
-            explained := recorded.get("explanations"), Mapping
-        ):
-            found = (
-                {"score": found, "rationale": explained.get(self.metric)}
-                if is_score(found)
-                else found
-            )
+            return self._without_grade(recorded, grades)
+        explained = as_map(recorded.get("explanations"))
+        if explained and self.metric is not None and is_score(found):
+            found = {"score": found, "rationale": explained.get(self.metric)}
         grade = self._grade(found)
         if sample.error is not None and grade.score is not None and grade.score < 1:
             reason = Reason(code="run_error", message=sample.error.message)
             grade = replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
         return grade
+
+    def _without_grade(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> Grade:
+        broken = judge_fault(recorded.get("grade"))
+        if broken is not None:
+            return _failed(broken, recorded["grade"])
+        what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
+        known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
+        return skipped("no_recorded_grade", f"the recording holds {what}{known}")
 
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
@@ -177,6 +175,8 @@ class Recorded(Grader):
         return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
 
 
+_ABOUT_TURNS = ("submission", "ground_truth", "rationale")
+_RUN_FAILED = Fault(category="target", code="target_error", message="the run failed")
 _NO_SCORES = frozenset({"grade", "grades", *KEPT})
 
 
@@ -247,15 +247,10 @@ def _own(found: Mapping[str, Any]) -> Grade:
 def _turns(raw: JSON) -> tuple[Item, ...]:
     items = []
     for number, entry in enumerate(as_list(raw), 1):
-        if isinstance(entry, Mapping):
-            about = {
-                name: entry[name]
-                for name in ("submission", "ground_truth", "rationale")
-                if name in entry
-            }
-            score = entry.get("score")
-            graded: dict[str, Any] = (
-                {"score": float(score)} if is_score(score) else {"outcome": Outcome.FAILED}
-            )
-            items.append(Item(id=f"turn {number}", metadata=about, **graded))
+        if not isinstance(entry, Mapping):
+            continue
+        about = {name: entry[name] for name in _ABOUT_TURNS if name in entry}
+        score = float(entry["score"]) if is_score(entry.get("score")) else None
+        outcome = Outcome.FAILED if score is None else Outcome.GRADED
+        items.append(Item(id=f"turn {number}", metadata=about, outcome=outcome, score=score))
     return tuple(items)

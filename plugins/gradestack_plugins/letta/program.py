@@ -254,15 +254,15 @@ def console_lines(evaluation: Evaluation, metrics: Mapping[str, Any]) -> Iterato
     yield f"  Avg score: {metrics['avg_score_total']:.2f} (attempted: {score:.2f})"
     yield f"  Passed: {passed} ({percentage(passed, attempted):.1f}%)"
     yield f"  Score band: {next((name for least, name in _BANDS if score >= least), 'failed')}"
+    if metrics["per_model"]:
+        yield from ("", "Results by model:")
     for row in metrics["per_model"] or ():
         rate = percentage(row["passed_samples"], row["total_attempted"])
         yield f"  {row['model_name']} - Avg: {row['avg_score_attempted']:.2f}, Pass: {rate:.1f}%"
     if evaluation.num_runs > 1:
-        yield f"  Runs passed: {sum(map(evaluation.passes, evaluation.runs))}"
-    first = evaluation.keys[0]
+        yield from ("", f"Runs passed: {sum(map(evaluation.passes, evaluation.runs))}")
     for gate in evaluation.gates:
-        verdict = "PASSED" if gate.passes(evaluation.results, first) else "FAILED"
-        yield f"Gate ({gate.text(first)}): {verdict}"
+        yield from ("", *gate.lines(evaluation.results, evaluation.keys[0]))
 
 
 def gates_of(config: Mapping[str, Any]) -> tuple[Gate, ...]:

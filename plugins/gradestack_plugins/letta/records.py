@@ -247,19 +247,15 @@ def grade_fault(grade: JSON) -> Fault | None:
         return None
     rationale, metadata = text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
     error = as_text(metadata["error"]) if metadata.get("error") else ""
-    prefix = next((each for each in (_RUN, _GRADING) if rationale.startswith(each)), "")
-    message = (rationale.removeprefix(prefix) if prefix else "") or error
-    if not message:
-        return None
+    category, code, message = "grading", "recorded_error", ""
+    if rationale.startswith(_RUN):
+        category, code, message = "target", "target_error", rationale.removeprefix(_RUN)
+    elif rationale.startswith(_GRADING):
+        message = rationale.removeprefix(_GRADING)
     if error not in message:
-        message = f"{message} ({error})"
-    category, code = ("target", "target_error") if prefix == _RUN else ("grading", "recorded_error")
-    return Fault(
-        category=category,
-        code=code,
-        message=message,
-        type=text_or_empty(metadata.get("error_type")),
-    )
+        message = f"{message} ({error})" if message else error
+    kind = text_or_empty(metadata.get("error_type"))
+    return Fault(category=category, code=code, message=message, type=kind) if message else None
 
 
 KEPT = (
@@ -293,8 +289,7 @@ def identity(result: Any) -> str | int | None:
     """
     if not isinstance(result, dict):
         return None
-    sample = result.get("sample")
-    found = sample.get("id") if isinstance(sample, dict) else None
+    found = as_map(result.get("sample")).get("id")
     if found is None:
         found = result.get("sample_id")
     return None if isinstance(found, bool) or not isinstance(found, int | str) else found
@@ -333,12 +328,9 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     named = identity(result)
     if named is None:
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
-        reason = (
-            what
-            if isinstance(result, dict)
-            else f"expected a result (an object), found {compact(result)[:60]}"
-        )
-        return BadRecord(source=source, reason=reason, native=result)
+        if not isinstance(result, dict):
+            what = f"expected a result (an object), found {compact(result)[:60]}"
+        return BadRecord(source=source, reason=what, native=result)
     identifier, asked = str(named), result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
@@ -347,6 +339,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         found = _own(result, identifier, trajectory, _answer(result, trajectory))
     else:
         status, error = _status(result, trajectory)
+        usage = result.get("agent_usage")
         found = Sample(
             id=identifier,
             calls=trajectory.known_calls,
@@ -357,10 +350,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
             status=status,
             error=error,
             agent_id=_text(result.get("agent_id")),
-            agent_usage=next(
-                (result[name] for name in ("agent_usage", "usage") if result.get(name) is not None),
-                None,
-            ),
+            agent_usage=result.get("usage") if usage is None else usage,
             facets=facets_of(asked),
         )
     return replace(
@@ -401,8 +391,8 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
         found["error"] = result["error"]
     if (reward := result.get("reward")) is not None:
         found["reward"] = reward.get("score") if isinstance(reward, dict) else reward
-    state = result.get("agent_state")
-    blocks = result.get("memory_blocks", as_map(as_map(state).get("memory")).get("blocks"))
+    memory = as_map(as_map(result.get("agent_state")).get("memory"))
+    blocks = result.get("memory_blocks", memory.get("blocks"))
     if blocks is not None:
         found["memory_blocks"] = blocks
     return found
@@ -421,35 +411,23 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory) -> tuple[Status, 
         fault = error_fault(error)
         whole = fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
-    nameless = result.get("agent_id", "") is None
-    if trajectory.said and not nameless:
+    is_nameless, said = result.get("agent_id", "") is None, trajectory.said
+    if said and not is_nameless:
         return Status.OK, None
-    grades = [
-        result.get("grade"),
-        *as_map(result.get("grades")).values(),
-    ]  # the gate's before the others
+    grades = (result.get("grade"), *as_map(result.get("grades")).values())  # the gate's first
     reason = next(filter(None, map(grade_fault, grades)), None)
-    broken = reason is not None and reason.category == "target"
-    something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
-    if something and not nameless:
+    is_broken_off = reason is not None and reason.category == "target"
+    is_known = said or not (is_broken_off or not text_or_empty(result.get("submission")))
+    if is_known and not is_nameless:
         return Status.OK, None
-    what = "the recording names no agent" if something else "the recorded trajectory is empty"
+    what = "the recording names no agent" if is_known else "the recorded trajectory is empty"
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 
-_AS_WRITTEN = {
-    "cluster",
-    "expected",
-    "status",
-    "error",
-    "ended",
-    "trace",
-    "children",
-    "facets",
-    "remarks",
-    "native",
-}
-_AS_WRITTEN |= {"agent_id", "agent_usage", "usage"}
+_AS_WRITTEN = (
+    *("cluster", "expected", "status", "error", "ended", "trace", "children", "facets", "remarks"),
+    *("native", "agent_id", "agent_usage", "usage"),
+)
 """Fields that stand in a row in the form of a sample's."""
 _PREDICTED = ("calls", "label", "text", "plan", "state")
 
@@ -476,9 +454,9 @@ def _own(
     except ValueError as error:
         raise ValueError(f"the row is not as gradestack wrote it: {error}") from error
     made, paired = sample.calls or (), trajectory.calls
-    if [call.name for call in made] != [call.name for call in paired]:
+    if not made or [call.name for call in made] != [call.name for call in paired]:
         return sample
-    calls = (
+    calls = [
         replace(
             call,
             id=other.id,
@@ -487,5 +465,5 @@ def _own(
             error=other.error if call.error is None else call.error,
         )
         for call, other in zip(made, paired, strict=True)
-    )
-    return replace(sample, calls=None if sample.calls is None else tuple(calls))
+    ]
+    return replace(sample, calls=tuple(calls))

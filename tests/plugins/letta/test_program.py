@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ProgramInput, load_suite
-from gradestack_plugins.letta.gates import Gate, Result, percentile
+from gradestack_plugins.letta.gates import Result, percentile
 from gradestack_plugins.letta.program import LettaProgram, gates_of
 from tests.core.outcomes import at, data
 
@@ -109,10 +109,3 @@ def test_percentiles_are_those_of_numpy():
     """Linear interpolation at position share x (n - 1)."""
     assert [percentile([0.2, 1.0, 0.6], share) for share in (0.95, 0.99)] == [0.96, 0.992]
     assert percentile([0.5], 0.99) == 0.5
-
-
-def test_gates_name_graders():
-    inner = {"metric_key": "b", "op": "gte", "value": 1}
-    gate = {"operator": "or", "conditions": [inner, {**inner, "metric_key": "c"}]}
-    assert gates_of({"gate": gate})[0].metrics == {"b", "c"}
-    assert Gate(weights={"a": 1.0, "b": 2.0}).metrics == {"a", "b"}

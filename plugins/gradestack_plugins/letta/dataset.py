@@ -112,13 +112,10 @@ def row_sample(record: Any, source: Source) -> Sample:
     identifier = record[named[0]] if named else source.ordinal
     if isinstance(identifier, bool) or not isinstance(identifier, int | str):
         _refuse(named[0], "a text or a whole number", identifier)
-    return Sample(
-        id=str(identifier),
-        input=input_of(given),
-        expected=expectation(truth_of(truth, turns=has_turns)),
-        facets=facets_of(record),
-        source=source if isinstance(identifier, str) else replace(source, id=identifier),
-    )
+    placed = source if isinstance(identifier, str) else replace(source, id=identifier)
+    expected = expectation(truth_of(truth, turns=has_turns))
+    sample = Sample(id=str(identifier), input=input_of(given), expected=expected, source=placed)
+    return replace(sample, facets=facets_of(record))
 
 
 def csv_record(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -208,8 +205,6 @@ class LettaDataset(RecordReader):
                     raise DataError(f"{given.path}: is a directory; a dataset file is expected")
                 if not given.path.stat().st_size:
                     raise DataError(f"{given.path}: the dataset is empty")
-                if _is_csv(given.path):
-                    _check_columns(given.path)
             yield RecordFile(input=given, ranges=(Range(),))
 
     @override
@@ -292,23 +287,14 @@ def _open_text(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="")
 
 
-def _check_columns(path: Path) -> None:
-    try:
-        with _open_text(path) as file:
-            names = _header(file)
-    except (UnicodeDecodeError, CsvProblem) as error:
-        raise DataError(f"{path}: cannot be read as CSV: {error}") from error
-    if not set(_INPUTS) & set(names):
-        raise DataError(
-            f"{path}: a column 'input' is needed; there are: {', '.join(names) or 'none'}"
-        )
-
-
 def _csv_rows(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield every row with the line it begins on, which ``csv.DictReader`` does not tell."""
     with _open_text(path) as file:
         rows = csv_rows(file, strict=True)
         names = next(rows, (1, []))[1]
+        if not set(_INPUTS) & set(names):
+            known = ", ".join(names) or "none"
+            raise DataError(f"{path}: a column 'input' is needed; there are: {known}")
         try:
             for line, cells in rows:
                 row: dict[str | None, Any] = dict(zip(names, cells, strict=False))

@@ -14,7 +14,7 @@ from gradestack import ABSENT, DataError, is_run, load_report
 from gradestack.jsonio import JsonProblem, as_list, as_map, loads, read_regular
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
-_RUN = re.compile(r"run_(\d{1,18})")
+_RUN = re.compile(r"run_(\d{1,18})(?:\.jsonl|/.*)?$")
 
 
 class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +68,11 @@ def _by_model(path: Path) -> Iterator[ResultFile]:
 
 def _runs(folder: Path, pattern: str, model: str | None) -> list[ResultFile]:
     """Return the files of runs in a folder, by number."""
+    named = ((path.relative_to(folder).as_posix(), path) for path in folder.glob(pattern))
     files = [
-        ResultFile(path=path, relative=path.relative_to(folder).as_posix(), model=_named(model))
-        for path in folder.glob(pattern)
-        if _RUN.fullmatch(path.relative_to(folder).parts[0].removesuffix(".jsonl"))
+        ResultFile(path=path, relative=name, model=_named(model))
+        for name, path in named
+        if _RUN.match(name)
     ]
     return sorted(files, key=lambda file: (file.run or 0, file.relative))
 

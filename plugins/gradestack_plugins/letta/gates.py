@@ -28,12 +28,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Operator = Literal["gt", "gte", "lt", "lte", "eq"]
-_COMPARISONS: dict[Operator, tuple[str, Callable[[float, float], bool]]] = {
-    "gt": (">", operator.gt),
-    "gte": (">=", operator.ge),
-    "lt": ("<", operator.lt),
-    "lte": ("<=", operator.le),
-    "eq": ("==", operator.eq),
+Comparison = Callable[[float, float], bool]
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "eq": "=="}
+_COMPARISONS: dict[Operator, Comparison] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "eq": operator.eq,
 }
 
 
@@ -65,14 +67,12 @@ Aggregation = Literal[
     "avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"
 ]
 _PERCENTAGES = ("accuracy", "pass_rate")
+_PERCENTILES = {"p95": 0.95, "p99": 0.99}
 _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
-    "avg_score": lambda scores: average(scores, len(scores)),
     "min": min,
     "max": max,
     "median": statistics.median,
     "p50": statistics.median,
-    "p95": lambda scores: percentile(scores, 0.95),
-    "p99": lambda scores: percentile(scores, 0.99),
 }
 
 
@@ -104,12 +104,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if has_points or self.kind or self.weights or self.conditions:
             return score >= self.pass_threshold
         limit = self.value if self.pass_value is None else self.pass_value
-        return _COMPARISONS[self.pass_op or self.op][1](score, limit)
+        return _COMPARISONS[self.pass_op or self.op](score, limit)
 
     def passes(self, results: Sequence[Result], first: str) -> bool:
         """Return the verdict."""
         if not self.conditions:
-            return _COMPARISONS[self.op][1](self.value_of(results, first), self.value)
+            return _COMPARISONS[self.op](self.value_of(results, first), self.value)
         verdicts = [condition.passes(results, first) for condition in self.conditions]
         return all(verdicts) if self.operator == "and" else any(verdicts)
 
@@ -127,7 +127,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         scores = scores_of(results, key)
         if self.aggregation in _PERCENTAGES:
             return percentage(sum(score >= self.pass_threshold for score in scores), len(scores))
-        return _AGGREGATES[self.aggregation](scores) if scores else 0.0
+        if not scores or self.aggregation == "avg_score":
+            return average(scores, len(scores))
+        if self.aggregation in _PERCENTILES:
+            return percentile(scores, _PERCENTILES[self.aggregation])
+        return _AGGREGATES[self.aggregation](scores)
 
     def lines(self, results: Sequence[Result], first: str) -> list[str]:
         """Return the rule with its verdict, ``Gate (quality >= 0.75): PASSED``, and its figure."""
@@ -138,7 +142,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         unit = "%" if compared in _PERCENTAGES else ""
         name = self.kind if self.weights else self.metric_key or first
         shown = name if compared == "avg_score" else f"{name} {compared}"
-        rule = f"{shown} {_COMPARISONS[self.op][0]} {self.value:g}{unit}"
+        rule = f"{shown} {_SIGNS[self.op]} {self.value:g}{unit}"
         figure = self.value_of(results, first)
         return [f"Gate ({rule}): {verdict}", f"  actual: {figure:.{1 if unit else 2}f}{unit}"]
 
@@ -153,10 +157,8 @@ def metric_figures(results: Sequence[Result], key: str, gate: Gate) -> dict[str,
     scores = scores_of(results, key)
     attempted = [result for result in results if result.attempted]
     passed = sum(map(gate.passes_sample, scores_of(attempted, key)))
-    return {
-        "avg_score_attempted": average(scores, len(scores)),
-        "avg_score_total": average(scores, len(results)),
-        "pass_rate": percentage(passed, len(attempted)),
-        "passed_attempts": passed,
-        "failed_attempts": len(attempted) - passed,
-    }
+    rate = percentage(passed, len(attempted))
+    figures: dict[str, Any] = {"avg_score_attempted": average(scores, len(scores))}
+    figures["avg_score_total"] = average(scores, len(results))
+    failed = len(attempted) - passed
+    return {**figures, "pass_rate": rate, "passed_attempts": passed, "failed_attempts": failed}

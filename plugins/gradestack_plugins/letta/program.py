@@ -35,14 +35,11 @@ def _matches(submission: str, truth: str) -> bool:
         return False
 
 
-TOOLS: dict[str, Callable[[str, str], bool]] = {
-    "exact_match": lambda submission, truth: submission.strip() == truth.strip(),
-    "contains": lambda submission, truth: truth.lower() in submission.lower(),
-    "regex_match": _matches,
-    "ascii_printable_only": lambda submission, _: (
-        re.fullmatch(r"[ -~\r\n]*", submission) is not None
-    ),
-}
+_PRINTABLE = re.compile(r"[ -~\r\n]*")
+TOOLS: dict[str, Callable[[str, str], bool]] = {"regex_match": _matches}
+TOOLS["exact_match"] = lambda submission, truth: submission.strip() == truth.strip()
+TOOLS["contains"] = lambda submission, truth: truth.lower() in submission.lower()
+TOOLS["ascii_printable_only"] = lambda submission, _: bool(_PRINTABLE.fullmatch(submission))
 _WITHOUT_TRUTH = "ascii_printable_only"
 _BROKEN = frozenset({"raised", "timed_out", "bad_grade"})
 """Faults of tool graders that are not asked again."""
@@ -179,13 +176,10 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         by_metric = {key: metric_figures(results, key, gate) for key in self.keys}
         head = dict(by_metric[gate.metric_key or self.keys[0]])
         del head["pass_rate"]
-        return {
-            "total": len(results),
-            "total_attempted": sum(result.attempted for result in results),
-            **head,
-            "by_metric": by_metric,
-            "metrics": {key: figures["pass_rate"] for key, figures in by_metric.items()},
-        }
+        attempted = sum(result.attempted for result in results)
+        rates = {key: figures["pass_rate"] for key, figures in by_metric.items()}
+        counts = {"total": len(results), "total_attempted": attempted}
+        return {**counts, **head, "by_metric": by_metric, "metrics": rates}
 
     def metrics(self, results: Sequence[Result]) -> dict[str, Any]:
         """Return the ``metrics`` of a summary."""
@@ -224,15 +218,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
             key: [run["by_metric"][key]["avg_score_attempted"] for run in metrics]
             for key in self.keys
         }
-        return {
-            "num_runs": len(metrics),
-            "runs_passed": sum(map(self.passes, self.runs)) if self.gates else 0,
-            **{f"mean_{name}": statistics.mean(values) for name, values in series.items()},
-            **{f"std_{name}": deviation(values) for name, values in series.items()},
-            "mean_scores": {key: statistics.mean(values) for key, values in scores.items()},
-            "std_scores": {key: deviation(values) for key, values in scores.items()},
-            "individual_run_metrics": metrics,
-        }
+        passed = sum(map(self.passes, self.runs)) if self.gates else 0
+        found: dict[str, Any] = {"num_runs": len(metrics), "runs_passed": passed}
+        for name, values in series.items():
+            found |= {f"mean_{name}": statistics.mean(values), f"std_{name}": deviation(values)}
+        found["mean_scores"] = {key: statistics.mean(values) for key, values in scores.items()}
+        found["std_scores"] = {key: deviation(values) for key, values in scores.items()}
+        return {**found, "individual_run_metrics": metrics}
 
 
 def deviation(values: Sequence[float]) -> float:

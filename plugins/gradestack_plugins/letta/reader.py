@@ -202,17 +202,19 @@ class Letta(RecordReader):
         """Return whether inputs hold results of the same sample, model and run."""
         seen: set[int] = set()
         for given in inputs.data if len(inputs.data) > 1 else ():
-            keys = {
-                hash((str(identity(result)), model_of(result, context), run_of(result, context)))
-                for file in _files(given)
-                for context in [Context(run=file.run, model=file.model, unnamed=self.model)]
-                for record in read_records(given.below(file.relative), layout=self.layout)
-                if identity(result := unwrapped(record.value)) is not None
-            }
+            keys = set(map(hash, self._keys(given)))
             if seen & keys:
                 return True
             seen |= keys
         return False
+
+    def _keys(self, given: Input) -> Iterator[tuple[str, str | None, int | str | None]]:
+        for file in _files(given):
+            context = Context(run=file.run, model=file.model, unnamed=self.model)
+            for record in read_records(given.below(file.relative), layout=self.layout):
+                result = unwrapped(record.value)
+                if (known := identity(result)) is not None:
+                    yield str(known), model_of(result, context), run_of(result, context)
 
     def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
         """Yield every file of results, runs in numeric order."""
@@ -224,12 +226,13 @@ class Letta(RecordReader):
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
         given, extra = shard.input, shard.extra
+        apart, samples = given.name if index.apart else None, index.samples.get(given.name, {})
         context = Context(
             run=extra["run"],
             model=extra["model"],
             unnamed=self.model,
-            apart=given.name if index.apart else None,
-            samples=index.samples.get(given.name, {}),
+            apart=apart,
+            samples=samples,
         )
 
         def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:

@@ -68,10 +68,9 @@ def read_object(file: Path) -> Mapping[str, Any]:
 def folders_of(given: Input) -> list[Folder]:
     """Return the folders of an input's results."""
     files = [file.path for file in result_files(given.path) if file.path.name == RESULTS]
-    return [
-        Folder(read_object(folder / "header.json"), read_object(folder / "summary.json"))
-        for folder in dict.fromkeys(file.parent for file in files)
-    ]
+    folders = dict.fromkeys(file.parent for file in files)
+    names = ("header.json", "summary.json")
+    return [Folder(*[read_object(folder / name) for name in names]) for folder in folders]
 
 
 def metrics_of(inputs: Inputs) -> list[str]:

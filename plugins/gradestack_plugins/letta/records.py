@@ -147,15 +147,11 @@ def _chat_forms(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _calls(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     several = raw.get("tool_calls") or raw.get("tool_call")
-    return [
-        {
-            "id": text_or_empty(call.get("tool_call_id")) or call.get("id"),
-            "name": call.get("name"),
-            "arguments": call.get("arguments"),
-        }
-        for call in (several if isinstance(several, list) else [several])
-        if isinstance(call, dict)
-    ]
+    entries = several if isinstance(several, list) else [several]
+    calls = [{**entry, "function": None} for entry in entries if isinstance(entry, dict)]
+    for call in calls:
+        call["id"] = text_or_empty(call.get("tool_call_id")) or call.get("id")
+    return calls
 
 
 def _returned(raw: Any) -> dict[str, Any]:
@@ -340,29 +336,24 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     else:
         status, error = _status(result, trajectory)
         usage = result.get("agent_usage")
+        truth = truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
         found = Sample(
             id=identifier,
             calls=trajectory.known_calls,
             text=_answer(result, trajectory),
-            expected=expectation(
-                truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
-            ),
+            expected=expectation(truth),
             status=status,
             error=error,
             agent_id=_text(result.get("agent_id")),
             agent_usage=result.get("usage") if usage is None else usage,
             facets=facets_of(asked),
         )
-    return replace(
-        found,
-        remarks={**found.remarks, **trajectory.unread} if found.calls is None else found.remarks,
-        model=model_of(result, context),
-        run=run_of(result, context),
-        input=given,
-        turns=trajectory.turns,
-        recorded=_recorded(result) | _metadata(asked),
-        source=source if isinstance(named, str) else replace(source, id=named),
-    )
+    unread = trajectory.unread if found.calls is None else {}
+    recorded = _recorded(result) | _metadata(asked)
+    placed = source if isinstance(named, str) else replace(source, id=named)
+    found = replace(found, remarks={**found.remarks, **unread}, recorded=recorded, source=placed)
+    model, run = model_of(result, context), run_of(result, context)
+    return replace(found, model=model, run=run, input=given, turns=trajectory.turns)
 
 
 def _answer(result: Mapping[str, Any], trajectory: Trajectory) -> str | None:
@@ -456,14 +447,10 @@ def _own(
     made, paired = sample.calls or (), trajectory.calls
     if not made or [call.name for call in made] != [call.name for call in paired]:
         return sample
-    calls = [
-        replace(
-            call,
-            id=other.id,
-            result=other.result,
-            raw_arguments=call.raw_arguments or other.raw_arguments,
-            error=other.error if call.error is None else call.error,
-        )
-        for call, other in zip(made, paired, strict=True)
-    ]
+    calls = []
+    for call, other in zip(made, paired, strict=True):
+        why = other.error if call.error is None else call.error
+        text = call.raw_arguments or other.raw_arguments
+        known = replace(call, raw_arguments=text, error=why)
+        calls.append(replace(known, id=other.id, result=other.result))
     return replace(sample, calls=tuple(calls))

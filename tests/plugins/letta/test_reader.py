@@ -43,14 +43,8 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given
     found = recognise([path], REGISTRY, None)
     assert (found.reader, found.paths) == ("letta", [path])
     first, second = letta.read(path)
-    assert (first.id, first.model, first.run, first.input) == ("a", "m", 1, "Capital?")
-    assert (first.status, first.agent_id, first.text) == ("ok", "agent-1", "Oslo")
-    assert (first.expected.text, first.expected.label, first.expected.calls) == (
-        "Oslo",
-        "Oslo",
-        None,
-    )
-    assert (second.id, second.status) == ("7", "failed")
+    known = [(each.id, each.model, each.run, each.text, each.status) for each in (first, second)]
+    assert known == [("a", "m", 1, "Oslo", "ok"), ("7", None, 1, None, "failed")]
     shown = "out/results.jsonl" if given == "directory" else "results.jsonl"
     assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
 

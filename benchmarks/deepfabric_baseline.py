@@ -325,7 +325,7 @@ def verdicts(decoded: list[dict[str, Any]], grader: DeepFabric) -> tuple[int, li
     """Return how many verdicts differ between both sides, and the samples."""
     made, differing = [], 0
     for row, line in enumerate(decoded):
-        sample = build(split_entry(line), row=row, source=_source(row), profile="upstream")
+        sample = build(split_entry(line), row=row, source=_source(row))
         parts = grader.grade(sample).parts
         ours = tuple(
             parts[name] == 1.0
@@ -365,7 +365,7 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
             (made[row % distinct].id, row, None, grader.grade(made[row % distinct]))
             for row in range(samples)
         )
-        figures({"deepfabric": {}}, rows, profile="upstream")
+        figures({"deepfabric": {}}, rows)
 
     def from_records() -> None:
         for row in range(samples):
@@ -374,16 +374,13 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
                     split_entry(plain[row % distinct]),
                     row=row,
                     source=_source(row),
-                    profile="upstream",
                 )
             )
 
     def from_lines() -> None:
         for row in range(samples):
             record = loads(lines[row % distinct])
-            grader.grade(
-                build(split_entry(record), row=row, source=_source(row), profile="upstream")
-            )
+            grader.grade(build(split_entry(record), row=row, source=_source(row)))
 
     return differing, {
         "baseline: record -> verdicts": per_sample,
@@ -404,7 +401,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20_24)
     chosen = parser.parse_args()
     lines = list(synthetic(min(chosen.samples, chosen.distinct), chosen.seed, chosen.toolsets))
-    differing, work = runs(lines, chosen.samples, DeepFabric(profile="upstream"))
+    differing, work = runs(lines, chosen.samples, DeepFabric())
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(chosen.repeats):
         for name, run in work.items():

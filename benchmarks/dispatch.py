@@ -51,8 +51,8 @@ BUILT_IN = (
     TauPartial(name_weight=0.5, argument_weight=0.5),
     TauPartial(profile="upstream"),
     DeepFabric(),
-    DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True),
-    DeepFabric(profile="upstream"),
+    DeepFabric(unknown_arguments="wrong"),
+    DeepFabric(multi_turn=True),
 )
 _GRADE = Grade(score=1.0)
 

@@ -22,6 +22,7 @@ aggregator deepfabric .aggregators:DeepFabricMetrics DeepFabric's eight figures 
 exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics, predictions and
     config as DeepFabric
     writes them
+program deepfabric .program:DeepFabricProgram DeepFabric's evaluation, versions 4.10 to 4.13
 panel readiness .panels:readiness Advice for figures that are low
 stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key `tools`
 """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -17,11 +17,9 @@ from gradestack import (
     Grades,
     Numbers,
     Outcome,
-    Profile,
     ratio,
 )
-from gradestack_plugins.deepfabric.samples import RUN_STOPS
-from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals, unbounded_intervals
+from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -31,36 +29,25 @@ RATES: Final = {
 """Figure -> the count it is the share of."""
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
 FIGURES: Final = tuple(_PARTS)
-_NOTHING: Final = dict.fromkeys(
-    ("processed", "undefined", "errors", "stopped", *_PARTS.values()), 0
+_NOTHING: Final = dict.fromkeys(("processed", "errors", *_PARTS.values()), 0)
+"""Numbers of a missing reply."""
+BANDS: Final = (
+    (0.90, "excellent", "90% and above"),
+    (0.75, "good", "75% to 90%"),
+    (0.50, "fair", "50% to 75%"),
+    (0.0, "poor", "below 50%"),
 )
-"""What a missing reply adds."""
-_UNBOUNDED: Final = {
-    "overall_score": ("applicable", "overall_score"),
-    "overall_score_attempted": ("processed", "overall_score"),
-}
-"""Means of scores that weights can take out of [0, 1]: divisor and dividend."""
-LABELS: Final = {
-    "tool_selection_accuracy": "Tool selection accuracy",
-    "parameter_accuracy": "Parameter accuracy",
-    "execution_success_rate": "Execution success rate",
-    "response_quality": "Response quality",
-    "overall_score": "Overall score",
-}
-# fault code of a sample that was graded, but whose weights give no usable score
-NO_SCORE: Final = "score_not_finite"
-BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_CONSTANT: Final[Mapping[str, JSON]] = no_intervals(
+CONSTANT: Final[Mapping[str, JSON]] = no_intervals(
     dict.fromkeys(
         ("response_quality", "response_quality_attempted"),
         "0 for every reply: DeepFabric measures it under multi_turn alone",
     )
 )
-_ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
-_LOW: Final = 0.75
-_LONGEST: Final = 300  # characters of an error that a warning shows
-_ADVICE: Final = {
+ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
+LOW: Final = 0.75
+LONGEST: Final = 300  # characters of an error that a warning shows
+ADVICE: Final = {
     "tool_selection_accuracy": (
         "The model often calls another tool, or none. Make the tools' names and descriptions "
         "easier to tell apart, "
@@ -85,6 +72,11 @@ _ADVICE: Final = {
 }
 
 
+def label_of(name: str) -> str:
+    """Return the words of a figure's name."""
+    return name.replace("_", " ").capitalize()
+
+
 @attrs.frozen(kw_only=True)
 class DeepFabricMetrics(IntervalAggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
@@ -100,27 +92,25 @@ class DeepFabricMetrics(IntervalAggregator):
       ``processing_errors`` = the rest of N (missing replies among them: ``samples_missing`` of
       them)
 
-    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by,
-    or nothing but missing samples: ``documented`` gives None and says so under ``undefined``,
-    ``upstream`` gives 0.0. ``interpretation`` names the document's band of the overall score (from
-    90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
-    nothing is computed from it. ``warnings`` says how many records are processing errors, and the
-    first of them. Every figure has its interval but ``response_quality`` where it is 0 for every
-    reply, as it is without ``multi_turn``; of several models ``models`` has the figures of each.
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. With nothing to divide
+    by, or nothing but missing samples, they are None, as ``undefined`` says. ``interpretation``
+    names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
+    may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings``
+    says how many records are processing errors, and the first of them. Every figure has its
+    interval but ``response_quality`` where it is 0 for every reply, as it is without
+    ``multi_turn``; of several models ``models`` has the figures of each.
     """
 
-    profile: Profile = "documented"
-
-    version: ClassVar[str] = "4"
-    figures: ClassVar = tuple(
-        Figure(f"{name}{ending}", f"{LABELS[name]}{of}", about=f"{part} / {by}", divisor=divisor)
+    version = "4"
+    figures = tuple(
+        Figure(f"{name}{ending}", f"{label_of(name)}{of}", about=f"{part} / {by}", divisor=divisor)
         for ending, of, by, divisor in (
             ("", "", "samples", "applicable"),
             ("_attempted", ", of processed samples", "processed samples", "processed"),
         )
         for name, part in _PARTS.items()
     )
-    keeps: ClassVar = frozenset({"fault"})
+    keeps = frozenset({"fault"})
 
     @override
     def contribution(self, grade: Grade) -> Numbers | None:
@@ -128,51 +118,39 @@ class DeepFabricMetrics(IntervalAggregator):
             return None
         if grade.outcome is Outcome.MISSING:
             return {**_NOTHING, "applicable": 1, "missing": 1}
-        counts, fault = grade.counts, grade.fault
-        error = bool(counts.get("errors") and fault is not None)
+        counts = grade.counts
+        is_whole = grade.outcome is Outcome.GRADED and grade.fault is None
         return {
             "applicable": 1,
             "missing": 0,
-            "processed": counts.get(
-                "processed", int(grade.outcome is Outcome.GRADED and fault is None)
-            ),
+            "processed": counts.get("processed", int(is_whole)),
+            "errors": int(bool(counts.get("errors")) and grade.fault is not None),
             **{name: counts.get(name, 0) for name in RATES.values()},
             "response_quality": grade.parts.get("response_quality") or 0.0,
             "overall_score": grade.score or 0.0,
-            "undefined": int(not grade.score and fault is not None and fault.code == NO_SCORE),
-            "errors": int(error),
-            "stopped": int(error and fault is not None and fault.code == RUN_STOPS),
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
-        applicable = totals["applicable"]
-        processed = totals["processed"]
-        undefined = totals["undefined"]
         return {
-            f"{name}{ending}": None
-            if undefined and name == "overall_score"
-            else ratio(totals[part], divisor)
-            for ending, divisor in (("", applicable), ("_attempted", processed))
+            f"{name}{ending}": ratio(totals[part], totals[divisor])
+            for ending, divisor in (("", "applicable"), ("_attempted", "processed"))
             for name, part in _PARTS.items()
         }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums: Mapping[str, int | Fraction] = defaultdict(int, grades.totals)
-        total, processed, missing = (
-            int(sums[name]) for name in ("applicable", "processed", "missing")
+        total, processed, errors = (
+            int(sums[name]) for name in ("applicable", "processed", "errors")
         )
-        replies = total > missing
-        metrics = self._figures(sums, total if replies or self.profile == "upstream" else 0)
-        why = _ALL_MISSING if total else "there is no sample to divide by"
+        missing = int(sums["missing"])
+        metrics = _divided(sums, total if total > missing else 0)
+        why = ALL_MISSING if total else "there is no sample to divide by"
         undefined = {name: why for name, value in metrics.items() if value is None}
-        attempted = self._figures(sums, processed)
-        if sums["undefined"]:
-            metrics["overall_score"] = attempted["overall_score"] = None
-            undefined["overall_score"] = "the weights give scores that are not finite"
+        attempted = _divided(sums, processed)
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
-        constant = {} if sums["response_quality"] or not processed else _CONSTANT
+        constant = {} if sums["response_quality"] or not processed else CONSTANT
         metrics |= {**constant, **no_intervals(undefined)}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= {
@@ -182,94 +160,63 @@ class DeepFabricMetrics(IntervalAggregator):
             "samples_missing": missing,
             "samples_skipped": len(grades) - total,
         }
-        if not sums["undefined"] and any(
-            not 0 <= (grade.score or 0) <= 1 for grade, _ in grades.counted
-        ):
-            metrics |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
-        metrics["interpretation"] = interpretation(metrics, errors=int(sums["errors"]))
-        if statement := _band_statement(metrics["overall_score"] if total else None):
-            metrics["statements"] = [statement]
+        metrics["interpretation"] = interpretation(metrics, errors)
+        score = metrics["overall_score"]
+        if score is not None:
+            _, name, words = band(score)
+            metrics["statements"] = [f"Band: {name} ({words}), overall score {100 * score:.1f}%"]
         metrics["undefined"] = undefined
-        if sums["errors"]:
-            metrics["warnings"] = _warnings(
-                grades, int(sums["errors"]), total, stopped=int(sums["stopped"])
-            )
+        if errors:
+            first = _first_error(grades)
+            metrics["warnings"] = [
+                f"{errors} of {total} records are processing errors, first: {first}"
+            ]
         models = grades.sums("applicable", "missing")[1]
         if len(models) > 1:
-            known: dict[str, Any] = metrics.get("models", {})
-            metrics["models"] = {model: {**known.get(model, {}), **constant} for model in models}
-        if len(models) > 1 and self.profile == "documented":
-            gone = [
-                model
-                for model, cells in models.items()
-                if all(cell[0] == cell[1] for cell in cells)
-            ]
-            names = dict.fromkeys([each.name for each in self.figures])
-            reasons = no_intervals(dict.fromkeys(names, _ALL_MISSING))
-            metrics["models"] |= {model: {**names, **reasons} for model in gone}
+            metrics["models"] = {
+                model: {**constant, **(self._without_replies(counts))}
+                for model, counts in models.items()
+            }
         return metrics
 
-    def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
-        if not divisor:
-            return dict.fromkeys(FIGURES, 0.0 if self.profile == "upstream" else None)
-        return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
+    def _without_replies(self, counts: Iterable[tuple[float, ...]]) -> dict[str, Any]:
+        """Return the figures of a model all of whose samples are missing; nothing of another."""
+        if any(samples > missing for samples, missing in counts):
+            return {}
+        names = [figure.name for figure in self.figures]
+        return {**dict.fromkeys(names), **no_intervals(dict.fromkeys(names, ALL_MISSING))}
 
 
-def _warnings(grades: Grades, errors: int, total: int, *, stopped: int) -> list[JSON]:
-    key, fault = next(
-        (key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault
+def _first_error(grades: Grades) -> str:
+    return next(
+        f"{key.id}: {grade.fault.message[:LONGEST]}"
+        for key, grade in grades
+        if grade.counts.get("errors") and grade.fault
     )
-    first = f"{key.id}: {fault.message[:_LONGEST]}"
-    more: list[JSON] = [
-        f"on {stopped} of these records the original ends and writes no result at all"
-    ]
-    return [
-        f"{errors} of {total} records are processing errors, first: {first}",
-        *(more if stopped else ()),
-    ]
 
 
-def band(score: float | None) -> str | None:
-    """Return the document's band of a score.
-
-    Excellent from 0.90, good from 0.75, fair from 0.50, poor below.
-    """
-    if score is None:
-        return None
-    return next((name for bound, name in BANDS if score >= bound), BANDS[-1][1])
+def _divided(sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
+    if not divisor:
+        return dict.fromkeys(FIGURES)
+    return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
-_WORDS: Final = {
-    "excellent": "90% and above",
-    "good": "75% to 90%",
-    "fair": "50% to 75%",
-    "poor": "below 50%",
-}
+def band(score: float) -> tuple[float, str, str]:
+    """Return the document's band of a score; the lowest reaches down to any."""
+    return next((entry for entry in BANDS if score >= entry[0]), BANDS[-1])
 
 
-def _band_statement(score: float | None) -> str | None:
-    """Return the band of a score in words."""
-    name = band(score)
-    if name is None or score is None:
-        return None
-    return f"Band: {name} ({_WORDS[name]}), overall score {100 * score:.1f}%"
-
-
-def interpretation(metrics: Mapping[str, Any], errors: int = 0) -> dict[str, JSON]:
+def interpretation(metrics: Mapping[str, Any], errors: int) -> dict[str, JSON]:
     """Return the band of the overall score, the bands, and advice for each rate below 0.75 and
     processing errors.
     """
-    low = [
-        name
-        for name in RATES
-        if metrics[name] is not None and metrics["samples_evaluated"] and metrics[name] < _LOW
-    ]
+    low = [name for name in RATES if metrics[name] is not None and metrics[name] < LOW]
     low += ["processing_errors"] if errors else []
-    score = metrics["overall_score"] if metrics["samples_evaluated"] else None
+    score = metrics["overall_score"]
     return {
-        "band": band(score),
-        "bands": [{"band": name, "from": bound} for bound, name in BANDS],
+        "band": None if score is None else band(score)[1],
+        "bands": [{"band": name, "from": bound} for bound, name, _ in BANDS],
         "advice": [
-            {"metric": name, "value": metrics[name], "advice": _ADVICE[name]} for name in low
+            {"metric": name, "value": metrics[name], "advice": ADVICE[name]} for name in low
         ],
     }

@@ -31,36 +31,33 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
 
     Raises:
         ConfigError: An option cannot be used.
-        DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program
-            ends.
+        DataError: A file cannot be used.
     """
-    with tempfile.TemporaryDirectory() as place:
-        given = (
-            {"dataset": dataset} if replies is None else {"dataset": dataset, "replies": replies}
-        )
-        files = [_file(records, Path(place, f"{name}.jsonl")) for name, records in given.items()]
-        suite = {
+    with tempfile.TemporaryDirectory() as folder:
+        suite: dict[str, Any] = {
             "name": "deepfabric",
             "profile": options.pop("profile", "documented"),
-            **({} if replies is None else {"dataset": files[0]}),
-            "target": {"paths": [files[-1]], "reader": "deepfabric"},
             "graders": {"tools": {"kind": "deepfabric", **options}},
             "reports": [],
         }
-        out = Path(place, "run")
-        report = gradestack.run(suite, output=out, rows="none")
-        found = json.loads((out / "native/deepfabric.json").read_bytes())
-        bad = report.summary["bad_records"]["listed"]
+        path = _path_of(dataset, Path(folder, "dataset.jsonl"))
+        if replies is not None:
+            suite["dataset"] = path
+            path = _path_of(replies, Path(folder, "replies.jsonl"))
+        suite["target"] = {"paths": [path], "reader": "deepfabric"}
+        report = gradestack.run(suite, output=Path(folder, "run"), rows="none")
+        native = json.loads(Path(folder, "run/native/deepfabric.json").read_bytes())
+        bad_records = report.summary["bad_records"]["listed"]
     return SimpleNamespace(
-        metrics=SimpleNamespace(**found["metrics"]),
-        predictions=[SimpleNamespace(**each) for each in found["predictions"]],
-        config=found["config"],
-        bad_records=bad,
+        metrics=SimpleNamespace(**native["metrics"]),
+        predictions=[SimpleNamespace(**each) for each in native["predictions"]],
+        config=native["config"],
+        bad_records=bad_records,
     )
 
 
-def _file(records: Records, place: Path) -> str:
+def _path_of(records: Records, path: Path) -> str:
     if isinstance(records, str | Path):
         return str(records)
-    place.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
-    return str(place)
+    path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    return str(path)

@@ -5,69 +5,66 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, Status
+from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard
 from gradestack.jsonio import check_depth
-from gradestack_plugins.deepfabric.aggregators import FIGURES, NO_SCORE
-from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric, as_numbers, weighted
-from gradestack_plugins.deepfabric.options import OLD, USUAL, Reading
-from gradestack_plugins.deepfabric.replies import Call
-from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Truth
+from gradestack_plugins.deepfabric.aggregators import FIGURES
+from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric, weighted
+
+COUNTS: Final = ("samples_evaluated", "samples_processed", "processing_errors")
 
 
-def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
-    """Return the result record of a sample.
+VERDICTS: Final = ("tool_selection_correct", "parameters_correct", "execution_valid")
 
-    What was asked, expected and done, and the verdicts, in that order.
-    """
-    native: Native = sample.native
-    error = _error(sample, grade)
-    reading = (
-        msgspec.convert(grade.metadata, Reading) if grade is not None and grade.metadata else USUAL
-    )
-    seen = native.as_read(reading)
-    truth = seen.truth or Truth("", (), None)
-    made, expected = next(iter(seen.calls), Call()), next(iter(truth.calls), None)
-    tools = {} if reading.version == OLD else {"available_tools": seen.offered}
-    skipped = grade is not None and grade.outcome is Outcome.SKIPPED
-    parts: Mapping[str, float | None] = grade.parts if grade is not None else {}
-    verdicts = [None if skipped else bool(parts.get(name)) for name in METRICS[:3]]
-    given = made.arguments if isinstance(made.arguments, Mapping) and error is None else {}
+
+def blank_result(number: int) -> dict[str, Any]:
+    """Return the result record of a sample of which nothing is known."""
     return {
-        "sample_id": native.row,
-        "query": truth.query,
-        **tools,
-        "expected_tool": expected.name if expected is not None else None,
-        "predicted_tool": made.name if error is None else None,
-        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
-        "predicted_parameters": given,
-        "expected_answer": truth.answer,
-        "predicted_answer": seen.responses[-1].content
-        if seen.responses and error is None
-        else None,
-        "tool_selection_correct": verdicts[0],
-        "parameters_correct": verdicts[1],
-        "execution_valid": verdicts[2],
-        "response_score": parts.get("response_quality") or 0.0,
-        "error": error,
+        "sample_id": number,
+        "query": "",
+        "available_tools": [],
+        "expected_tool": None,
+        "predicted_tool": None,
+        "expected_parameters": {},
+        "predicted_parameters": {},
+        "expected_answer": None,
+        "predicted_answer": None,
+        **dict.fromkeys(VERDICTS, False),
+        "response_score": 0.0,
+        "error": None,
     }
 
 
-def _error(sample: Sample, grade: Grade | None) -> str | None:
-    if sample.status is Status.MISSING:
-        return NO_REPLY
-    fault = grade.fault if grade is not None else sample.error
-    return fault.message if fault is not None and fault.code != NO_SCORE else None
+def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
+    """Return the result record of a sample."""
+    result = blank_result(sample.native.row)
+    result["query"] = sample.input or ""
+    result["available_tools"] = [tool.name for tool in sample.tools or ()]
+    result["expected_answer"] = sample.expected.text
+    fault = sample.error or (grade.fault if grade is not None else None)
+    result["error"] = None if fault is None else fault.message
+    for wanted in (sample.expected.calls or ())[:1]:
+        result["expected_tool"] = wanted.name
+        result["expected_parameters"] = wanted.arguments or {}
+    if sample.turns and fault is None:
+        result["predicted_answer"] = sample.text
+        calls = [call for message in sample.turns[0] for call in message.tool_calls]
+        for made in calls[:1]:
+            result["predicted_tool"] = sample.native.called
+            result["predicted_parameters"] = made.arguments or {}
+    if grade is not None:
+        is_skipped = grade.outcome is Outcome.SKIPPED
+        for key, metric in zip(VERDICTS, METRICS[:3], strict=True):
+            result[key] = None if is_skipped else bool(grade.parts.get(metric))
+        result["response_score"] = grade.parts.get("response_quality") or 0.0
+    return result
 
 
-_encode: Final = json.JSONEncoder(
-    ensure_ascii=False, default=lambda x: dict(x) if isinstance(x, Mapping) else str(x)
-).encode
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _ODD_NUMBER: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|NaN|-?Infinity|-?\d(?:\.\d+)?e-0\d')
 
 
@@ -89,138 +86,111 @@ def render(value: Any, level: int = 0) -> str:
     return text.encode(errors="backslashreplace").decode().replace("\n", "\n" + "  " * level)
 
 
-def _number(found: re.Match[str]) -> str:
-    """Return a number like Python, but 0.00001 and exponents without a leading zero.
-
-    Texts as they are.
-    """
-    mantissa, mark, exponent = found[0].partition("e-0")
-    if mantissa[0] == '"':
-        return found[0]
-    if not mark:
-        return "null"
-    if exponent != "5":
-        return f"{mantissa}e-{exponent}"
-    sign = "-" if mantissa[0] == "-" else ""
-    return f"{sign}0.0000{mantissa.lstrip('-').replace('.', '')}"
+def _number(text: re.Match[str]) -> str:
+    """Return a number that the original writes otherwise than Python; texts as they are."""
+    if text[0].startswith('"'):
+        return text[0]
+    return msgspec.json.encode(float(text[0])).decode()
 
 
-ARTEFACT = "deepfabric.json"
-TOO_DEEP = "the parameters are nested too deeply to be written"
+ARTEFACT: Final = "deepfabric.json"
+TOO_DEEP: Final = "the parameters are nested too deeply to be written"
 
 
-@attrs.frozen(kw_only=True)
+def render_prediction(record: Mapping[str, Any]) -> str:
+    """Return a result record as it stands in the file, without parameters nested too deeply."""
+    try:
+        text = render(record, 2)
+    except RecursionError:
+        nothing: Any = {}
+        shown = {"expected_parameters": nothing, "predicted_parameters": nothing, "error": TOO_DEEP}
+        text = render({**record, **shown}, 2)
+    return f"    {text}"
+
+
 class DeepFabricExporter(Exporter):
     """Writes ``{"metrics", "predictions", "config"}`` with indent 2 and no final newline, as the
     original does.
 
-    The keys are those of version 4.13, or of 4.3 where the grader follows it.
     ``metrics`` are the eight figures; ``overall_score`` is the weighted sum of the four rates, with
     the original's rounding. ``predictions`` are the result records in input order (in a skipped
     sample the verdicts are null, and a row without a reply carries the error "no recorded reply").
-    ``config`` has the original's keys; what nobody ran (inference) is null, and a key for the cloud
-    is never written. NaN and infinities are null.
+    ``config`` has the original's keys and the grader's options; what nobody ran (inference) is
+    null, and a key for the cloud is never written. NaN and infinities are null.
     """
 
-    version: ClassVar[str] = "2"
-    reader: ClassVar[str] = "deepfabric"
-    graders: ClassVar[tuple[str, ...]] = ("deepfabric",)
-    separator: ClassVar[str] = ",\n"
+    version = "2"
+    reader = "deepfabric"
+    graders = ("deepfabric",)
+    separator = ",\n"
 
     @override
     def row(
         self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
     ) -> Iterable[tuple[str, str]]:
         if isinstance(record, Sample):
-            found = prediction(record, grades.get("deepfabric"))
-            try:
-                text = render(found, 2)
-            except RecursionError:
-                text = render(
-                    {
-                        **found,
-                        "expected_parameters": {},
-                        "predicted_parameters": {},
-                        "error": TOO_DEEP,
-                    },
-                    2,
-                )
-            yield ARTEFACT, f"    {text}"
+            yield ARTEFACT, render_prediction(prediction(record, grades.get("deepfabric")))
 
     @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        head, tail = _around(*_figures(summary))
+        head, tail = render_around(*_figures(summary))
         return f"{head}\n", f"\n  {tail}"
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
         if any(summary.graders["deepfabric"].states.values()):
             return {}
-        return {ARTEFACT: "".join(_around(*_figures(summary)))}
+        return {ARTEFACT: "".join(render_around(*_figures(summary)))}
 
 
 def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     graded = summary.graders["deepfabric"]
-    metrics = dict(graded.aggregates.get("deepfabric", {}))
-    grader = graded.grader
-    if not isinstance(grader, DeepFabric):
-        return metrics, {}
+    grader: Any = graded.grader
     dataset = summary.dataset or summary.input
-    return native_metrics(metrics, grader), native_config(
-        dataset.shown, grader, summary.max_samples
-    )
+    config = native_config(dataset.shown, grader, summary.max_samples)
+    config |= {
+        "profile": "documented",
+        "weights_in_effect": dict(zip(METRICS, grader.resolved_weights, strict=True)),
+        "unknown_arguments": grader.unknown_arguments,
+        "check_enums": False,
+        "nested": False,
+    }
+    return native_metrics(graded.aggregates.get("deepfabric", {}), grader), config
 
 
 def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, Any]:
     """Return the eight figures in the original's order, the overall score with the original's
     rounding.
     """
-    names = (*FIGURES, "samples_evaluated", "samples_processed", "processing_errors")
-    found = {name: metrics.get(name) for name in names}
-    selection, parameters, execution, quality = (found[name] for name in FIGURES[:4])
-    if None not in (selection, parameters, execution, quality) and found["samples_evaluated"]:
-        rates: Any = (selection, parameters, execution, quality)
-        found["overall_score"] = weighted(rates, grader.resolved_weights)
-    return found
+    figures = {name: metrics.get(name) for name in (*FIGURES, *COUNTS)}
+    rates: Any = [figures[name] for name in FIGURES[:4]]
+    if None not in rates and figures["samples_evaluated"]:
+        figures["overall_score"] = weighted(rates, grader.resolved_weights)
+    return figures
 
 
-def native_config(
-    dataset: str, grader: DeepFabric, max_samples: int | None = None
-) -> dict[str, Any]:
-    """Return the configuration in the keys of the version that is followed.
-
-    ``documented`` adds its own options.
-    """
+def native_config(dataset: str, grader: DeepFabric, max_samples: int | None) -> dict[str, Any]:
+    """Return the original's configuration."""
     weights = grader.given_weights
-    old = grader.profile == "upstream" and grader.reading.version == OLD
-    config: dict[str, Any] = {
+    return {
         "dataset_path": dataset,
         "output_path": None,
-        "model_path" if old else "model": None,
+        "model": None,
         "inference_config": None,
         "batch_size": 1,
         "max_samples": max_samples,
         "save_predictions": True,
-        "metric_weights": None if weights is None else as_numbers(weights, grader.profile),
+        "metric_weights": weights and {name: float(weight) for name, weight in weights.items()},
         "evaluators": ["tool_calling"],
         "reporters": ["file"],
         "cloud_api_key": None,
+        "multi_turn": grader.multi_turn,
+        "max_turns": grader.max_turns,
     }
-    if not old:
-        config |= {"multi_turn": grader.multi_turn, "max_turns": grader.max_turns}
-    if grader.profile == "documented":
-        config |= {
-            "profile": grader.profile,
-            "weights_in_effect": dict(zip(METRICS, grader.resolved_weights, strict=True)),
-            "unknown_arguments": grader.unknown_arguments,
-            "check_enums": grader.check_enums,
-            "nested": grader.nested,
-        }
-    return config
 
 
-def _around(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, str]:
-    head, mark, tail = render({"metrics": metrics, "predictions": [], "config": config}).partition(
-        '"predictions": ['
-    )
+def render_around(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the file's text before and behind the predictions."""
+    text = render({"metrics": metrics, "predictions": [], "config": config})
+    head, mark, tail = text.partition('"predictions": [')
     return head + mark, tail

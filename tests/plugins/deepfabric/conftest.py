@@ -17,6 +17,7 @@ from gradestack import (
     Inputs,
     Key,
     Outcome,
+    ProgramInput,
     Shard,
     Source,
     Status,
@@ -24,8 +25,9 @@ from gradestack import (
 )
 from gradestack.grading.metrics import figures_of
 from gradestack.testing import _grades
-from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, prediction
+from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
 from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.program import DeepFabricProgram
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import build, split_entry
 
@@ -66,19 +68,14 @@ def make_reply(call: Any = None, content: Any = "said") -> dict[str, Any]:
     return {"kind": "tool_call", "content": content, "tool_call": made}
 
 
-def make_sample(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
+def make_sample(record: Any, reply: Any) -> Any:
     line = {"sample": record, "recorded": reply}
-    return build(split_entry(line), row=0, source=Source(file="x"), profile=profile, **options)
+    return build(split_entry(line), row=0, source=Source(file="x"))
 
 
-def make_grade(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
-    """Return the grade of a record and its reply.
-
-    ``4.3`` and ``4.13`` are versions of ``upstream``.
-    """
-    if profile in ("4.3", "4.13"):
-        profile, options = "upstream", {"upstream_version": profile, **options}
-    return DeepFabric(profile=profile, **options).grade(make_sample(record, reply, profile))
+def make_grade(record: Any, reply: Any, **options: Any) -> Any:
+    """Return the grade of a record and its reply."""
+    return DeepFabric(**options).grade(make_sample(record, reply))
 
 
 def verdict(grade: Any) -> tuple[int, ...] | None:
@@ -110,15 +107,13 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
     """Return the native file of samples and their grades."""
     exporter, given = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
     grades = [grade for _, grade in found]
-    aggregates = figures(
-        {"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile
-    )
+    aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades])
     states = {
         str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome
     }
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
     reader, graders = DeepFabricReader(), {"deepfabric": part}
-    summary = ExportSummary(input=given, reader=reader, profile=grader.profile, graders=graders)
+    summary = ExportSummary(input=given, reader=reader, profile="documented", graders=graders)
     shard = Shard(ordinal=0, input=given)
     rows = [
         text
@@ -131,30 +126,35 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
     return head + exporter.separator.join(rows) + tail if rows else whole["deepfabric.json"]
 
 
-def evaluate(dataset: Any, replies: Any = None, *, grader: Any = None, **options: Any) -> Any:
-    """Return metrics, predictions and the native file of decoded records, or files, and the replies
-    to them.
-    """
-    grader = grader or DeepFabric(**options)
-    reader = DeepFabricReader(profile=grader.profile)
+def evaluate(lines: Any, **options: Any) -> Any:
+    """Return metrics and the native file of decoded joined lines."""
+    grader = DeepFabric(**options)
     with tempfile.TemporaryDirectory() as place:
-        lists = enumerate(each for each in (dataset, replies) if each is not None)
-        files = [
-            write_lines(Path(place) / f"{n}.jsonl", *each) if isinstance(each, list) else each
-            for n, each in lists
-        ]
-        samples = read(reader, files[-1], dataset=files[0] if len(files) > 1 else None)
+        samples = read(DeepFabricReader(), write_lines(Path(place) / "lines.jsonl", *lines))
     missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
     grades = [missing if each.status is Status.MISSING else grader.grade(each) for each in samples]
     told = [("s", None, None, grade) for grade in grades]
-    shown = [prediction(each, grade) for each, grade in zip(samples, grades, strict=True)]
     return SimpleNamespace(
-        metrics=SimpleNamespace(
-            **figures({"deepfabric": {}}, told, profile=grader.profile)["deepfabric"]
-        ),
-        predictions=[SimpleNamespace(**each) for each in shown],
+        metrics=SimpleNamespace(**figures({"deepfabric": {}}, told)["deepfabric"]),
         text=native_text(grader, list(zip(samples, grades, strict=True)), ""),
     )
+
+
+def run_program(lines: Any, dataset: Any = None, **options: Any) -> Any:
+    """Return what DeepFabric's program makes of decoded lines, or of replies to a dataset."""
+    with tempfile.TemporaryDirectory() as place:
+        inputs = {}
+        for name, values in (("lines", lines), ("dataset", dataset)):
+            if values is not None:
+                path = write_lines(Path(place) / f"{name}.jsonl", *values)
+                inputs[name] = Input(path=path, name=name, shown="")
+        given = ProgramInput(
+            input=inputs["lines"],
+            dataset=inputs.get("dataset"),
+            reader=DeepFabricReader(),
+            graders={"tools": DeepFabric(**options)},
+        )
+        return DeepFabricProgram().run(given)
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,15 @@
 """The family's figures."""
 
-import math
-
 import pytest
 
 import gradestack
 from gradestack import Grade, Outcome
 from gradestack_plugins.deepfabric.aggregators import FIGURES as NAMES
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
-from gradestack_plugins.deepfabric.exporter import native_metrics
-from gradestack_plugins.deepfabric.grader import DeepFabric
 from tests.core.outcomes import data
 
 DATA = data(__file__, "aggregators.yaml")
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 F = ("f", {"a": "x"})
 
 
@@ -24,7 +19,7 @@ def grades(df):
     reply, a skip.
     """
 
-    def make(profile, **options):
+    def make():
         tools = [df.tool("f", ["a"], a="string"), df.tool("g")]
         pairs = [
             (df.record(F, tools), df.reply(F)),
@@ -34,49 +29,21 @@ def grades(df):
             (df.record(F, tools), {"kind": "exception", "message": "m"}),
             (df.record(None, tools), df.reply()),
         ]
-        made = [df.grade(record, reply, profile, **options) for record, reply in pairs]
+        made = [df.grade(record, reply) for record, reply in pairs]
         return [*made, Grade(outcome=Outcome.MISSING), Grade(outcome=Outcome.SKIPPED)]
 
     return make
 
 
-@PROFILES
-def test_no_samples(df, profile):
-    """Nothing to divide by: 0.0 upstream, null with a reason in documented.
-
-    Counts are 0, and there is no band.
-    """
-    metrics = df.fold(DeepFabricMetrics(profile=profile), [Grade(outcome=Outcome.SKIPPED)])
-    value = 0.0 if profile == "upstream" else None
-    for name in (
-        "tool_selection_accuracy",
-        "parameter_accuracy",
-        "execution_success_rate",
-        "response_quality",
-        "overall_score",
-    ):
-        assert metrics[name] == value
-        assert (name in metrics["undefined"]) is (value is None)
+def test_no_samples(df):
+    """Nothing to divide by: null with a reason; counts are 0, and there is no band."""
+    metrics = df.fold(DeepFabricMetrics(), [Grade(outcome=Outcome.SKIPPED)])
+    for name in NAMES:
+        assert metrics[name] is None
+        assert name in metrics["undefined"]
     assert (metrics["samples_evaluated"], metrics["processing_errors"]) == (0, 0)
     assert metrics["interpretation"]["band"] is None
     assert metrics["interpretation"]["advice"] == []
-
-
-def test_native_overall_score_with_odd_weights(df, grades):
-    """NaN as a weight gives NaN upstream, but an empty set is 0.0 all the same.
-
-    Unknown weights always give 0.
-    """
-    nan = DeepFabric(profile="upstream", weights={"tool_selection": math.nan})
-    figures = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream"))
-    assert math.isnan(native_metrics(figures, nan)["overall_score"])
-    unknown = DeepFabric(
-        profile="upstream", weights={"accuracy": 0.5, "exact_match": 0.3, "f1_score": 0.2}
-    )
-    assert native_metrics(figures, unknown)["overall_score"] == 0.0
-    empty = df.fold(DeepFabricMetrics(profile="upstream"), [])
-    assert native_metrics(empty, nan)["overall_score"] == 0.0
-    assert native_metrics(df.fold(DeepFabricMetrics(), []), DeepFabric())["overall_score"] is None
 
 
 BANDS = [
@@ -94,14 +61,14 @@ BANDS = [
 )
 def test_bands_include_their_lower_bound(score, name):
     """90, 75 and 50 % each begin a band."""
-    assert band(score) == name
+    assert band(score)[1] == name
 
 
 def test_interpretation_advises_on_low_rates_only(df, grades):
     """Each rate below 0.75 has its advice, a rate of 0.75 has none, and the band is that of the
     overall score.
     """
-    found = grades("documented")
+    found = grades()
     low = df.fold(DeepFabricMetrics(), found)["interpretation"]
     assert low["band"] == "fair"
     assert [entry["metric"] for entry in low["advice"]] == DATA[
@@ -119,10 +86,7 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
 
 
 def test_nothing_but_missing_replies_has_no_figures():
-    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too.
-
-    Upstream: 0.0.
-    """
+    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too."""
     gone, right = (
         Grade(outcome=Outcome.MISSING),
         Grade(score=1.0, counts={"tool_selection": 1, "processed": 1}),
@@ -146,7 +110,3 @@ def test_nothing_but_missing_replies_has_no_figures():
     assert both["models"]["m"]["tool_selection_accuracy"] is None
     assert "reason" in both["models"]["m"]["tool_selection_accuracy_interval"]
     assert both["models"]["n"]["tool_selection_accuracy"] == 0.5
-    old = gradestack.figures({"deepfabric": {"profile": "upstream"}}, [("a", 0, "m", gone)])[
-        "deepfabric"
-    ]
-    assert {old[name] for name in NAMES} == {0.0}

@@ -15,8 +15,6 @@ from tests.plugins.deepfabric.conftest import evaluate
 
 DATA = data(__file__, "grader.yaml")
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
-
 
 CALL = ToolCall(name="f", arguments={"a": "x"})
 SPECS = (
@@ -38,7 +36,7 @@ class Number(int):
 
 def test_values_that_are_not_plain_json_count_by_their_class(df):
     """Samples made by other code may hold subclasses of the JSON classes."""
-    specs = convert([df.tool("f", a="integer")], "documented")
+    specs = convert([df.tool("f", a="integer")])
     for value, right in ((Number(3), 1.0), ((1, 2), 0.4)):
         made = ToolCall(name="f", arguments={"a": value})
         assert DeepFabric().grade(foreign(calls=(made,), tools=specs)).score == right
@@ -54,38 +52,24 @@ def test_documented_refuses_bad_weights(weights, message):
         DeepFabric(weights=weights)
 
 
-@PROFILES
-def test_normalize(profile):
+def test_normalize():
     """Weights can be divided by their sum, unless that is 0."""
-    grader = DeepFabric(
-        profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True
-    )
+    grader = DeepFabric(weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
     assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
     for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
         with pytest.raises(ValueError, match="cannot be normalized"):
-            DeepFabric(profile=profile, weights=weights, normalize=True)
-    infinite = {"tool_selection": float("inf"), "parameter_accuracy": -float("inf")}
-    with pytest.raises(ValueError, match="sum to nan cannot be normalized"):
-        DeepFabric(profile="upstream", weights=infinite, normalize=True)
+            DeepFabric(weights=weights, normalize=True)
 
 
-UPSTREAM_WEIGHTS = DATA["upstream_weights"]
-
-
-@pytest.mark.parametrize(("weights", "resolved"), UPSTREAM_WEIGHTS)
-def test_upstream_takes_weights_as_they_are(weights, resolved):
-    """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
-    assert DeepFabric(profile="upstream", weights=weights).resolved_weights == tuple(resolved)
-    assert structure(
-        {"profile": "upstream", "weights": weights}, DeepFabric
-    ).resolved_weights == tuple(resolved)
-
-
-@pytest.mark.parametrize("weight", [True, "1", math.nan, math.inf, None, "x"])
-def test_documented_refuses_from_a_suite_what_is_no_finite_number(weight):
-    """The class of the option is wide for upstream's sake; documented still takes numbers alone."""
-    with pytest.raises(Problems, match=r"weight of tool_selection must be a (finite )?number"):
+@pytest.mark.parametrize("weight", [True, "1", math.nan, math.inf, None, "x", 10**400])
+def test_a_suite_gives_finite_numbers(weight):
+    with pytest.raises(Problems, match="expected a number"):
         structure({"weights": {"tool_selection": weight}}, DeepFabric)
+
+
+def test_no_turns_at_all_are_refused():
+    with pytest.raises(ValueError, match="max_turns"):
+        DeepFabric(max_turns=0)
 
 
 @pytest.fixture
@@ -145,25 +129,8 @@ def test_decoded_records(df):
     assert [each["line"] for each in results.bad_records] == [2]
 
 
-def test_weights_are_written_as_the_numbers_they_are_read_as(df):
-    """As the original keeps them: order and unknown names stay, and every weight is a float."""
+def test_weights_are_written_as_floats(df):
+    """As the original keeps them."""
     line = {"sample": df.record(("f", {}), [df.tool("f")]), "recorded": df.reply(("f", {}))}
-    weights = {
-        "other": 2,
-        "parameter_accuracy": True,
-        "tool_selection": "0.50",
-        "execution_success": math.nan,
-    }
-    text = evaluate([line], profile="upstream", weights=weights).text
-    figures = [
-        '"other": 2.0',
-        '"parameter_accuracy": 1.0',
-        '"tool_selection": 0.5',
-        '"execution_success": null',
-    ]
-    assert '"metric_weights": {\n      ' + ",\n      ".join(figures) + "\n    }" in text
-    documented = DeepFabric(metric_weights={"tool_selection": 1})
-    assert (
-        '"metric_weights": {\n      "tool_selection": 1.0\n    }'
-        in evaluate([line], grader=documented).text
-    )
+    text = evaluate([line], metric_weights={"tool_selection": 1}).text
+    assert '"metric_weights": {\n      "tool_selection": 1.0\n    }' in text

@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Sample, ToolCall, figures
+from gradestack_plugins.deepfabric.exporter import VERDICTS
 from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.program import result_of
+from gradestack_plugins.deepfabric.samples import Entry
 from gradestack_plugins.deepfabric.schemas import convert
 
 pytestmark = pytest.mark.proof
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 NAMES = ["f", "g", "h"]
 ARGUMENTS = ["a", "b", "c"]
 WORDS = {
@@ -59,19 +61,21 @@ def of_type(value, word):
     return isinstance(value, WORDS[word]) and word != "boolean"
 
 
-def independent(profile, expected, made, tools):
-    """Return the three verdicts, written from the rules without a look at the grader."""
+def independent(expected, made, tools, *, program=False):
+    """Return the three verdicts, written from the rules without a look at the grader or the
+    program.
+    """
     by_name = {}
     for tool in tools:
         by_name.setdefault(tool["function"]["name"], tool["function"]["parameters"])
     if expected is None:
-        right = profile == "documented" and made is None
+        right = made is None and not program
         return (right,) * 3
     name, given_arguments = made if made is not None else (None, {})
     schema = by_name.get(name)
     if made is None:
         fine = False
-    elif profile == "upstream" and not expected[1] and not given_arguments:
+    elif program and not expected[1] and not given_arguments:
         fine = True
     elif schema is not None:
         fine = all(key in given_arguments for key in schema["required"]) and all(
@@ -79,7 +83,7 @@ def independent(profile, expected, made, tools):
             for key, value in given_arguments.items()
             if key in schema["properties"]
         )
-    elif profile == "documented":
+    elif not program:
         fine = False
     else:
         fine = sorted(expected[1]) == sorted(given_arguments) and all(
@@ -97,48 +101,53 @@ def close(left, right):
     return left == right
 
 
-def sample_of(expected, made, tools, profile):
+def sample_of(expected, made, tools):
     def call(pair):
         return () if pair is None else (ToolCall(name=pair[0], arguments=pair[1]),)
 
     return Sample(
-        id="s",
-        calls=call(made),
-        expected=Expectation(calls=call(expected)),
-        tools=convert(tools, "4.13" if profile == "upstream" else profile),
+        id="s", calls=call(made), expected=Expectation(calls=call(expected)), tools=convert(tools)
     )
 
 
-@PROFILES
 @given(expected=calls, made=calls, tools=snapshots())
 @settings(max_examples=400)
-def test_verdicts_match_an_independent_reading_of_the_rules(profile, expected, made, tools):
+def test_verdicts_of_the_program_match_an_independent_reading(df, expected, made, tools):
+    """Expected arguments are none that its format refuses."""
+    kept = expected and (expected[0] or "f", {k: v for k, v in expected[1].items() if v or v == 0})
+    record, reply = df.record(kept, tools), df.reply(made)
+    result = result_of(0, Entry(record, reply), DeepFabric())
+    assert result["error"] is None
+    verdict = tuple(result[name] for name in VERDICTS)
+    assert verdict == independent(kept, made, tools, program=True)
+
+
+@given(expected=calls, made=calls, tools=snapshots())
+@settings(max_examples=400)
+def test_verdicts_match_an_independent_reading_of_the_rules(expected, made, tools):
     """For any expected call, call made and tools, the grader and a second implementation agree."""
-    grade = DeepFabric(profile=profile).grade(sample_of(expected, made, tools, profile))
+    grade = DeepFabric().grade(sample_of(expected, made, tools))
     verdict = tuple(
         grade.parts[name] == 1.0
         for name in ("tool_selection", "parameter_accuracy", "execution_success")
     )
-    assert verdict == independent(profile, expected, made, tools)
+    assert verdict == independent(expected, made, tools)
     assert verdict[2] == (verdict[0] and verdict[1])
     assert 0.0 <= grade.score <= 1.0
     assert grade.score == 0.4 * verdict[0] + 0.35 * verdict[1] + 0.25 * verdict[2]
     assert bool(grade.reasons) is not all(verdict)
 
 
-@PROFILES
 @given(pairs=st.lists(st.tuples(calls, calls, snapshots()), max_size=12), data=st.data())
 @settings(max_examples=100)
-def test_figures_are_consistent(profile, pairs, data):
+def test_figures_are_consistent(pairs, data):
     """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no
     importance.
     """
-    grades = [DeepFabric(profile=profile).grade(sample_of(*pair, profile)) for pair in pairs]
+    grades = [DeepFabric().grade(sample_of(*pair)) for pair in pairs]
     shuffled = data.draw(st.permutations(grades))
     found = [
-        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each], profile=profile)[
-            "deepfabric"
-        ]
+        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each])["deepfabric"]
         for each in (grades, shuffled)
     ]
     assert found[0] == found[1]
@@ -162,8 +171,8 @@ def test_figures_are_consistent(profile, pairs, data):
 
 @given(expected=calls.filter(lambda call: call is not None), made=calls, tools=snapshots())
 def test_strict_options_never_gain(expected, made, tools):
-    sample = sample_of(expected, made, tools, "documented")
+    sample = sample_of(expected, made, tools)
     plain = DeepFabric().grade(sample)
-    strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
+    strict = DeepFabric(unknown_arguments="wrong").grade(sample)
     assert strict.score <= plain.score
     assert strict.parts["tool_selection"] == plain.parts["tool_selection"]

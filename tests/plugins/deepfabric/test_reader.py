@@ -8,8 +8,6 @@ from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
 from gradestack.jsonio import iter_lines
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
-
 
 @pytest.fixture
 def rows(df):
@@ -65,9 +63,8 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
     assert len(list(iter_lines(path))) == 10
 
 
-@PROFILES
-def test_contract(df, rows, tmp_path, profile):
+def test_contract(df, rows, tmp_path):
     path = df.write(
         tmp_path / "joined.jsonl", *[{**r, "recorded": q} for r, q in zip(*rows, strict=True)]
     )
-    testing.check_reader(DeepFabricReader(profile=profile), path, scratch=tmp_path)
+    testing.check_reader(DeepFabricReader(), path, scratch=tmp_path)

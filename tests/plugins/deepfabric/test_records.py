@@ -2,22 +2,23 @@
 
 import pytest
 
-from gradestack_plugins.deepfabric.samples import (
+from gradestack_plugins.deepfabric.records import (
     RecordProblem,
-    checked_calls,
     looks_like_call,
-    strict_truth,
+    parse_record,
+    read_calls,
+    read_truth,
 )
 from tests.core.outcomes import data
 
 DATA = data(__file__, "records.yaml")
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-def truth_of(record, rules="documented"):
-    return strict_truth(record, checked_calls(record, rules), rules)
+def truth_of(value):
+    record = parse_record(value)
+    return read_truth(record, read_calls(record))
 
 
 ANSWERS = [

@@ -1,0 +1,471 @@
+"""DeepFabric's own evaluation, as its versions 4.10 to 4.13 compute it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET
+from typing_extensions import override
+
+from gradestack import (
+    ABSENT,
+    JSON,
+    Inputs,
+    Program,
+    ProgramFigure,
+    ProgramInput,
+    ProgramRun,
+    Sample,
+    ToolCall,
+)
+from gradestack.jsonio import as_map, standard_loads
+from gradestack_plugins.deepfabric.aggregators import FIGURES
+from gradestack_plugins.deepfabric.exporter import (
+    ARTEFACT,
+    COUNTS,
+    VERDICTS,
+    blank_result,
+    native_config,
+    native_metrics,
+    render_around,
+    render_prediction,
+)
+from gradestack_plugins.deepfabric.grader import WRONG, DeepFabric
+from gradestack_plugins.deepfabric.records import (
+    GroundTruth,
+    Record,
+    RecordProblem,
+    check_expected,
+    check_word,
+    parse_record,
+    read_calls,
+    read_truth,
+)
+from gradestack_plugins.deepfabric.replies import (
+    NO_TOOL,
+    ReplyProblem,
+    balanced,
+    blocks,
+    function_of,
+    replies_of,
+    require,
+    split_kind,
+)
+from gradestack_plugins.deepfabric.samples import NO_REPLY, Entry
+from gradestack_plugins.deepfabric.schemas import CLASSES, OWN_OF_JSON
+
+SAME_NUMBER: Final = 1e-6
+
+
+class Call(NamedTuple):
+    """A call as it is recorded, whatever stands in it."""
+
+    name: Any
+    arguments: Any
+
+
+NO_CALL: Final = Call(None, {})
+
+
+class Response(NamedTuple):
+    """What a backend hands over of one reply."""
+
+    content: str
+    calls: Sequence[Call] = ()
+    """All calls; where a single turn is evaluated, the one that counts."""
+
+
+class Tool(NamedTuple):
+    """A tool's definition."""
+
+    name: str
+    required: list[str]
+    classes: dict[str, frozenset[type]]
+    """Accepted classes of decoded values by parameter; nothing is coerced."""
+
+
+# Records
+
+
+def ground_truth(record: Record, calls: list[ToolCall]) -> GroundTruth:
+    """Return the ground truth of a record, all of whose executions must be usable."""
+    truth = read_truth(record, calls)
+    for call in calls:
+        check_expected(call)
+    mode = (record.metadata or {}).get("agent_mode")
+    check_word("metadata.agent_mode", mode, (None, "single_turn"))
+    return truth
+
+
+def convert_tools(record: Record) -> tuple[list[Tool], Exception | None]:
+    """Return the definitions of a record's tools, and why they cannot be converted."""
+    try:
+        return [convert_tool(entry) for entry in record.tools or ()], None
+    except (RecordProblem, AttributeError, TypeError) as problem:
+        return [], problem
+
+
+def convert_tool(entry: Mapping[str, Any]) -> Tool:
+    """Return the definition of a tool in OpenAI's form; one in another form has no name."""
+    function = entry.get("function", {})
+    schema = function.get("parameters", {})
+    properties, listed = schema.get("properties") or {}, set(schema.get("required") or ())
+    declared = {name: inner for name, inner in properties.items() if inner is not None}
+    words = {name: inner.get("type", "string") for name, inner in declared.items()}
+    classes = {name: CLASSES[OWN_OF_JSON.get(word, "str")] for name, word in words.items()}
+    name = function.get("name", "")
+    described = (function, *declared.values())
+    for text in (name, *(each.get("description", "") for each in described)):
+        if not isinstance(text, str):
+            raise RecordProblem(f"name and descriptions of a tool must be text, got {text!r:.80}")
+    return Tool(name, [key for key in classes if key in listed], classes)
+
+
+# Replies
+
+
+def read_response(reply: JSON, *, has_tools: bool, multi_turn: bool) -> Response:
+    """Return what one reply says and calls.
+
+    Raises:
+        ReplyProblem: It cannot be processed.
+    """
+    kind, said = split_kind(reply)
+    if kind == "text":
+        calls = parse_calls(said) if has_tools else []
+        return Response(said, calls)
+    content, call, listed = said.get("content"), said.get("tool_call"), said.get("tool_calls") or []
+    require(isinstance(listed, list), "tool_calls must be a list", listed)
+    if kind == "chat" and "tool_call" not in said:
+        content = content or ""
+        if None in listed or ({} in listed and not multi_turn):
+            raise ReplyProblem("one of the tool_calls names no tool")
+        calls = [decode_call(entry) for entry in listed]
+    else:
+        calls = [recorded_call(entry) for entry in listed]
+        single = [] if call in NO_TOOL else [recorded_call(call)]
+        calls = calls if multi_turn else single
+    require(isinstance(content, str), "the content of a reply must be text", content)
+    return Response(content, calls)
+
+
+def recorded_call(call: Any) -> Call:
+    """Return a call as it stands."""
+    require(isinstance(call, dict), "a tool call must be an object or null", call)
+    return Call(call.get("name"), call.get("arguments", {}))
+
+
+def decode_call(entry: Any) -> Call:
+    """Return a call of a chat reply; argument text that is no JSON stands for no arguments."""
+    function, is_openai = function_of(entry)
+    call = recorded_call(function)
+    if not is_openai or isinstance(call.arguments, dict):
+        return call
+    what = "the arguments of a call must be JSON text or an object"
+    require(isinstance(call.arguments, str), what, call.arguments)
+    arguments = parse_json(call.arguments)
+    return call._replace(arguments={} if arguments is ABSENT else arguments)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a text, ABSENT where it is no JSON."""
+    try:
+        return standard_loads(text)
+    except json.JSONDecodeError:
+        return ABSENT
+
+
+HEAD: Final = re.compile(r'\{\s*"name"\s*:\s*"([^"]+)"\s*,\s*"parameters"\s*:\s*(?=\{)')
+WRAPPER: Final = re.compile(r'\{\s*"type"\s*:\s*"function"\s*,\s*"function"\s*:\s*(?=\{)')
+MARK: Final = re.compile(r"\[TOOL_CALLS\]\s*(?=\[)")
+LIST: Final = re.compile(r"\[\s*\{.*?\}\s*\]", re.DOTALL)
+BRACES: Final = re.compile(r"[{}]")
+LIST_END: Final = re.compile(r"\}\s*\]")
+
+
+def parse_calls(text: str) -> list[Call]:
+    """Return every call that the first parser with a result finds: those of Qwen, Mistral, Llama.
+
+    Else what outermost braces hold. Each takes time in proportion to the text.
+    """
+    for parser in (tagged, marked, listed, named, wrapped, flat, outermost):
+        calls = [call for value in parser(text) if (call := call_in(value)) is not None]
+        if calls:
+            return calls
+    return []
+
+
+def call_in(value: Any) -> Call | None:
+    """Return the call that a value is: an object with a name, and arguments or a text of them."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return None
+    arguments = value.get("arguments")
+    if isinstance(arguments, str):
+        arguments = parse_json(arguments)
+    return Call(value["name"], arguments) if isinstance(arguments, dict) else None
+
+
+def tagged(text: str) -> list[Any]:
+    """Qwen, Hermes: blocks between tags."""
+    return [parse_json(block.strip()) for block in blocks(text)]
+
+
+def marked(text: str) -> list[Any]:
+    """Mistral: the list behind its mark, up to its first bracket."""
+    mark = MARK.search(text)
+    return [] if mark is None else entries(text[mark.end() : text.find("]", mark.end()) + 1])
+
+
+def listed(text: str) -> list[Any]:
+    """Mistral: any list of objects."""
+    ends = [end.end() for end in LIST_END.finditer(text)]
+    lists = LIST.findall(text[: ends[-1]]) if ends else ()
+    return [value for part in lists for value in entries(part)]
+
+
+def entries(text: str) -> list[Any]:
+    """Return the values of a list."""
+    values = parse_json(text)
+    return values if isinstance(values, list) else []
+
+
+def named(text: str) -> list[Any]:
+    """Llama: a name and flat parameters."""
+    return [
+        {"name": head[1], "arguments": parse_json(inner)} for head, inner in enclosed(HEAD, text)
+    ]
+
+
+def wrapped(text: str) -> list[Any]:
+    """Llama: OpenAI's wrapper, which leaves room for a name only."""
+    values = [parse_json(inner) for _, inner in enclosed(WRAPPER, text)]
+    return [{"name": "", "arguments": {}, **value} for value in values if isinstance(value, dict)]
+
+
+def flat(text: str) -> list[Any]:
+    """Llama: objects without objects inside."""
+    return [with_arguments(part) for part in re.findall(r"\{[^{}]*\}", text)]
+
+
+def outermost(text: str) -> list[Any]:
+    """Objects between outermost braces, those in strings counted."""
+    return [with_arguments(part) for part in balanced(text, BRACES)]
+
+
+def enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each head with the object behind it.
+
+    That ends at its first closing brace, and another one follows.
+    """
+    for part, space in pairwise(text.split("}")[:-1]):
+        start = None if space.strip() else head.search(part)
+        if start is not None:
+            yield start, part[start.end() :] + "}"
+
+
+def with_arguments(text: str) -> Any:
+    """Return the object of a text, its parameters as arguments where it has none."""
+    value = parse_json(text)
+    return {"arguments": value.get("parameters"), **value} if isinstance(value, dict) else None
+
+
+# Verdicts
+
+
+def judge_call(
+    truth: GroundTruth, calls: Sequence[Call], tools: Sequence[Tool]
+) -> tuple[bool, ...]:
+    """Return whether tool and parameters are right, and both; without an expected call nothing."""
+    if not calls:
+        return WRONG
+    call = calls[0]
+    is_object = isinstance(call.arguments, dict)
+    require(is_object, "the arguments of a call must be an object", call.arguments)
+    if not truth.calls or call.name is None:
+        return WRONG
+    expected = truth.calls[0]
+    is_selected = call.name == expected.name
+    is_accurate = are_parameters_right(expected.arguments or {}, call, tools)
+    return (is_selected, is_accurate, is_selected and is_accurate)
+
+
+def are_parameters_right(expected: Mapping[str, Any], call: Call, tools: Sequence[Tool]) -> bool:
+    """Compare arguments: with the schema of the called tool, by value where it is not known."""
+    predicted = call.arguments
+    if not expected and not predicted:
+        return True
+    known = [tool for tool in tools if tool.name == call.name and call.name]
+    if not known:
+        is_same = expected.keys() == predicted.keys()
+        return is_same and all(is_equal(expected[key], predicted[key]) for key in expected)
+    tool = known[0]
+    return all(name in predicted for name in tool.required) and all(
+        type(value) in tool.classes[name]
+        for name, value in predicted.items()
+        if name in tool.classes
+    )
+
+
+def is_equal(expected: Any, predicted: Any) -> bool:
+    """Compare values: texts without case and outer space, numbers (bools, too) within 1e-6."""
+    if isinstance(expected, str) and isinstance(predicted, str):
+        return expected.lower().strip() == predicted.lower().strip()
+    if isinstance(expected, int | float) and isinstance(predicted, int | float):
+        return not abs(float(expected) - float(predicted)) > SAME_NUMBER
+    return bool(expected == predicted)
+
+
+def judge_turns(
+    truth: GroundTruth, calls: Sequence[Call], answer: str
+) -> tuple[tuple[bool, ...], float]:
+    """Return the verdicts on several turns, and the share of the expected tools that were called.
+
+    Order, repeats and surplus calls cost nothing; of arguments only the names count.
+    """
+    first = {call.name: call.arguments or {} for call in reversed(truth.calls)}
+    due = [call for call in calls if call.name in first]
+    coverage = len({call.name for call in due}) / len(first) if first else float(not calls)
+    is_accurate = all(first[call.name].keys() <= as_map(call.arguments).keys() for call in due)
+    return (coverage == 1.0, is_accurate, bool(calls or answer)), coverage
+
+
+# Results
+
+
+def result_of(number: int, entry: Entry, grader: DeepFabric) -> dict[str, Any]:
+    """Return the result of a record and its reply.
+
+    A record on which the program itself ends, without any result, is a processing error, too.
+    """
+    result = blank_result(number)
+    try:
+        evaluate_sample(entry, grader, result)
+    except Exception as error:  # noqa: BLE001  as the program: it costs this record alone
+        result["error"] = NO_REPLY if entry.reply is ABSENT else str(error)
+    return result
+
+
+def evaluate_sample(entry: Entry, grader: DeepFabric, result: dict[str, Any]) -> None:
+    """Fill in a result, as far as the record and its reply can be processed.
+
+    Raises:
+        Exception: Of any class: they cannot.
+    """
+    record = parse_record(entry.record)
+    calls = read_calls(record)
+    if record.agent_context is not None:
+        check_word("agent_context.mode", record.agent_context.mode, ("single_turn",))
+    tools, problem = convert_tools(record)
+    result["available_tools"] = [tool.name for tool in tools]
+    if calls and problem is not None:
+        raise problem
+    truth = ground_truth(record, calls)
+    result["query"], result["expected_answer"] = truth.query, truth.answer
+    for call in reversed(calls):
+        result["expected_tool"], result["expected_parameters"] = call.name, call.arguments
+    if problem is not None:
+        raise problem
+    contents = [message.content for message in record.prompt]
+    if UNSET in contents:
+        raise RecordProblem("'content'")
+    turns = []
+    for reply in replies_of(entry.reply)[: grader.max_turns if grader.multi_turn else 1]:
+        turns.append(read_response(reply, has_tools=bool(tools), multi_turn=grader.multi_turn))
+        if not turns[-1].calls:
+            break
+    counted = [call for turn in turns for call in turn.calls]
+    if grader.multi_turn:
+        verdicts, score = judge_turns(truth, counted, turns[-1].content)
+    else:
+        verdicts, score = judge_call(truth, counted, tools), 0.0
+        if None in contents:
+            raise RecordProblem("a message of the prompt has null content")
+    called = counted[0] if counted else NO_CALL
+    require(
+        isinstance(called.name, str | None), "the name of a called tool must be text", called.name
+    )
+    result["predicted_tool"] = called.name
+    result["predicted_parameters"] = as_map(called.arguments)
+    result["predicted_answer"] = turns[-1].content
+    result["response_score"] = score
+    result |= zip(VERDICTS, verdicts, strict=True)
+
+
+def mean(predictions: Sequence[Mapping[str, Any]], field: str) -> float:
+    """Return the mean of a field, summed in order; 0.0 of nothing."""
+    total = 0.0
+    for prediction in predictions:
+        total += prediction[field]
+    return total / len(predictions) if predictions else 0.0
+
+
+def compute_metrics(predictions: Sequence[Mapping[str, Any]], grader: DeepFabric) -> dict[str, Any]:
+    """Return the metrics of results."""
+    errors = sum(prediction["error"] is not None for prediction in predictions)
+    counts = (len(predictions), len(predictions) - errors, errors)
+    rates = [mean(predictions, field) for field in (*VERDICTS, "response_score")]
+    metrics = dict(zip(FIGURES, (*rates, 0.0), strict=True))
+    return native_metrics({**metrics, **dict(zip(COUNTS, counts, strict=True))}, grader)
+
+
+CONSOLE: Final = """Evaluation Summary
+Samples Evaluated: {samples_evaluated}
+Processed Successfully: {samples_processed}
+Processing Errors: {processing_errors}
+
+Metrics
+Tool Selection Accuracy: {tool_selection_accuracy:.2%}
+Parameter Accuracy: {parameter_accuracy:.2%}
+Execution Success Rate: {execution_success_rate:.2%}
+Response Quality: {response_quality:.2%}
+
+Overall Score: {overall_score:.2%}"""
+WHY: Final = (
+    "the program compares by value where the called tool is not known, counts samples that expect "
+    "no call as wrong, and reads tools and replies by rules of its own"
+)
+
+
+class DeepFabricProgram(Program):
+    """DeepFabric's result file as its versions 4.10 to 4.13 write it.
+
+    A text reply is read by the parser for any model. Weights and turns are the grader's.
+    """
+
+    reader = "deepfabric"
+    title = "DeepFabric"
+
+    @override
+    def run(self, given: ProgramInput) -> ProgramRun:
+        key, grader = "", DeepFabric()
+        for name, other in given.graders.items():
+            if isinstance(other, DeepFabric) and not key:
+                key, grader = name, other
+        inputs = Inputs(data=(given.input,), dataset=given.dataset)
+        index = given.reader.index(inputs)
+        predictions = [
+            result_of(sample.native.row, sample.native.entry, grader)
+            for shard in given.reader.plan(inputs, index)
+            for sample in given.reader.read(shard, index)
+            if isinstance(sample, Sample)
+        ][: given.max_samples]
+        metrics = compute_metrics(predictions, grader)
+        shown = (given.dataset or given.input).shown
+        config = native_config(shown, grader, given.max_samples)
+        head, tail = render_around(metrics, config)
+        if predictions:
+            records = ",\n".join(map(render_prediction, predictions))
+            head, tail = f"{head}\n{records}", f"\n  {tail}"
+        figures = [
+            ProgramFigure(label=name, value=value, figure=f"{key}.deepfabric.{name}", why=WHY)
+            for name, value in metrics.items()
+        ]
+        return ProgramRun(
+            files={ARTEFACT: head + tail},
+            console=CONSOLE.format_map(metrics),
+            figures=tuple(figures) if key else (),
+        )

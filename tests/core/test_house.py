@@ -28,6 +28,7 @@ MODULES = sorted(
 SHARED = {
     "gradestack_plugins.readers.chat",
     "gradestack_plugins.readers.joined",
+    "gradestack_plugins.readers.joined_lines",
     "gradestack_plugins.readers.jsonl",
     "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
@@ -36,7 +37,7 @@ SHARED = {
 }
 """What a family may use of another package.
 
-Chat-shape parsing, rows of a shared data set, the jsonl form, what judges share, statistics,
+Chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, what judges share, statistics,
 tables, and what shows a run.
 """
 

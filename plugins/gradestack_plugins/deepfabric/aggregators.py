@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from typing import Any, Final
 
 import attrs
@@ -140,16 +139,18 @@ class DeepFabricMetrics(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        sums: Mapping[str, int | Fraction] = defaultdict(int, grades.totals)
+        sums: Any = defaultdict(int, grades.totals)
         total, processed, errors = (
             int(sums[name]) for name in ("applicable", "processed", "errors")
         )
         missing = int(sums["missing"])
-        metrics = _divided(sums, total if total > missing else 0)
+        is_judged = total > missing
+        exact = self.figures_of(sums if is_judged else defaultdict(int))
+        metrics: dict[str, Any] = {
+            name: None if value is None else float(value) for name, value in exact.items()
+        }
         why = ALL_MISSING if total else "there is no sample to divide by"
-        undefined = {name: why for name, value in metrics.items() if value is None}
-        attempted = _divided(sums, processed)
-        metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
+        undefined = {} if is_judged else dict.fromkeys(FIGURES, why)
         constant = {} if sums["response_quality"] or not processed else CONSTANT
         metrics |= {**constant, **no_intervals(undefined)}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
@@ -174,7 +175,7 @@ class DeepFabricMetrics(IntervalAggregator):
         models = grades.sums("applicable", "missing")[1]
         if len(models) > 1:
             metrics["models"] = {
-                model: {**constant, **(self._without_replies(counts))}
+                model: {**constant, **self._without_replies(counts)}
                 for model, counts in models.items()
             }
         return metrics
@@ -193,12 +194,6 @@ def _first_error(grades: Grades) -> str:
         for key, grade in grades
         if grade.counts.get("errors") and grade.fault
     )
-
-
-def _divided(sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
-    if not divisor:
-        return dict.fromkeys(FIGURES)
-    return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
 def band(score: float) -> tuple[float, str, str]:

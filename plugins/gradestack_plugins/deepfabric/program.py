@@ -30,11 +30,10 @@ from gradestack_plugins.deepfabric.exporter import (
     VERDICTS,
     blank_result,
     native_config,
-    native_metrics,
     render_around,
     render_prediction,
 )
-from gradestack_plugins.deepfabric.grader import WRONG, DeepFabric
+from gradestack_plugins.deepfabric.grader import WRONG, DeepFabric, weighted
 from gradestack_plugins.deepfabric.records import (
     GroundTruth,
     Record,
@@ -405,11 +404,11 @@ def mean(predictions: Sequence[Mapping[str, Any]], field: str) -> float:
 
 def compute_metrics(predictions: Sequence[Mapping[str, Any]], grader: DeepFabric) -> dict[str, Any]:
     """Return the metrics of results."""
+    rates = [mean(predictions, field) for field in (*VERDICTS, "response_score")]
+    score = weighted(rates, grader.resolved_weights)
     errors = sum(prediction["error"] is not None for prediction in predictions)
     counts = (len(predictions), len(predictions) - errors, errors)
-    rates = [mean(predictions, field) for field in (*VERDICTS, "response_score")]
-    metrics = dict(zip(FIGURES, (*rates, 0.0), strict=True))
-    return native_metrics({**metrics, **dict(zip(COUNTS, counts, strict=True))}, grader)
+    return dict(zip((*FIGURES, *COUNTS), (*rates, score, *counts), strict=True))
 
 
 CONSOLE: Final = """Evaluation Summary

@@ -86,7 +86,7 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
 
 
 def test_nothing_but_missing_replies_has_no_figures():
-    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too."""
+    """Nothing was judged, so nothing is 0: null with the reason, also of one model of several."""
     gone, right = (
         Grade(outcome=Outcome.MISSING),
         Grade(score=1.0, counts={"tool_selection": 1, "processed": 1}),

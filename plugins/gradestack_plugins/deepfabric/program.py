@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
@@ -187,15 +187,33 @@ LIST_END: Final = re.compile(r"\}\s*\]")
 
 
 def parse_calls(text: str) -> list[Call]:
-    """Return every call that the first parser with a result finds: those of Qwen, Mistral, Llama.
-
-    Else what outermost braces hold. Each takes time in proportion to the text.
-    """
-    for parser in (tagged, marked, listed, named, wrapped, flat, outermost):
-        calls = [call for value in parser(text) if (call := call_in(value)) is not None]
+    """Return every call that the first parser with a result finds."""
+    for values in parsed_values(text):
+        calls = [call for value in values if (call := call_in(value)) is not None]
         if calls:
             return calls
     return []
+
+
+def parsed_values(text: str) -> Iterator[list[Any]]:
+    """Yield what each parser finds, in time in proportion to the text."""
+    # Qwen, Hermes: blocks between tags
+    yield [parse_json(block.strip()) for block in blocks(text)]
+    # Mistral: the list behind its mark, up to its first bracket; any list of objects
+    for mark in islice(MARK.finditer(text), 1):
+        yield entries(text[mark.end() : text.find("]", mark.end()) + 1])
+    ends = [end.end() for end in LIST_END.finditer(text)]
+    lists = LIST.findall(text[: ends[-1]]) if ends else ()
+    yield [value for part in lists for value in entries(part)]
+    # Llama: a name and flat parameters; OpenAI's wrapper, with room for a name; any flat object
+    yield [
+        {"name": head[1], "arguments": parse_json(inner)} for head, inner in enclosed(HEAD, text)
+    ]
+    wrapped = [parse_json(inner) for _, inner in enclosed(WRAPPER, text)]
+    yield [{"name": "", "arguments": {}, **value} for value in wrapped if isinstance(value, dict)]
+    yield [with_arguments(part) for part in re.findall(r"\{[^{}]*\}", text)]
+    # any other model: objects between outermost braces, those in strings counted
+    yield [with_arguments(part) for part in balanced(text, BRACES)]
 
 
 def call_in(value: Any) -> Call | None:
@@ -208,51 +226,10 @@ def call_in(value: Any) -> Call | None:
     return Call(value["name"], arguments) if isinstance(arguments, dict) else None
 
 
-def tagged(text: str) -> list[Any]:
-    """Qwen, Hermes: blocks between tags."""
-    return [parse_json(block.strip()) for block in blocks(text)]
-
-
-def marked(text: str) -> list[Any]:
-    """Mistral: the list behind its mark, up to its first bracket."""
-    mark = MARK.search(text)
-    return [] if mark is None else entries(text[mark.end() : text.find("]", mark.end()) + 1])
-
-
-def listed(text: str) -> list[Any]:
-    """Mistral: any list of objects."""
-    ends = [end.end() for end in LIST_END.finditer(text)]
-    lists = LIST.findall(text[: ends[-1]]) if ends else ()
-    return [value for part in lists for value in entries(part)]
-
-
 def entries(text: str) -> list[Any]:
     """Return the values of a list."""
     values = parse_json(text)
     return values if isinstance(values, list) else []
-
-
-def named(text: str) -> list[Any]:
-    """Llama: a name and flat parameters."""
-    return [
-        {"name": head[1], "arguments": parse_json(inner)} for head, inner in enclosed(HEAD, text)
-    ]
-
-
-def wrapped(text: str) -> list[Any]:
-    """Llama: OpenAI's wrapper, which leaves room for a name only."""
-    values = [parse_json(inner) for _, inner in enclosed(WRAPPER, text)]
-    return [{"name": "", "arguments": {}, **value} for value in values if isinstance(value, dict)]
-
-
-def flat(text: str) -> list[Any]:
-    """Llama: objects without objects inside."""
-    return [with_arguments(part) for part in re.findall(r"\{[^{}]*\}", text)]
-
-
-def outermost(text: str) -> list[Any]:
-    """Objects between outermost braces, those in strings counted."""
-    return [with_arguments(part) for part in balanced(text, BRACES)]
 
 
 def enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:

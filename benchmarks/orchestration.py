@@ -16,17 +16,15 @@ pair of twelve nodes takes a second or is not exact. Needs networkx and scipy
 from __future__ import annotations
 
 import argparse
-import inspect
+import importlib.util
 import random
 import sys
 import time
 from collections.abc import Callable
 
 from gradestack_plugins.orchestrationbench.graphs import (
-    Distance,
     Graph,
     Weights,
-    available,
     edit_distance,
     networkx_distance,
 )
@@ -55,11 +53,16 @@ def dense(n: int, rng: random.Random) -> Graph:
     return Graph(n, None, tuple(rng.sample(places, len(places) // 2)))
 
 
-def timed(solve: Callable[..., Distance], left: Graph, right: Graph) -> tuple[float, float]:
-    """Return (distance, CPU seconds), past the cache."""
+def exact_distance(left: Graph, right: Graph, weights: Weights) -> float:
+    """Return our distance as a number."""
+    return edit_distance(left, right, weights).upper
+
+
+def timed(solve: Callable[..., float], left: Graph, right: Graph) -> tuple[float, float]:
+    """Return (distance, CPU seconds)."""
     started = time.process_time()
-    found = inspect.unwrap(solve)(left, right, WEIGHTS)
-    return found.upper, time.process_time() - started
+    distance = solve(left, right, WEIGHTS)
+    return distance, time.process_time() - started
 
 
 def compare(pairs: int, rng: random.Random) -> tuple[float, float, int]:
@@ -75,7 +78,7 @@ def compare(pairs: int, rng: random.Random) -> tuple[float, float, int]:
             for _ in range(pairs):
                 left, right = make(n, rng), make(n, rng)
                 expected, spent = timed(networkx_distance, left, right)
-                found, own = timed(edit_distance, left, right)
+                found, own = timed(exact_distance, left, right)
                 wrong += abs(found - expected) > 1e-9
                 theirs, ours = theirs + spent, ours + own
             totals[0] += theirs
@@ -116,7 +119,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=8, help="pairs per kind and size")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    if not available():
+    if not all(map(importlib.util.find_spec, ("networkx", "scipy"))):
         print("networkx and scipy are needed: pip install networkx scipy", file=sys.stderr)
         return 2
     rng = random.Random(options.seed)

@@ -31,8 +31,9 @@ aggregator orchestration_calls .aggregators:OrchestrationCalls function name, ke
     files, and FC
 aggregator orchestration_plans .aggregators:OrchestrationPlans plan similarity with and without
     failures over files
-exporter orchestrationbench .aggregators:OrchestrationBenchExporter orchestrationbench.json, the
+exporter orchestrationbench .exporter:OrchestrationBenchExporter orchestrationbench.json, the
     original's result file
+program orchestrationbench .program:OrchestrationBenchProgram OrchestrationBench's own evaluator
 stack orchestrationbench :stack all graders of OrchestrationBench
 panel decisions .panels:decisions What was decided where a call, or a rejection, was right
 panel plans .panels:plans Workflows of a sample, as expected and as made

@@ -1,17 +1,14 @@
 """Figures of files and of the whole input, from the grades of trials, with their intervals.
 
-The original's result file.
-
-Names follow the original's result file. All rates are fractions in [0, 1]; in ``documented`` an
-undefined one is None and so is what is composed of it, in ``upstream`` it is 0.
+Names follow the original's result file. All rates are fractions in [0, 1]; an undefined one is None
+and so is what is composed of it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -19,200 +16,155 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import (
-    JSON,
-    Exporter,
-    ExportSummary,
-    Figure,
-    Grade,
-    Grades,
-    Key,
-    Outcome,
-    Profile,
-    estimate,
-    interval,
-)
+from gradestack import JSON, Figure, Grade, Grades, Key, Outcome, estimate, interval, ratio
 from gradestack_plugins.orchestrationbench.decisions import (
     CELLS,
     EMPTY,
     MATRIX,
     UNREADABLE,
     harmonic,
-    sum_up,
+    mean,
 )
+from gradestack_plugins.orchestrationbench.exporter import (
+    CALL_SCORES,
+    PLAN_COUNTS,
+    PLAN_SCORES,
+    UPPER_BOUND,
+    Figures,
+    overall_statistics,
+    pick,
+)
+from gradestack_plugins.orchestrationbench.graders import PLANS
 from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
-SCORES = ("name", "key", "value", "value_upper_bound")
-PLANS = ("scores", "structural", "component", "highest")
+SCORES = {
+    "name": "function_name_accuracy",
+    "key": "arguments_key_score",
+    "value": "arguments_value_score_not_count_rejection",
+    "value_upper_bound": UPPER_BOUND,
+}
+"""Part of a grade -> its mean."""
+PLAN_UPPER_BOUND = "workflow_evaluation_upper_bound"
+PLAN_MEANS = {
+    PLAN_SCORES[0]: "scores",
+    PLAN_SCORES[1]: "scores",
+    PLAN_SCORES[2]: "structural",
+    PLAN_SCORES[3]: "component",
+    PLAN_UPPER_BOUND: "highest",
+}
+"""Mean of plans -> what it is the mean of."""
+MEANS = (*PLAN_MEANS, *SCORES.values())
+"""What is averaged over files."""
+TRIAL_COUNTS = (
+    *MATRIX,
+    "rejection_type_mismatch",
+    "failed_generation",
+    "rejection_cases",
+    "function_call_cases",
+    *CELLS,
+    "perfect_calls",
+    "steps_missing",
+    "steps_faulty",
+)
+COUNTS = (*TRIAL_COUNTS, *PLAN_COUNTS, "trials")
+AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
+VIEWS = ("reject", "fc")
 
 
 class File(msgspec.Struct):
-    """The trials of one file in order, since the original adds floats from left to right before it
-    rounds.
-    """
+    """The trials of one file in order, as they are added from left to right before rounding."""
 
     scenario: str
     trials: int = 0
     counts: Counter[str] = msgspec.field(default_factory=Counter)
-    scores: dict[str, list[float | None]] = msgspec.field(
-        default_factory=lambda: {name: [] for name in SCORES}
-    )
-    plans: dict[str, list[float]] = msgspec.field(
-        default_factory=lambda: {name: [] for name in PLANS}
-    )
+    scores: dict[str, list[float | None]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    plans: dict[str, list[float]] = msgspec.field(default_factory=lambda: defaultdict(list))
     """Of each gold plan of all trials."""
-    judge_failed: list[str] = msgspec.field(default_factory=list)
     faults: list[list[str]] = msgspec.field(default_factory=list)
-    unreadable: str | None = None
-    empty: str | None = None
+    """Name of a failed trial, and why it failed."""
+    error: str | None = None
 
     def add(self, key: Key, grade: Grade) -> None:
-        """Add a trial; of a failed one its fault, and what its grade still carries (its plans)."""
+        """Add a trial; of a failed one its fault, and what its grade still has (its plans)."""
         fault = grade.fault
-        if fault is not None and fault.code == UNREADABLE:
-            self.unreadable = fault.message or self.unreadable
-            return
-        if fault is not None and fault.code == EMPTY:
-            self.empty = fault.message or self.empty
+        if fault is not None and fault.code in (UNREADABLE, EMPTY):
+            self.error = fault.message or self.error
             return
         self.trials += 1
-        run = key.facets.get("trial")
-        trial = run if isinstance(run, str) else str(key.run)
         if grade.outcome is Outcome.FAILED:
-            message = fault.message or fault.code if fault is not None else "failed"
-            self.faults.append(
-                [trial, f"{fault.type}: {message}" if fault is not None and fault.type else message]
-            )
+            trial, why = key.facets.get("trial"), "failed"
+            if fault is not None:
+                message = fault.message or fault.code
+                why = f"{fault.type}: {message}" if fault.type else message
+            self.faults.append([trial if isinstance(trial, str) else str(key.run), why])
         self.counts.update(grade.counts)
-        for name, scores in self.scores.items():
-            if name in grade.parts:
-                scores.append(grade.parts[name])
-        if grade.metadata.get("judge_failed") is True:
-            self.judge_failed.append(trial)
-        for name, plans in self.plans.items():
-            found = grade.metadata.get(f"plan_{name}")
-            plans.extend(found if isinstance(found, list | tuple) else ())
+        for name in SCORES:
+            self.scores[name].append(grade.parts.get(name))
+        for name in PLANS:
+            self.plans[name] += grade.metadata.get(f"plan_{name}") or ()
 
 
 def files_of(grades: Grades) -> dict[str, dict[str, File]]:
-    """Return model ("" without a name) -> file (facet ``file``, else the task's id) ->
-    its trials.
-    """
-    found: dict[str, dict[str, File]] = defaultdict(dict)
+    """Return model ("" without a name) -> file (facet ``file``, else the task's id) -> trials."""
+    models: dict[str, dict[str, File]] = defaultdict(dict)
     for key, grade in grades:
         if grade.outcome is not Outcome.MISSING:
             file = key.facets.get("file")
             name = file if isinstance(file, str) else key.id
-            found[key.model or ""].setdefault(name, File(key.id)).add(key, grade)
-    return found
+            models[key.model or ""].setdefault(name, File(key.id)).add(key, grade)
+    return models
 
 
-Figures = dict[str, JSON]
-Number = float | int | None
-
-_OUTCOMES = ("true_positive", "false_positive", "false_negative", "true_negative")
-FC_PARTS = (
-    "function_name_accuracy",
-    "arguments_key_score",
-    "arguments_value_score_not_count_rejection",
-)
-_CALL_SCORES = (*FC_PARTS, "arguments_value_score_upper_bound")
-MEANS = (
-    *(
-        "workflow_evaluation_with_failure",
-        "workflow_evaluation_without_failure",
-        "workflow_evaluation_upper_bound",
-    ),
-    *("average_structural_GED", "average_component_GED", *_CALL_SCORES),
-)
-_WORKFLOW = (*MEANS[:2], *MEANS[3:5])
-_PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
-AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
-_DECISIONS = (
-    *(
-        *MATRIX,
-        "rejection_type_mismatch",
-        "failed_generation",
-        "rejection_cases",
-        "function_call_cases",
-        *CELLS,
-    ),
-    *("perfect_calls", "steps_missing", "steps_faulty"),
-)
-_COUNTS = (*_DECISIONS, *_PLAN_COUNTS, "trials")
-
-
-def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False) -> Figures:
+def file_figures(name: str, file: File, *, exact: bool = False) -> dict[str, Any]:
     """Return every figure of one file, its plans pooled over trials.
 
     With ``exact`` nothing is rounded.
-
-    In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
     """
-    upstream = profile == "upstream"
-    broken = upstream and bool(file.faults or file.empty)
-    figures: Figures = {
+    compared, parsed = file.counts["plans"], file.counts["plans_parsed"]
+    sums = {part: math.fsum(file.plans[part]) for part in PLANS}
+    divisors = dict.fromkeys(PLAN_MEANS, compared) | {PLAN_SCORES[1]: parsed}
+    figures = {
         "file": name,
         "scenario": file.scenario,
         "trials": file.trials,
-        "error": file.unreadable or (None if upstream else file.empty),
-        "arguments_error": (file.empty or file.faults[0][1]) if broken else None,
+        "error": file.error,
         "faults": file.faults,
-        "judge_failed_trials": [] if broken else file.judge_failed,
-    }
-    for each in _DECISIONS:
-        figures[each] = 0 if broken else file.counts[each]
-    for each, scores in zip(_CALL_SCORES, file.scores.values(), strict=True):
-        defined = [] if broken else [score for score in scores if score is not None]
-        trials = max(file.trials, 1) if upstream else len(defined)
-        figures[each] = _short(sum_up(defined) / trials if trials else None, exact=exact)
-    compared, failed, parsed = (
-        file.counts[each] for each in ("plans", "plans_failed", "plans_parsed")
-    )
-    punished = compared + failed if upstream else compared
-
-    def share(plans: str, divisor: int) -> Number:
-        return math.fsum(file.plans[plans]) / divisor if divisor else 0.0 if upstream else None
-
-    return {
-        **figures,
-        "workflow_evaluation_with_failure": share("scores", punished),
-        "workflow_evaluation_without_failure": share("scores", compared if upstream else parsed),
-        "workflow_evaluation_upper_bound": share("highest", punished),
-        "average_structural_GED": share("structural", compared),
-        "average_component_GED": share("component", compared),
-        "failed_workflow_generation": failed,
+        **pick(file.counts, TRIAL_COUNTS),
+        "failed_workflow_generation": file.counts["plans_failed"],
         "total_comparison_steps_evaluated": compared,
     }
+    for part, figure in SCORES.items():
+        figures[figure] = _short(mean(file.scores[part]), exact=exact)
+    for figure, part in PLAN_MEANS.items():
+        figures[figure] = ratio(sums[part], divisors[figure])
+    return figures
 
 
 def _short(value: float | None, *, exact: bool) -> float | None:
     return value if exact or value is None else round(value, 4)
 
 
-_OF = "files of "
+def files_with(name: str) -> str:
+    """Return the name of the sum that counts the files that have a figure."""
+    return f"files of {name}"
+
+
 Sums = Counter[str]
-"""Counts, exact sums of what is averaged over files, and (``files of NAME``) the number of files
-that have it.
-"""
+"""Counts, exact sums of what is averaged over files, and how many files have it."""
 
 
-def sums_of(figures: Figures, profile: Profile) -> Sums:
+def sums_of(figures: Figures) -> Sums:
     """Return what a file adds to the sums: nothing, if it could not be read."""
     sums: dict[str, Any] = {}
     if figures["error"] is None:
-        sums = {name: figures[name] for name in _COUNTS} | {"successful_files": 1}
-        if (
-            profile == "upstream"
-        ):  # the original's file record lacks these two, so its sums are always 0
-            sums |= {"rejection_type_mismatch": 0, "failed_generation": 0}
+        sums = pick(figures, COUNTS) | {"successful_files": 1}
         for name in MEANS:
             if figures[name] is not None:
-                sums |= {name: Fraction(figures[name]), f"{_OF}{name}": 1}
+                sums |= {name: Fraction(figures[name]), files_with(name): 1}
     return Counter(sums)
 
 
-def added(sums: Iterable[Sums]) -> Sums:
+def add_sums(sums: Iterable[Sums]) -> Sums:
     """Return the sums of several files together."""
     total: Sums = Counter()
     for each in sums:
@@ -220,343 +172,155 @@ def added(sums: Iterable[Sums]) -> Sums:
     return total
 
 
-def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
-    """Return precision, recall, F1 and accuracy of (TP, FP, FN, TN)."""
-    tp, fp, fn, tn = cells
-    undefined: Number = 0 if profile == "upstream" else None
-    precision = tp / (tp + fp) if tp + fp else undefined
-    recall = tp / (tp + fn) if tp + fn else undefined
-    total = tp + fp + fn + tn
-    return {
-        "precision": precision,
-        "recall": recall,
-        "f1": harmonic(precision or 0, recall or 0) if tp + fp + fn else undefined,
-        "accuracy": (tp + tn) / total if total else undefined,
-    }
+def performance(totals: Figures, view: str) -> dict[str, float | None]:
+    """Return precision, recall, F1 and accuracy of decisions from one view."""
+    tp, fp = totals[f"true_positive_{view}"], totals[f"false_positive_{view}"]
+    fn, tn = totals[f"false_negative_{view}"], totals[f"true_negative_{view}"]
+    precision, recall = ratio(tp, tp + fp), ratio(tp, tp + fn)
+    f1 = harmonic(precision or 0, recall or 0) if tp + fp + fn else None
+    accuracy = ratio(tp + tn, tp + fp + fn + tn)
+    return {"precision": precision, "recall": recall, "f1": f1, "accuracy": accuracy}
 
 
-def overall(sums: Sums, profile: Profile, *, exact: bool = False, absent: Number = None) -> Figures:
+def overall(sums: Sums, *, exact: bool = False, absent: float | None = None) -> dict[str, Any]:
     """Return the figures of the whole input.
 
-    Sums of counts, plain means over the files that have a figure.
-
-    ``absent`` is what the F1 of a class that does not occur counts as in the composites of
-    ``documented``.
+    Args:
+        sums: Of all files.
+        exact: Whether nothing is rounded.
+        absent: What the F1 of a class that does not occur counts as in composites.
     """
-    undefined: Number = 0 if profile == "upstream" else None
-    zero = 0.0 if profile == "upstream" else None
-    totals: Figures = {name: sums[name] for name in (*_COUNTS, "successful_files")}
+    totals: dict[str, Any] = pick(sums, (*COUNTS, "successful_files"))
     for name in MEANS:
-        files = sums[f"{_OF}{name}"]
-        totals[name] = float(sums[name] / files) if files else zero
-    reject, call = (
-        performance([totals[f"{cell}_{view}"] for cell in _OUTCOMES], profile)
-        for view in ("reject", "fc")
-    )
+        files = sums[files_with(name)]
+        totals[name] = float(sums[name] / files) if files else None
+    reject, call = [performance(totals, view) for view in VIEWS]
     mismatch, rejected = totals["rejection_type_mismatch"], totals["true_positive_reject"]
     over, under = totals["false_negative_reject"], totals["false_positive_reject"]
-    errors = under + over + mismatch
     cases, successful = totals["function_call_cases"], totals["true_negative_reject"]
+    errors = over + under + mismatch
 
-    def composite(*parts: Number) -> float | None:
-        """Return the mean of parts, added from left to right; None when one is undefined."""
-        defined = [part for part in parts if part is not None]
-        return (
-            None if len(defined) < len(parts) else _short(sum_up(defined) / len(parts), exact=exact)
-        )
+    def composite(*parts: float | None) -> float | None:
+        """Return the mean of parts; None when one is undefined."""
+        return None if None in parts else _short(mean(parts), exact=exact)
 
-    name, key, value = (totals[part] for part in FC_PARTS)
-    decision = composite(*(absent if view["f1"] is None else view["f1"] for view in (reject, call)))
-    calls, plan = composite(name, key, value), composite(totals["workflow_evaluation_with_failure"])
-    return {
-        **totals,
+    f1s = [absent if view["f1"] is None else view["f1"] for view in (reject, call)]
+    decision, plan = composite(*f1s), composite(totals[PLAN_SCORES[0]])
+    name, key, value, upper_bound = pick(totals, SCORES.values()).values()
+    calls = composite(name, key, value)
+    totals |= {
         "reject_decision_performance": reject,
         "fc_decision_performance": call,
-        "error_patterns": {
-            "overaction_rate": over / errors if errors else undefined,
-            "underaction_rate": under / errors if errors else undefined,
-            "type_mismatch_rate": mismatch / errors if errors else undefined,
-        },
-        "rejection_type_accuracy": _short((rejected - mismatch) / rejected, exact=exact)
-        if rejected
-        else zero,
-        "overall_function_call_failed_rate": _short((cases - successful) / cases, exact=exact)
-        if cases
-        else zero,
+        "rejection_type_accuracy": ratio(rejected - mismatch, rejected),
+        "overall_function_call_failed_rate": ratio(cases - successful, cases),
         "average": composite(decision, calls, plan),
         "call_rejection_accuracy": decision,
         "fc": calls,
         "plan": plan,
-        "fc_upper_bound": composite(name, key, totals["arguments_value_score_upper_bound"]),
-        "plan_upper_bound": composite(totals["workflow_evaluation_upper_bound"]),
+    }
+    for figure in ("rejection_type_accuracy", "overall_function_call_failed_rate"):
+        totals[figure] = _short(totals[figure], exact=exact)
+    patterns = {"overaction": over, "underaction": under, "type_mismatch": mismatch}
+    rates = {f"{name}_rate": ratio(count, errors) for name, count in patterns.items()}
+    return totals | {
+        "error_patterns": rates,
+        "fc_upper_bound": composite(name, key, upper_bound),
+        "plan_upper_bound": composite(totals[PLAN_UPPER_BOUND]),
     }
 
 
-def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:
+def decision_matrix(totals: Figures) -> dict[str, dict[str, int]]:
     """Return actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
+    predicted = ("FC", "Reject", "FAILED")
     return {
-        gold: {
-            predicted: totals[f"{gold.lower()}_{predicted.lower()}"]
-            for predicted in ("FC", "Reject", "FAILED")
-        }
+        gold: {name: totals[f"{gold}_{name}".lower()] for name in predicted}
         for gold in ("FC", "Reject")
     }
 
 
-_VIEWS = ("reject", "fc")
-_DECIDED = tuple(f"{cell}_{view}" for view in _VIEWS for cell in _OUTCOMES[:3])
-_ERRORS = ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
-_CELLS_OF = {
-    "precision": _OUTCOMES[:2],
-    "recall": ("true_positive", "false_negative"),
-    "f1": _OUTCOMES[:3],
-    "accuracy": _OUTCOMES,
-}
-_FILES_WITH = {name: f"{_OF}{name}" for name in MEANS}
-_CALLS, _PLANS = tuple(_FILES_WITH[name] for name in FC_PARTS), (_FILES_WITH[MEANS[0]],)
-_DIVISORS: Mapping[str, tuple[str, ...]] = {
-    **{name: (files,) for name, files in _FILES_WITH.items()},
-    **{
-        f"{view}_decision_performance.{figure}": tuple(f"{cell}_{view}" for cell in cells)
-        for view in _VIEWS
-        for figure, cells in _CELLS_OF.items()
-    },
-    **{
-        f"error_patterns.{name}_rate": _ERRORS
-        for name in ("overaction", "underaction", "type_mismatch")
-    },
-    "rejection_type_accuracy": ("true_positive_reject",),
-    "overall_function_call_failed_rate": ("function_call_cases",),
-    "call_rejection_accuracy": _DECIDED,
-    "fc": _CALLS,
-    "fc_upper_bound": (*_CALLS[:2], _FILES_WITH["arguments_value_score_upper_bound"]),
-    "plan": _PLANS,
-    "plan_upper_bound": (_FILES_WITH["workflow_evaluation_upper_bound"],),
-    "average": (*_DECIDED, *_CALLS, *_PLANS),
-}
-"""Figure -> sums that make up its divisors: a task that adds to none of them has no part in it."""
+def _divisors() -> dict[str, tuple[str, ...]]:
+    """Return figure -> sums that make up its divisors.
+
+    A task that adds to none of them has no part in it.
+    """
+    tp, fp, fn, tn = "true_positive", "false_positive", "false_negative", "true_negative"
+    cells = {"precision": (tp, fp), "recall": (tp, fn), "f1": (tp, fp, fn)}
+    divisors: dict[str, tuple[str, ...]] = {name: (files_with(name),) for name in MEANS}
+    for view in VIEWS:
+        for figure, parts in (cells | {"accuracy": (tp, fp, fn, tn)}).items():
+            sums = tuple(f"{part}_{view}" for part in parts)
+            divisors[f"{view}_decision_performance.{figure}"] = sums
+    mistakes = ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
+    for name in ("overaction", "underaction", "type_mismatch"):
+        divisors[f"error_patterns.{name}_rate"] = mistakes
+    decided = [divisors[f"{view}_decision_performance.f1"] for view in VIEWS]
+    name, key, value, upper_bound = [files_with(name) for name in SCORES.values()]
+    divisors |= {
+        "rejection_type_accuracy": ("true_positive_reject",),
+        "overall_function_call_failed_rate": ("function_call_cases",),
+        "call_rejection_accuracy": (*decided[0], *decided[1]),
+        "fc": (name, key, value),
+        "fc_upper_bound": (name, key, upper_bound),
+        "plan": divisors[PLAN_SCORES[0]],
+        "plan_upper_bound": divisors[PLAN_UPPER_BOUND],
+    }
+    accuracy, fc, plan = [divisors[part] for part in AVERAGE_PARTS]
+    return divisors | {"average": (*accuracy, *fc, *plan)}
 
 
-def _intervals(
-    files: Mapping[str, File], profile: Profile, confidence: float, shown: Mapping[str, Any]
-) -> Figures:
+DIVISORS = _divisors()
+
+
+def _intervals(files: Mapping[str, File], confidence: float, shown: Figures) -> dict[str, Any]:
     """Return ``NAME_interval`` of one model's figures, before any rounding.
 
-    A task, left out whole, is a scenario.
-
-    Of a map of figures there is a map of them; of an undefined figure the reason.
+    A task, left out whole, is a scenario. Of a map of figures there is a map of intervals; of an
+    undefined figure the reason.
     """
     tasks: dict[str, Sums] = defaultdict(Counter)
     for name, file in sorted(files.items()):
-        tasks[file.scenario].update(sums_of(file_figures(name, file, profile, exact=True), profile))
+        tasks[file.scenario].update(sums_of(file_figures(name, file, exact=True)))
     tasks = {task: sums for task, sums in tasks.items() if sums}
-    total = added(tasks.values())
-    whole, left = _flat(overall(total, profile, exact=True)), {}
+    total = add_sums(tasks.values())
+    whole, left = _flat(overall(total, exact=True)), {}
     for task, sums in tasks.items():
         others = total.copy()
         others.subtract(sums)
         # A class that occurs in one task only has the F1 0 without it.
-        left[task] = _flat(overall(others, profile, exact=True, absent=0))
+        left[task] = _flat(overall(others, exact=True, absent=0))
 
     def interval_of(name: str) -> JSON:
-        part = [task for task, sums in tasks.items() if any(sums[each] for each in _DIVISORS[name])]
-        found = estimate(
-            whole.get(name) if part else None,
-            [(left[task].get(name), 1) for task in part],
-            len(part),
-        )
-        return {
-            **interval(found, sum(tasks[task]["trials"] for task in part), confidence=confidence)
-        }
+        part = [task for task in tasks if any(tasks[task][each] for each in DIVISORS[name])]
+        others = [(left[task][name], 1) for task in part]
+        estimated = estimate(whole[name] if part else None, others, len(part))
+        trials = sum(tasks[task]["trials"] for task in part)
+        return {**interval(estimated, trials, confidence=confidence)}
 
-    found: Figures = {}
+    intervals: dict[str, Any] = {}
     for name in shown:
-        why = shown["undefined"].get(name)
-        if below := [path for path in _DIVISORS if path.startswith(f"{name}.")]:
-            found[f"{name}_interval"] = {
-                path.removeprefix(f"{name}."): interval_of(path) for path in below
-            }
-        elif name in _DIVISORS:
-            found[f"{name}_interval"] = interval_of(name) if why is None else {"reason": why}
-    return found
+        below = [path for path in DIVISORS if path.startswith(f"{name}.")]
+        if below:
+            of_map = {path.removeprefix(f"{name}."): interval_of(path) for path in below}
+            intervals[f"{name}_interval"] = of_map
+        elif name in shown["undefined"]:
+            intervals |= no_intervals({name: shown["undefined"][name]})
+        elif name in DIVISORS:
+            intervals[f"{name}_interval"] = interval_of(name)
+    return intervals
 
 
-def _flat(figures: Figures) -> Figures:
-    maps = ((name, value) for name, value in figures.items() if isinstance(value, dict))
-    return figures | {f"{name}.{key}": each for name, value in maps for key, each in value.items()}
-
-
-Tree = dict[str, JSON]
-
-_FLOATS = frozenset({*MATRIX[:4], "perfect_calls", "rejection_cases", "function_call_cases"})
-"""Counters the original keeps as floats."""
-
-
-def overall_statistics(totals: Figures, files: int, profile: Profile) -> Tree:
-    """Return ``overall_statistics`` in the original's key order."""
-    sound = totals["successful_files"]
-    rounded = {
-        name: None if totals[name] is None else round(totals[name], 4)
-        for name in (*_WORKFLOW, *_CALL_SCORES)
-    }
-    calls: Tree = {
-        **{name: rounded[name] for name in _CALL_SCORES[:3]},
-        "overall_function_call_failed_rate": totals["overall_function_call_failed_rate"],
-        "total_fc_successful_calls": _number(totals, "true_negative_reject", profile),
-        "total_function_call_cases": _number(totals, "function_call_cases", profile),
-    }
-    if profile == "documented":
-        calls["arguments_value_score_upper_bound"] = rounded["arguments_value_score_upper_bound"]
-    rejections: Tree = {
-        "total_rejection_cases": _number(totals, "rejection_cases", profile),
-        "reject_decision_performance": dict(totals["reject_decision_performance"]),
-        "fc_decision_performance": dict(totals["fc_decision_performance"]),
-        "error_patterns": dict(totals["error_patterns"]),
-        "rejection_type_accuracy": totals["rejection_type_accuracy"],
-        "total_rejection_type_mismatch": totals["rejection_type_mismatch"],
-        "total_failed_generation": totals["failed_generation"],
-    }
-    if profile == "upstream" and not sound:
-        for name in (
-            "rejection_type_accuracy",
-            "total_rejection_type_mismatch",
-            "total_failed_generation",
-        ):
-            del rejections[name]
-        del rejections["reject_decision_performance"]["accuracy"]
-        del rejections["error_patterns"]["type_mismatch_rate"]
-    return {
-        "total_files": files,
-        "successful_evaluations": sound,
-        "failed_evaluations": files - sound,
-        "total_failed_workflow_generation": totals["failed_workflow_generation"],
-        "total_comparison_steps_evaluated": totals["total_comparison_steps_evaluated"],
-        "key_metrics": {
-            "Average": totals["average"],
-            "Call Rejection Classification Accuracy": totals["call_rejection_accuracy"],
-            "FC": totals["fc"],
-            "Plan": totals["plan"],
-        },
-        "score_details": {
-            "workflow_scores": {name: rounded[name] for name in _WORKFLOW},
-            "function_call_scores": calls,
-            "call_rejection_scores": rejections,
-            "raw_confusion_matrix": {
-                f"total_{name}": _number(totals, name, profile) for name in MATRIX
-            },
-        },
-    }
-
-
-def detailed_result(figures: Figures, profile: Profile) -> Tree:
-    """Return one entry of ``detailed_results``.
-
-    A file that could not be read has its error only.
-    """
-    if figures["error"] is not None:
-        if profile == "upstream":
-            return {"error": f"Failed to load data from {figures['file']}"}
-        return {"error": figures["error"], "file_path": figures["file"]}
-    plans = [figures[name] for name in (*_WORKFLOW, *_PLAN_COUNTS)]
-    key, value = (
-        figures["arguments_key_score"],
-        figures["arguments_value_score_not_count_rejection"],
-    )
-    calls = {"total_fc_successful_calls": _number(figures, "true_negative_reject", profile)}
-    counted = {"total_rejection_cases": _number(figures, "rejection_cases", profile)}
-    counted |= {f"total_{name}": _number(figures, name, profile) for name in MATRIX}
-    cases = {"total_function_call_cases": _number(figures, "function_call_cases", profile)}
-    arguments: Tree = {
-        "key_score": {"avg_f1": key},
-        "value_score_not_count_rejection": {"avg_f1": value},
-        "function_name_score": {"f1-score": figures["function_name_accuracy"]},
-        **counted,
-    }
-    if figures["arguments_error"] is not None:
-        arguments |= {"llm_failed_trials": [], **cases, "error": figures["arguments_error"]}
-    else:
-        arguments = {
-            "total_perfect_function_calls": _number(figures, "perfect_calls", profile),
-            **calls,
-            **arguments,
-            "total_rejection_type_mismatch": figures["rejection_type_mismatch"],
-            "total_failed_generation": figures["failed_generation"],
-            "llm_failed_trials": figures["judge_failed_trials"],
-            **cases,
-        }
-        if profile == "documented":
-            arguments["value_score_upper_bound"] = {
-                "avg_f1": figures["arguments_value_score_upper_bound"]
-            }
-            arguments |= {"failed_trials": figures["faults"]} if figures["faults"] else {}
-    detail = (
-        "total_score_with_failure",
-        "total_score_without_failure",
-        *_WORKFLOW[2:],
-        *_PLAN_COUNTS,
-    )
-    return {
-        "file_path": figures["file"],
-        **dict(zip((*_WORKFLOW, *_PLAN_COUNTS), plans, strict=True)),
-        "arguments_key_score": key,
-        "arguments_value_score_not_count_rejection": value,
-        **calls,
-        **counted,
-        **cases,
-        "function_name_accuracy": figures["function_name_accuracy"],
-        "detail": {
-            "workflow_detail": dict(zip(detail, plans, strict=True)),
-            "arguments_detail": arguments,
-        },
-    }
-
-
-def _number(figures: Figures, name: str, profile: Profile) -> JSON:
-    return float(figures[name]) if profile == "upstream" and name in _FLOATS else figures[name]
-
-
-NAME = "orchestrationbench.json"
-
-
-@attrs.frozen(kw_only=True)
-class OrchestrationBenchExporter(Exporter):
-    """Writes ``directory``, ``overall_statistics`` and ``detailed_results`` with every field of the
-    original.
-
-    Entries are sorted by path, where the original follows the file system. In ``documented``
-    undefined figures are null, the value score has its upper bound beside it, and failed trials are
-    named; ``upstream`` has the original's fields only.
-    """
-
-    reader: ClassVar[str] = "orchestrationbench"
-    graders: ClassVar[tuple[str, ...]] = ("orchestrationbench",)
-
-    @override
-    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        grader = summary.graders["orchestrationbench"]
-        figures = grader.aggregates.get("orchestrationbench")
-        if figures is None:
-            return {}
-        profile = figures["profile"]
-        files = sorted(figures["scenarios"], key=lambda row: str(row["file"]))
-        tree = {
-            "directory": str(summary.input.path),
-            "overall_statistics": figures["overall_statistics"],
-            "detailed_results": [detailed_result(row, profile) for row in files],
-        }
-        return {NAME: _text(tree)}
-
-
-def _text(tree: JSON) -> str:
-    text = json.dumps(tree, indent=2, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate in a path or message, which UTF-8 cannot carry
-        return json.dumps(tree, indent=2)
-    return text
+def _flat(figures: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {**figures}
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{key}": figure for key, figure in value.items()}
+    return flat
 
 
 _FILE = ("file", "scenario", "trials", "error")
+_MISTAKES = ("rejection_type_mismatch", "failed_generation", "steps_missing", "steps_faulty")
+_OVER_FILES = "mean over files"
+_SIMILARITY = "1 - edit distance / greatest distance"
 DECISIONS = Figure(
     "call_rejection_accuracy",
     "Call or rejection",
@@ -592,11 +356,8 @@ class _PerFile(IntervalAggregator):
     """
 
     version: ClassVar[str] = "3"
-    keeps: ClassVar = frozenset(
-        {"fault", "metadata:judge_failed", *(f"metadata:plan_{name}" for name in PLANS)}
-    )
+    keeps: ClassVar = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
 
-    profile: Profile = "documented"
     _names: ClassVar[tuple[str, ...]]
     """Of the figures over all files."""
     _rows: ClassVar[tuple[str, ...]] = ()
@@ -609,53 +370,48 @@ class _PerFile(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        found = {model: self._whole(files) for model, files in files_of(grades).items()}
-        if len(found) > 1:
-            main = [
-                each.name for each in self.figures if not each.optional and "{" not in each.name
-            ]
-            why = dict.fromkeys(main, "several models, each has its own under `models`")
-            return {**dict.fromkeys(main), **no_intervals(why), "undefined": why, "models": found}
-        return next(iter(found.values()), self._whole({}))
+        models = {model: self._figures_of(files) for model, files in files_of(grades).items()}
+        if len(models) < 2:
+            return next(iter(models.values()), self._figures_of({}))
+        declared = [figure.name for figure in self.figures if not figure.optional]
+        names = [name for name in declared if "{" not in name]
+        why = dict.fromkeys(names, "several models, each has its own under `models`")
+        return {**dict.fromkeys(names), **no_intervals(why), "undefined": why, "models": models}
 
-    def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:
-        rows = [file_figures(name, file, self.profile) for name, file in sorted(files.items())]
-        totals = overall(added(sums_of(row, self.profile) for row in rows), self.profile)
-        more = self._more(totals, rows)
-        shown = [{name: row[name] for name in (*_FILE, *self._rows)} for row in rows]
-        found = {
-            **{name: totals[name] for name in self._names},
-            **more,
-            "scenarios": more.get("scenarios", shown),
-            "undefined": _undefined(totals, totals if "scenarios" in more else self._names),
+    def _figures_of(self, files: Mapping[str, File]) -> dict[str, JSON]:
+        rows = [file_figures(name, file) for name, file in sorted(files.items())]
+        totals = overall(add_sums(map(sums_of, rows)))
+        figures: dict[str, JSON] = {
+            **pick(totals, self._names),
+            "scenarios": [pick(row, (*_FILE, *self._rows)) for row in rows],
+            "undefined": _undefined(totals, self._names),
+            **self._more(totals, rows),
         }
-        return {**found, **_intervals(files, self.profile, self.confidence, found)}
+        return figures | _intervals(files, self.confidence, figures)
 
-    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
         return {}
 
 
 @attrs.frozen(kw_only=True)
 class OrchestrationDecisions(_PerFile):
-    """Call/rejection matrix and its rates, summed over all steps of all trials (spec section 2.8).
+    """Call/rejection matrix and its rates, summed over all steps of all trials.
 
     Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors,
     underaction = rejected wrongly / errors, type mismatch rate = mismatches / errors, errors = all
     three together; ``call_rejection_accuracy`` = mean of the two F1s, rounded to 4 digits;
-    undefined when one of them is (upstream: 0).
-
-    In upstream mismatches and failed generations are 0 here, as the original loses them between
-    file and directory.
+    undefined when one of them is.
     """
 
     figures: ClassVar = (
         DECISIONS,
-        *(
-            Figure(
-                f"{view}_decision_performance.{{figure}}",
-                f"Decisions to {word}, precision, recall and the like",
-            )
-            for view, word in (("reject", "reject"), ("fc", "call"))
+        Figure(
+            "reject_decision_performance.{figure}",
+            "Decisions to reject, precision, recall and the like",
+        ),
+        Figure(
+            "fc_decision_performance.{figure}",
+            "Decisions to call, precision, recall and the like",
         ),
         Figure(
             "error_patterns.{pattern}", "Share of a pattern among wrong decisions", better="neither"
@@ -674,35 +430,20 @@ class OrchestrationDecisions(_PerFile):
     )
 
     _names: ClassVar = (
-        *(
-            "call_rejection_accuracy",
-            "reject_decision_performance",
-            "fc_decision_performance",
-            "error_patterns",
-        ),
-        *(
-            "rejection_type_accuracy",
-            "overall_function_call_failed_rate",
-            "rejection_type_mismatch",
-        ),
-        *(
-            "failed_generation",
-            "rejection_cases",
-            "function_call_cases",
-            "steps_missing",
-            "steps_faulty",
-        ),
+        "call_rejection_accuracy",
+        "reject_decision_performance",
+        "fc_decision_performance",
+        "error_patterns",
+        "rejection_type_accuracy",
+        "overall_function_call_failed_rate",
+        "rejection_cases",
+        "function_call_cases",
+        *_MISTAKES,
     )
-    _rows: ClassVar = (
-        *CELLS,
-        "rejection_type_mismatch",
-        "failed_generation",
-        "steps_missing",
-        "steps_faulty",
-    )
+    _rows: ClassVar = (*CELLS, *_MISTAKES)
 
     @override
-    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
         return {"decision_matrix": decision_matrix(totals)}
 
 
@@ -710,87 +451,55 @@ class OrchestrationDecisions(_PerFile):
 class OrchestrationCalls(_PerFile):
     """Function name, key and value F1.
 
-    Trial -> file (rounded to 4 digits) -> plain mean over files.
+    Trial -> file (rounded to 4 digits) -> plain mean over the files that have a graded pair.
 
-    ``fc`` = (name + key + value) / 3, rounded to 4 digits, undefined when one of them is (upstream:
-    0); ``fc_upper_bound`` with the best a judge could make of undecided values. documented averages
-    over the files that have a graded pair, upstream over all.
+    ``fc`` = (name + key + value) / 3, rounded to 4 digits, undefined when one of them is;
+    ``fc_upper_bound`` with the best a judge could make of undecided values.
     """
 
     figures: ClassVar = (
         CALLS,
         CALLS_AT_BEST,
-        _part("function_name_accuracy", "Function names, F1", "mean over files"),
-        _part("arguments_key_score", "Names of arguments, F1", "mean over files"),
-        _part(
-            "arguments_value_score_not_count_rejection",
-            "Values of arguments, F1",
-            "mean over files",
-        ),
-        _part(
-            "arguments_value_score_upper_bound",
-            "Values of arguments, F1 at best",
-            "mean over files",
-        ),
+        _part("function_name_accuracy", "Function names, F1", _OVER_FILES),
+        _part("arguments_key_score", "Names of arguments, F1", _OVER_FILES),
+        _part("arguments_value_score_not_count_rejection", "Values of arguments, F1", _OVER_FILES),
+        _part(UPPER_BOUND, "Values of arguments, F1 at best", _OVER_FILES),
     )
 
-    _names: ClassVar = (
-        "fc",
-        "fc_upper_bound",
-        *FC_PARTS,
-        "arguments_value_score_upper_bound",
-        "perfect_calls",
-    )
-    _rows: ClassVar = _names[2:]
+    _rows: ClassVar = (*SCORES.values(), "perfect_calls")
+    _names: ClassVar = ("fc", "fc_upper_bound", *_rows)
 
     @override
-    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
-        paired = [
-            row["error"] is None and row["function_name_accuracy"] is not None for row in rows
-        ]
-        return {"files": totals["successful_files"], "files_with_pairs": sum(paired)}
+    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
+        paired = [row for row in rows if row["error"] is None and row[CALL_SCORES[0]] is not None]
+        return {"files": totals["successful_files"], "files_with_pairs": len(paired)}
 
 
 @attrs.frozen(kw_only=True)
 class OrchestrationPlans(_PerFile):
-    """Plan similarity: pooled over the trials of a file, then the plain mean over files (spec
-    sections 2.7 and 2.8).
+    """Plan similarity: pooled over the trials of a file, then the plain mean over files.
 
-    documented: with failure = sum of scores / gold plans, without = sum / plans that were read;
-    upstream: sum / (gold plans + failures) and sum / gold plans. ``plan`` is the mean with failures
-    rounded to 4 digits.
+    With failure = sum of scores / gold plans, without = sum / plans that were read. ``plan`` is the
+    mean with failures rounded to 4 digits.
     """
 
     figures: ClassVar = (
         PLAN,
         PLAN_AT_BEST,
-        _part("workflow_evaluation_with_failure", "Similarity of plans", "mean over files"),
-        _part(
-            "workflow_evaluation_without_failure",
-            "Similarity of plans that could be read",
-            "mean over files",
-        ),
-        _part("workflow_evaluation_upper_bound", "Similarity of plans, at best", "mean over files"),
-        _part(
-            "average_structural_GED",
-            "Structural similarity of plans",
-            "1 - edit distance / greatest distance",
-        ),
-        _part(
-            "average_component_GED",
-            "Similarity of the parts of plans",
-            "1 - edit distance / greatest distance",
-        ),
+        _part(PLAN_SCORES[0], "Similarity of plans", _OVER_FILES),
+        _part(PLAN_SCORES[1], "Similarity of plans that could be read", _OVER_FILES),
+        _part(PLAN_UPPER_BOUND, "Similarity of plans, at best", _OVER_FILES),
+        _part(PLAN_SCORES[2], "Structural similarity of plans", _SIMILARITY),
+        _part(PLAN_SCORES[3], "Similarity of the parts of plans", _SIMILARITY),
     )
 
-    _rows: ClassVar = (*MEANS[:5], *_PLAN_COUNTS)
+    _rows: ClassVar = (PLAN_UPPER_BOUND, *PLAN_SCORES, *PLAN_COUNTS)
     _names: ClassVar = ("plan", "plan_upper_bound", *_rows)
 
 
 @attrs.frozen(kw_only=True)
 class OrchestrationBenchFigures(_PerFile):
-    """The four key metrics and all ``overall_statistics`` of the original's result file (spec
-    sections 2.8 and 2.9).
+    """The four key metrics and all ``overall_statistics`` of the original's result file.
 
     ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to
     4 digits, rounded again; undefined when one of them is, which ``undefined`` names. The first is
@@ -799,21 +508,19 @@ class OrchestrationBenchFigures(_PerFile):
 
     figures: ClassVar = (
         Figure("average", "Average", about="mean of call_rejection_accuracy, fc and plan"),
-        DECISIONS,
-        CALLS,
-        *(PLAN, CALLS_AT_BEST, PLAN_AT_BEST),
+        *(DECISIONS, CALLS, PLAN, CALLS_AT_BEST, PLAN_AT_BEST),
     )
 
     _names: ClassVar = ("average", *AVERAGE_PARTS, "fc_upper_bound", "plan_upper_bound", "trials")
 
     @override
-    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
         return {
-            "profile": self.profile,
             "decision_matrix": decision_matrix(totals),
-            "overall_statistics": overall_statistics(totals, len(rows), self.profile),
+            "overall_statistics": overall_statistics(totals, len(rows)),
             "scenarios": rows,
             "statements": [*_statements(totals)],
+            "undefined": _undefined(totals, totals),
         }
 
 
@@ -829,7 +536,7 @@ def _statements(totals: Figures) -> Iterator[str]:
 
 _NO_PAIR = "no step where both gold and prediction call"
 _REASONS = {
-    **dict.fromkeys(FC_PARTS[:2], _NO_PAIR),
+    **dict.fromkeys(CALL_SCORES[:2], _NO_PAIR),
     "arguments_value_score_not_count_rejection": "no graded call has arguments",
     "workflow_evaluation_with_failure": "no gold plan",
     "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be "
@@ -840,20 +547,22 @@ _REASONS = {
 }
 
 
-def _undefined(totals: Mapping[str, JSON], names: Container[str]) -> dict[str, str]:
+def _undefined(totals: Figures, names: Container[str]) -> dict[str, str]:
     """Return why a figure is None, for every one of these that is.
 
     A composite says which part it lacks.
     """
-    found = {name: reason for name, reason in _REASONS.items() if totals[name] is None}
-    views = ("reject_decision_performance", "fc_decision_performance")
+    reasons = {name: reason for name, reason in _REASONS.items() if totals[name] is None}
     parts = {
-        "call_rejection_accuracy": {f"{view}.f1": totals[view]["f1"] for view in views},
-        "fc": {name: totals[name] for name in FC_PARTS},
-        "average": {name: totals[name] for name in AVERAGE_PARTS},
+        "call_rejection_accuracy": {
+            f"{view}_decision_performance.f1": totals[f"{view}_decision_performance"]["f1"]
+            for view in VIEWS
+        },
+        "fc": pick(totals, CALL_SCORES),
+        "average": pick(totals, AVERAGE_PARTS),
     }
     for name, known in parts.items():
         lacking = [part for part, value in known.items() if value is None]
         if lacking:
-            found[name] = f"{', '.join(lacking)} not defined"
-    return {name: reason for name, reason in found.items() if name in names}
+            reasons[name] = f"{', '.join(lacking)} not defined"
+    return {name: reason for name, reason in reasons.items() if name in names}

@@ -1,26 +1,16 @@
-"""Function name, argument key and argument value F1 of one trial, of the steps where both sides
-call.
-"""
+"""Function name, argument key and argument value F1 of the steps where both sides call."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from gradestack import (
-    JSON,
-    Grade,
-    Outcome,
-    Profile,
-    Reason,
-    Sample,
-    native_of,
-)
+from gradestack import JSON, Grade, Outcome, Reason, Sample, native_of
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.judges.contract import fault_of, reply_text, schema_of
 from gradestack_plugins.judges.journal import Reply
@@ -34,7 +24,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
     set_f1,
 )
 
-_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _LONGEST = 50_000
 """Length from which a container's text is replaced by its digest.
 
@@ -57,14 +47,9 @@ def _text(value: JSON) -> str:
     if isinstance(value, list | tuple):
         return _short(str(sorted(_text(item) for item in value)))
     if isinstance(value, Mapping):
-        try:
-            keys = sorted(value)
-        except TypeError:
-            keys = list(value)
         texts = {}
-        for key in (
-            keys
-        ):  # a comprehension is a call more before Python 3.12, and leaves room for fewer levels
+        # a comprehension is a call more before Python 3.12, and leaves room for fewer levels
+        for key in sorted(value, key=str):
             texts[str(key)] = _text(value[key])
         return _short(str(texts))
     try:
@@ -77,6 +62,11 @@ def _short(text: str) -> str:
     if len(text) <= _LONGEST:
         return text
     return "sha256 " + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def value_texts(values: JSON) -> list[str]:
+    """Return the texts of the values of an argument."""
+    return [value_text(value) for value in (values if isinstance(values, list) else [values])]
 
 
 class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,91 +82,101 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
     gold: tuple[str, ...] = ()
     """Gold values that equal no predicted value."""
 
-    def at_best(self) -> KeyResult:
-        """Return an undecided argument as the most lenient judge could leave it."""
-        pairs = min(len(self.predicted), len(self.gold)) if self.reason == "undecided" else 0
-        return msgspec.structs.replace(
-            self, tp=self.tp + pairs, fp=self.fp - pairs, fn=self.fn - pairs
-        )
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """True positives, false positives, false negatives."""
+        return self.tp, self.fp, self.fn
+
+    @property
+    def best_counts(self) -> tuple[int, int, int]:
+        """The same as the most lenient judge could leave an undecided argument."""
+        is_open = self.reason == "undecided"
+        pairs = min(len(self.predicted), len(self.gold)) if is_open else 0
+        return self.tp + pairs, self.fp - pairs, self.fn - pairs
 
 
 def compare_key(
     key: str,
-    predicted: Mapping[str, JSON],
-    gold: Mapping[str, JSON],
+    predicted: Mapping[str, list[JSON]],
+    gold: Mapping[str, list[JSON]],
     schemas: Iterable[Any],
     verdict: Verdict | None,
-    profile: Profile,
 ) -> KeyResult:
-    """Return the counts of one argument, ``undecided`` where a judge would be asked and there is no
-    verdict.
+    """Return the counts of one argument.
 
-    ``schemas`` are the parameters of the predicted tools, in the order they were called. A verdict
-    counts leftovers only; ``upstream`` then loses the values already found equal.
+    It is ``undecided`` where a judge would be asked and there is no verdict.
+
+    Args:
+        key: Its name.
+        predicted: Arguments of the predicted calls.
+        gold: Arguments of the gold calls.
+        schemas: Parameters of the predicted tools, in the order they were called.
+        verdict: A judge's counts of the leftovers.
     """
-    upstream = profile == "upstream"
-    if key not in predicted or key not in gold:
-        values = predicted.get(key, gold.get(key))
-        number = 1 if isinstance(values, str) and not upstream else len(values)
-        if key in gold:
-            return KeyResult(
-                key=key, fn=number, reason="key_missing_in_predicted", gold=_texts(values)
-            )
-        return KeyResult(
-            key=key, fp=number, reason="key_missing_in_actual", predicted=_texts(values)
-        )
-    ours, theirs = set(_texts(predicted[key])), set(_texts(gold[key]))
-    extra, lacking = tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours))
-    tp, fp, fn, reason = len(ours & theirs), len(extra), len(lacking), "exact_comparison"
+    ours, theirs = value_texts(predicted.get(key, [])), value_texts(gold.get(key, []))
+    if key not in predicted:
+        reason = "key_missing_in_predicted"
+        return KeyResult(key=key, fn=len(theirs), reason=reason, gold=tuple(theirs))
+    if key not in gold:
+        reason = "key_missing_in_actual"
+        return KeyResult(key=key, fp=len(ours), reason=reason, predicted=tuple(ours))
+    extra, lacking = {*ours} - {*theirs}, {*theirs} - {*ours}
+    tp, fp, fn = len({*ours} & {*theirs}), len(extra), len(lacking)
+    reason = "exact_comparison"
     if extra and lacking:
-        reason = _automatic(_properties(schemas, key, profile), extra, len(lacking)) or "undecided"
-    if reason == "undecided":
-        tp = 0 if upstream else tp
-        if verdict is not None and verdict != Verdict():
-            tp, fp, fn, reason = tp + (verdict.tp or 0), verdict.fp or 0, verdict.fn or 0, "judged"
-    return KeyResult(key=key, tp=tp, fp=fp, fn=fn, reason=reason, predicted=extra, gold=lacking)
+        reason = automatic_reason(_declarations(schemas, key), extra, fn) or "undecided"
+    if reason == "undecided" and verdict is not None and verdict != Verdict():
+        tp, fp, fn, reason = tp + (verdict.tp or 0), verdict.fp or 0, verdict.fn or 0, "judged"
+    left = {"predicted": tuple(sorted(extra)), "gold": tuple(sorted(lacking))}
+    return KeyResult(key=key, tp=tp, fp=fp, fn=fn, reason=reason, **left)
 
 
-def _texts(values: JSON) -> tuple[str, ...]:
-    return tuple(value_text(value) for value in (values if isinstance(values, list) else [values]))
+def _declarations(schemas: Iterable[Any], key: str) -> list[dict[str, Any]]:
+    """Return what schemas declare of an argument, without what cannot be used."""
+    declarations = []
+    for schema in schemas:
+        declared = as_map(as_map(schema).get("properties")).get(key)
+        if isinstance(declared, Mapping):
+            declarations.append(_usable(declared))
+    return declarations
 
 
-def _properties(schemas: Iterable[Any], key: str, profile: Profile) -> list[Any]:
-    if profile == "upstream":
-        properties = [schema.get("properties", {}) for schema in schemas]
-        return [fields[key] for fields in properties if key in fields]
-    found = [as_map(as_map(schema).get("properties")).get(key) for schema in schemas]
-    return [_usable(prop) for prop in found if isinstance(prop, Mapping)]
-
-
-def _usable(prop: Mapping[str, Any]) -> dict[str, Any]:
+def _usable(declared: Mapping[str, Any]) -> dict[str, Any]:
     usable: dict[str, Any] = {}
-    declared = prop.get("type")
-    declared = declared[0] if isinstance(declared, list) and declared else declared
-    if isinstance(declared, str) and declared in _TYPES:
-        usable["type"] = declared
-    if "enum" in prop or "enum" in as_map(prop.get("items")):
+    kind, pattern = declared.get("type"), declared.get("pattern")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    if isinstance(kind, str) and kind in _TYPES:
+        usable["type"] = kind
+    if "enum" in declared or "enum" in as_map(declared.get("items")):
         usable["enum"] = True
-    if isinstance(prop.get("pattern"), str):
-        with contextlib.suppress(re.error):
-            _compiled(prop["pattern"])
-            usable["pattern"] = prop["pattern"]
+    if isinstance(pattern, str):
+        with suppress(re.error):
+            _compiled(pattern)
+            usable["pattern"] = pattern
     return usable
 
 
-def _automatic(own: Sequence[Any], extra: Sequence[str], lacking: int) -> str | None:
-    """Return why unequal values need no judge, None when they do."""
-    kind = next((_kind(prop["type"]) for prop in own if "type" in prop), None)
+def automatic_reason(own: Sequence[Any], extra: Collection[str], lacking: int) -> str | None:
+    """Return why unequal values need no judge, None when they do.
+
+    Args:
+        own: What the schemas of the predicted tools declare of the argument.
+        extra: Predicted values left over.
+        lacking: How many gold values are left over.
+
+    Raises:
+        TypeError: The declared type is none of JSON Schema's.
+    """
+    kind = next((_kind(declared["type"]) for declared in own if "type" in declared), None)
     if kind == "integer":
-        if not all(map(_is_int, extra)):
+        if not all(map(_is_integer, extra)):
             return "type_mismatch"
     elif kind and kind != "string":
         return "type_mismatch"
-    if len(extra) == lacking and any(
-        "enum" in prop or "enum" in prop.get("items", {}) for prop in own
-    ):
+    has_enum = any("enum" in each or "enum" in each.get("items", {}) for each in own)
+    if len(extra) == lacking and has_enum:
         return "enum_exact_comparison"
-    pattern = next((prop["pattern"] for prop in own if "pattern" in prop), None)
+    pattern = next((declared["pattern"] for declared in own if "pattern" in declared), None)
     if pattern is not None and not all(map(_compiled(pattern).match, extra)):
         return "pattern_mismatch"
     return None
@@ -190,14 +190,12 @@ def _kind(declared: Any) -> str:
     """Return the type a schema declares (of a union the first), "" for none."""
     if isinstance(declared, list):
         declared = declared[0] if declared else "string"
-    if declared in _TYPES:
-        return str(declared)
-    if declared:
+    if declared and declared not in _TYPES:
         raise TypeError(f"schema type {declared!r} is not one the comparison knows")
-    return ""
+    return str(declared or "")
 
 
-def _is_int(text: str) -> bool:
+def _is_integer(text: str) -> bool:
     try:
         int(text)
     except ValueError:
@@ -206,13 +204,13 @@ def _is_int(text: str) -> bool:
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One gold call beside a predicted call."""
+    """A step where both sides call, and how its two bags compare."""
 
     step: Step
     name: float
     key: float
     value: float | None
-    """None in ``documented`` when neither side has an argument: 0/0."""
+    """None when neither side has an argument: 0/0."""
     best_value: float | None
     """Value F1 if a judge decided every undecided value as leniently as can be."""
     keys: tuple[KeyResult, ...] = ()
@@ -220,117 +218,83 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def undecided(self) -> list[KeyResult]:
         """The arguments a judge would be asked about."""
-        return [each for each in self.keys if each.reason == "undecided"]
+        return [result for result in self.keys if result.reason == "undecided"]
 
 
-def _value_f1(results: Iterable[KeyResult], profile: Profile) -> float | None:
-    """Return the F1 of counts summed over arguments.
-
-    Without any count None in ``documented``, 0 in ``upstream``.
-    """
-    tp, fp, fn = map(
-        sum, zip((0, 0, 0), *((each.tp, each.fp, each.fn) for each in results), strict=True)
-    )
+def value_f1(counts: Iterable[tuple[int, int, int]]) -> float | None:
+    """Return the F1 of counts summed over arguments, None without any count."""
+    tp, fp, fn = map(sum, zip((0, 0, 0), *counts, strict=True))
     if not tp + fp + fn:
-        return None if profile == "documented" else 0.0
-    return harmonic(tp / (tp + fp) if tp + fp > 0 else 0.0, tp / (tp + fn) if tp + fn > 0 else 0.0)
+        return None
+    return harmonic(tp / (tp + fp) if tp + fp else 0.0, tp / (tp + fn) if tp + fn else 0.0)
 
 
-def call_grade(
+def compare_calls(
     sample: Sample,
     steps: Iterable[Step],
-    profile: Profile,
     judged: Mapping[int, Mapping[str, Verdict]] | None = None,
-) -> tuple[Grade, list[Pair]]:
-    """Return the grade of a trial's calls, without items, and the pairs it is of."""
-    upstream = profile == "upstream"
+) -> list[Pair]:
+    """Compare the calls of a trial, of every step where both sides call.
+
+    Args:
+        sample: The trial, with its tools and its recorded verdicts, which win.
+        steps: All its steps.
+        judged: A model's verdicts by number of the pair.
+    """
     trial = native_of(sample, Trial)
-    verdicts = trial.verdicts if trial is not None else None
+    verdicts = (trial.verdicts if trial is not None else None) or {}
     tools = {spec.name: spec.parameters for spec in sample.tools or ()}
-    called, fallback, pairs = [step for step in steps if step.called], "", list[Pair]()
-    if upstream and trial is not None and not trial.setting.judge_section:
-        fallback = "the evaluation config has no judge section"
-    else:
-        try:
-            known = [
-                {**(judged or {}).get(n, {}), **(verdicts or {}).get(s.id, {})}
-                for n, s in enumerate(called)
-            ]
-            pairs = [
-                _pair(step, tools, of, profile) for step, of in zip(called, known, strict=True)
-            ]
-        except Exception as error:  # whatever a broken schema raises, the original falls back
-            if not upstream:
-                raise
-            fallback = f"{type(error).__name__}: {error}"
-    if fallback:
-        pairs = [_pair(step, tools, None, profile) for step in called]
-    values, bests = [pair.value for pair in pairs], [pair.best_value for pair in pairs]
-    listed = values
-    if upstream and not fallback and (verdicts, judged) != (None, None):
-        # A live judge of the original lists the pairs it judged first, then assigns values by
-        # position.
-        asked = {"judged", "undecided"}
-        listed = [
-            each.value
-            for each in sorted(
-                pairs, key=lambda pair: asked.isdisjoint(k.reason for k in pair.keys)
-            )
-        ]
-    undefined = 0.0 if upstream else None
-    name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
-    parts = {
-        "name": undefined if name is None else round(name, 4),
-        "key": undefined if key is None else round(key, 4),
-        "value": mean([each or None for each in values] if upstream else values, undefined),
-        "value_upper_bound": mean(
-            [each or None for each in bests] if upstream else bests, undefined
-        ),
-    }
-    reasons = []
-    if not pairs:
-        reasons.append(
-            Reason(code="no_pair", message="no step where both gold and prediction call")
-        )
-    if fallback:
-        reasons.append(
-            Reason(code="judge_failed", message=f"value F1 replaced by key F1: {fallback}")
-        )
-    if pairs and parts["value"] is None:
-        reasons.append(
-            Reason(code="no_value", message="no graded call has arguments, so value F1 is 0/0")
-        )
-    perfect = sum(
-        pair.key == 1.0 and value in (1.0, None) for pair, value in zip(pairs, listed, strict=True)
-    )
-    skip = not pairs and not upstream
-    grade = Grade(
-        outcome=Outcome.SKIPPED if skip else Outcome.GRADED,
-        score=None if skip else mean([parts["name"], parts["key"], parts["value"]]),
-        counts={"pairs": len(pairs), "perfect_calls": perfect},
-        parts=parts,
-        reasons=tuple(reasons),
-        metadata={"judge_failed": upstream and (bool(fallback) or not pairs)},
-    )
-    return grade, pairs
+    pairs: list[Pair] = []
+    for step in steps:
+        if step.called:
+            by_model = (judged or {}).get(len(pairs), {})
+            pairs.append(_compare_step(step, tools, {**by_model, **verdicts.get(step.id, {})}))
+    return pairs
 
 
-def _pair(
-    step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict] | None, profile: Profile
-) -> Pair:
-    """Return both sides of a step compared; without verdicts the key F1 stands for the value F1."""
+def _compare_step(step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> Pair:
     ours, theirs = step.bag or Bag(), step.gold_bag or Bag()
-    name, f1 = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
-    if verdicts is None:
-        return Pair(step=step, name=name, key=f1, value=f1, best_value=f1)
-    schemas = {each: tools[each] for each in ours.names if each in tools}.values()
+    schemas = {name: tools[name] for name in ours.names if name in tools}.values()
     keys = tuple(
-        compare_key(key, ours.arguments, theirs.arguments, schemas, verdicts.get(key), profile)
+        compare_key(key, ours.arguments, theirs.arguments, schemas, verdicts.get(key))
         for key in sorted({*ours.arguments, *theirs.arguments})
     )
-    best = _value_f1([each.at_best() for each in keys], profile)
     return Pair(
-        step=step, name=name, key=f1, value=_value_f1(keys, profile), best_value=best, keys=keys
+        step=step,
+        name=set_f1(ours.names, theirs.names),
+        key=set_f1(ours.arguments, theirs.arguments),
+        value=value_f1(result.counts for result in keys),
+        best_value=value_f1(result.best_counts for result in keys),
+        keys=keys,
+    )
+
+
+def call_grade(pairs: Sequence[Pair], reasons: Iterable[Reason] = ()) -> Grade:
+    """Return the grade of a trial's calls, without items.
+
+    ``reasons`` say what a model did not decide.
+    """
+    name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
+    parts = {
+        "name": None if name is None else round(name, 4),
+        "key": None if key is None else round(key, 4),
+        "value": mean([pair.value for pair in pairs]),
+        "value_upper_bound": mean([pair.best_value for pair in pairs]),
+    }
+    own = []
+    if not pairs:
+        message = "no step where both gold and prediction call"
+        own.append(Reason(code="no_pair", message=message))
+    elif parts["value"] is None:
+        message = "no graded call has arguments, so value F1 is 0/0"
+        own.append(Reason(code="no_value", message=message))
+    perfect = sum(pair.key == 1.0 and pair.value in (1.0, None) for pair in pairs)
+    return Grade(
+        outcome=Outcome.GRADED if pairs else Outcome.SKIPPED,
+        score=mean([parts["name"], parts["key"], parts["value"]]),
+        counts={"pairs": len(pairs), "perfect_calls": perfect},
+        parts=parts,
+        reasons=(*own, *reasons),
     )
 
 
@@ -343,85 +307,82 @@ Answer with one JSON object and nothing else: under the name of each argument an
 
 
 def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[str, Any]]:
-    """Return what a judge is told, what it is shown (gold turns before the pair, tools, values),
-    and what to reply.
+    """Return what a judge is told, what it is shown, and the schema of its reply.
+
+    It is shown the gold turns before the step, the tools, and the undecided values.
     """
     trial, step = native_of(sample, Trial), pair.step
+    label = as_map(trial.part("label")) if trial is not None else {}
     history = []
-    for key, turn in as_map(trial.part("label") if trial is not None else None).items():
+    for key, turn in label.items():
         if key.partition("-")[0] == step.id:
             break
-        history.append(
-            {
-                name: of
-                for name, of in as_map(turn).items()
-                if name in ("role", "content", "tool_calls")
-            }
-        )
-    names = step.bag.names if step.bag is not None else ()
-    tools: JSON = [
-        {"name": of.name, "parameters": of.parameters}
-        for of in sample.tools or ()
-        if of.name in names
-    ]
-    values: JSON = {
-        of.key: {"predicted": [*of.predicted], "expected": [*of.gold]} for of in pair.undecided
+        names = ("role", "content", "tool_calls")
+        history.append({name: value for name, value in as_map(turn).items() if name in names})
+    called = step.bag.names if step.bag is not None else ()
+    shown = {
+        "conversation": history,
+        "tools": [
+            {"name": tool.name, "parameters": tool.parameters}
+            for tool in sample.tools or ()
+            if tool.name in called
+        ],
+        "arguments": {
+            result.key: {"predicted": [*result.predicted], "expected": [*result.gold]}
+            for result in pair.undecided
+        },
     }
-    return _SYSTEM, {"conversation": history, "tools": tools, "arguments": values}, _schema(pair)
+    return _SYSTEM, shown, _schema(pair)
 
 
 def _schema(pair: Pair) -> dict[str, Any]:
-    def counts(extra: int, lacking: int) -> dict[str, Any]:
+    schemas = {}
+    for result in pair.undecided:
+        extra, lacking = len(result.predicted), len(result.gold)
         most = {"tp_count": min(extra, lacking), "fp_count": extra, "fn_count": lacking}
-        return schema_of(
+        schemas[result.key] = schema_of(
             {name: {"type": "integer", "minimum": 0, "maximum": n} for name, n in most.items()}
         )
-
-    return schema_of(
-        {each.key: counts(len(each.predicted), len(each.gold)) for each in pair.undecided}
-    )
+    return schema_of(schemas)
 
 
 def read_reply(
-    schema: Mapping[str, Any], reply: Reply | None, profile: Profile
+    schema: Mapping[str, Any], reply: Reply | None
 ) -> tuple[dict[str, Verdict], str | None]:
-    """Return a judge's verdicts by argument, or none and the code of why."""
-    text, code = reply_text(reply, profile)
+    """Return a judge's verdicts by argument, or none and the code of why.
+
+    Every argument needs its counts, and they must add up to its values.
+    """
+    text, code = reply_text(reply)
+    if code is not None:
+        return {}, code
     try:
-        found = {} if code else msgspec.convert(loads(text), dict[str, Verdict])
+        verdicts = msgspec.convert(loads(text), dict[str, Verdict])
     except (JsonProblem, ValueError):  # msgspec's own is one
         return {}, "malformed"
-    if code is None and profile != "upstream":
-        sums = {
-            key: [(each.tp or 0) + (more or 0) for more in (each.fp, each.fn)]
-            for key, each in found.items()
-        }
-        most = {key: each["properties"] for key, each in schema["properties"].items()}
-        if sums != {
-            key: [of[name]["maximum"] for name in ("fp_count", "fn_count")]
-            for key, of in most.items()
-        }:
-            return {}, "malformed"
-    return found, code
+    totals, expected = {}, {}
+    for key, verdict in verdicts.items():
+        tp = verdict.tp or 0
+        totals[key] = tp + (verdict.fp or 0), tp + (verdict.fn or 0)
+    for key, counts in schema["properties"].items():
+        most = counts["properties"]
+        expected[key] = most["fp_count"]["maximum"], most["fn_count"]["maximum"]
+    return (verdicts, None) if totals == expected else ({}, "malformed")
 
 
-def judged_grade(
-    sample: Sample, steps: Sequence[Step], profile: Profile, replies: Sequence[Reply | None]
-) -> tuple[Grade, list[Pair]]:
-    """Return what ``call_grade`` does, by a model's replies about the pairs that have something
-    undecided.
+def judge_calls(
+    sample: Sample, steps: Sequence[Step], replies: Sequence[Reply | None]
+) -> tuple[list[Pair], list[Reason]]:
+    """Compare the calls of a trial with a model's replies, one for each pair that is undecided.
+
+    The reasons say which replies cannot be used.
     """
-    grade, pairs = call_grade(sample, steps, profile)
-    if not replies:
-        return grade, pairs
+    pairs = compare_calls(sample, steps)
     judged, reasons = dict[int, dict[str, Verdict]](), list[Reason]()
-    for place, reply in zip(
-        [n for n, pair in enumerate(pairs) if pair.undecided], replies, strict=True
-    ):
-        judged[place], code = read_reply(_schema(pairs[place]), reply, profile)
+    undecided = [number for number, pair in enumerate(pairs) if pair.undecided]
+    for number, reply in zip(undecided, replies, strict=bool(replies)):
+        judged[number], code = read_reply(_schema(pairs[number]), reply)
         if code is not None:
-            reasons.append(
-                Reason(code=code, subject=pairs[place].step.id, message=fault_of(code).message)
-            )
-    grade, pairs = call_grade(sample, steps, profile, judged)
-    return msgspec.structs.replace(grade, reasons=(*grade.reasons, *reasons)), pairs
+            message = fault_of(code).message
+            reasons.append(Reason(code=code, subject=pairs[number].step.id, message=message))
+    return (compare_calls(sample, steps, judged) if judged else pairs), reasons

@@ -1,12 +1,10 @@
-"""To call or to reject: gold and predicted decision of every predicted sub-agent turn.
+"""To call or to reject: gold and predicted decision of every sub-agent turn.
 
-``documented`` raises nothing: a broken step is a failed step. ``upstream`` reads as the original
-does, and raises where it does: the original then gives up the whole file.
+A turn that cannot be read is a step with a fault, which is in no count.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import add
@@ -21,7 +19,6 @@ from gradestack import (
     Expectation,
     ExpectedCall,
     Fault,
-    Profile,
     Sample,
     Status,
     ToolCall,
@@ -34,7 +31,6 @@ from gradestack.jsonio import (
     compact,
     loads,
     read_regular,
-    standard_loads,
 )
 from gradestack_plugins.readers.chat import text_of, tool_calls
 from gradestack_plugins.readers.chat.unread import has_unread_calls
@@ -76,12 +72,15 @@ Verdicts = dict[str, dict[str, dict[str, dict[str, Verdict]]]]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What the evaluation config says, as far as grading reads it."""
+    """What the evaluation config says; without one the defaults of the original."""
 
-    agent_weight: float | None = None
-    status_weight: float | None = None
+    agent_weight: float = 0.8
+    status_weight: float = 0.5
     judge_section: bool = True
-    """False when a config was given and lacks the judge's model or generation parameters."""
+    """False when a config was given and lacks the judge's model or generation parameters.
+
+    Only the original's program asks.
+    """
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +89,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     run: JSON = None
     """An object in every sound file."""
-    planned: bool = True
-    """False for a run whose name leaves a gap: the original's plan part never reads it."""
     setting: Setting = msgspec.field(default_factory=Setting)
     verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
     """Recorded judge verdicts by step and argument; None when no judge was asked."""
@@ -126,15 +123,16 @@ def verdicts_for(
 
 
 MATRIX = (
-    *(
-        "true_positive_reject",
-        "true_negative_reject",
-        "false_positive_reject",
-        "false_negative_reject",
-    ),
-    *("true_positive_fc", "false_positive_fc", "false_negative_fc", "true_negative_fc"),
+    "true_positive_reject",
+    "true_negative_reject",
+    "false_positive_reject",
+    "false_negative_reject",
+    "true_positive_fc",
+    "false_positive_fc",
+    "false_negative_fc",
+    "true_negative_fc",
 )
-_COUNTED = {
+CELL_COUNTS = {
     "fc_fc": ("true_negative_reject", "true_positive_fc"),
     "fc_reject": ("false_positive_reject", "false_negative_fc"),
     "fc_failed": ("failed_generation", "false_negative_fc"),
@@ -142,7 +140,7 @@ _COUNTED = {
     "reject_reject": ("true_positive_reject", "true_negative_fc"),
     "reject_failed": ("failed_generation", "true_negative_fc"),
 }
-CELLS = tuple(_COUNTED)
+CELLS = tuple(CELL_COUNTS)
 """Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
 
 UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
@@ -154,19 +152,12 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of one step taken together: the original does not pair single calls."""
 
     names: tuple[JSON, ...] = ()
-    arguments: Mapping[str, JSON] = msgspec.field(default_factory=dict)
-    """Argument -> list with one value per call that has it.
-
-    ``error`` may hold a text instead (upstream).
-    """
+    arguments: Mapping[str, list[JSON]] = {}
+    """Argument -> a value of each call that has it."""
 
     def shown(self) -> dict[str, JSON]:
         """Return the bag for people."""
         return {"names": list(self.names), "arguments": dict(self.arguments)}
-
-
-EMPTY_CALL = Bag(names=("",))
-"""What the original makes of an answer without calls and without a marker: a call of nothing."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,17 +186,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def right(self) -> bool:
         """True when call was met with call, or rejection with rejection of whatever type."""
-        return (
-            self.fault is None
-            and self.predicted != FAILED
-            and (self.gold == CALL) == (self.predicted == CALL)
-        )
+        return self.fault is None and self.cell in ("fc_fc", "reject_reject")
 
     @property
     def cell(self) -> str:
         """Cell of the matrix actual against predicted."""
-        predicted = {CALL: "fc", FAILED: "failed"}.get(self.predicted, "reject")
-        return f"{'fc' if self.gold == CALL else 'reject'}_{predicted}"
+        return cell_of(self.gold, self.predicted)
+
+
+def cell_of(gold: str, predicted: str) -> str:
+    """Return the cell of a gold and a predicted decision."""
+    sides: dict[str, str] = {CALL: "fc", FAILED: "failed"}
+    return f"{sides.get(gold, 'reject')}_{sides.get(predicted, 'reject')}"
 
 
 def marked(text: Any) -> Decision | None:
@@ -226,78 +218,8 @@ def gold_steps(label: Any) -> list[str]:
     ]
 
 
-def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
-    """Return every entry of ``sub_agent_history`` with its gold.
-
-    In ``documented`` ids may be numbers or texts.
-    """
-    if profile == "upstream":
-        return [_upstream_step(label, entry) for entry in history]
-    return [
-        _documented_step(as_map(label), number, entry)
-        for number, entry in enumerate(as_list(history))
-    ]
-
-
-def _upstream_step(label: Any, entry: Any) -> Step:
-    step = entry["step_id"]
-    key = f"{step}-1" if f"{step}-1" in label else step
-    gold, gold_bag, gold_text, text = GENERAL, None, None, None
-    turn = label.get(key, {})
-    if "tool_calls" in turn:
-        functions = (call.get("function", {}) for call in turn["tool_calls"])
-        gold, gold_bag = (
-            CALL,
-            _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions),
-        )
-    elif key in label:
-        gold_text = turn.get("content", "")
-        gold = marked(gold_text) or GENERAL
-    if len(entry.get("tool_calls", [])) == 0:
-        text = entry.get("content", "")
-        rejected = marked(text)
-        predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
-    else:
-        bag = _upstream_bag(
-            (call["function"]["name"], call["function"]["arguments"])
-            for call in entry["tool_calls"]
-        )
-        predicted = marked(bag.arguments) or CALL
-    return Step(
-        id=str(step),
-        gold=gold,
-        predicted=predicted,
-        gold_bag=gold_bag,
-        bag=bag,
-        gold_text=gold_text,
-        text=text,
-        agent=entry.get("agent_id"),
-        labelled=key in label,
-    )
-
-
-def _upstream_bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
-    """Return calls as a bag.
-
-    A text that is not JSON becomes a text under the key ``error``, the last one winning.
-    """
-    names: list[JSON] = []
-    arguments: dict[str, Any] = {}
-    for name, raw in functions:
-        names.append(name)
-        if not isinstance(raw, str | dict):
-            raise TypeError(f"arguments must be text or an object, not {type(raw).__name__}")
-        try:
-            values = raw if isinstance(raw, dict) else standard_loads(raw)
-        except json.JSONDecodeError:
-            arguments["error"] = f"{UNDECODABLE}{raw}"
-            continue
-        for key, value in values.items():
-            arguments.setdefault(key, []).append(value)
-    return Bag(names=tuple(names), arguments=arguments)
-
-
-def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
+def _recorded_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
+    """Return an entry of ``sub_agent_history`` beside its gold; its id is a number or a text."""
     step = entry.get("step_id") if isinstance(entry, dict) else None
     if isinstance(step, bool) or not isinstance(step, int | str):
         message = (
@@ -392,7 +314,7 @@ def is_plain(expected: Expectation) -> bool:
     return all(call.plain for call in expected.calls or ())
 
 
-def _sample_step(sample: Sample, profile: Profile) -> Step | None:
+def _sample_step(sample: Sample) -> Step | None:
     """Return a whole sample as one step, None when it has no plain reference or no prediction of
     calls.
     """
@@ -410,8 +332,6 @@ def _sample_step(sample: Sample, profile: Profile) -> Step | None:
     predicted, bag = _predicted(sample.calls or (), sample.text or "")
     if bag is None:
         predicted = rejections.get(sample.label or "", predicted)
-    if predicted == FAILED and profile == "upstream":
-        predicted, bag = CALL, EMPTY_CALL
     return Step(
         id="1",
         gold=gold,
@@ -425,14 +345,12 @@ def _sample_step(sample: Sample, profile: Profile) -> Step | None:
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps of one trial beside their gold."""
+    """Steps of one trial beside their gold.
+
+    A step that the label expects and the prediction lacks is one that failed, not ``answered``.
+    """
 
     steps: tuple[Step, ...]
-    missing: tuple[str, ...] = ()
-    """Steps the label expects and the prediction lacks, which the original has in no matrix cell.
-
-    In ``documented`` they are steps that failed, with ``answered`` False.
-    """
     rejection_cases: int
     function_call_cases: int
 
@@ -444,17 +362,16 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
         counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
         graded = [step for step in self.steps if step.fault is None]
         for step in graded:
-            for name in (step.cell, *_COUNTED[step.cell]):
+            for name in (step.cell, *CELL_COUNTS[step.cell]):
                 counts[name] += 1
-            counts["rejection_type_mismatch"] += (
-                step.cell == "reject_reject" and step.gold != step.predicted
-            )
+            is_mismatch = step.cell == "reject_reject" and step.gold != step.predicted
+            counts["rejection_type_mismatch"] += is_mismatch
         return {
             **counts,
             "rejection_cases": self.rejection_cases,
             "function_call_cases": self.function_call_cases,
             "steps_graded": len(graded),
-            "steps_missing": len(self.missing) + sum(not step.answered for step in graded),
+            "steps_missing": sum(not step.answered for step in graded),
             "steps_faulty": len(self.steps) - len(graded),
         }
 
@@ -466,90 +383,51 @@ def fault_of(sample: Sample) -> Fault | None:
     """
     if native_of(sample, Trial) is not None or sample.status is Status.OK:
         return None
-    return sample.error or Fault(
-        category="target", code=str(sample.status), message="the recorded run failed"
-    )
+    message = "the recorded run failed"
+    return sample.error or Fault(category="target", code=str(sample.status), message=message)
 
 
-def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
+def arguments_of(sample: Sample) -> Arguments | Fault | None:
     """Return the argument part of a sample.
 
     A fault when it is broken, None when the sample has none.
     """
     trial = native_of(sample, Trial)
-    if trial is None:
-        step = _sample_step(sample, profile)
-        if step is None:
-            return None
-        called = step.gold == CALL
-        return Arguments(
-            steps=(step,), rejection_cases=int(not called), function_call_cases=int(called)
-        )
-    if profile == "documented":
-        return _documented(trial)
-    try:
-        return _upstream(trial)
-    except Exception as error:  # noqa: BLE001 - the original gives up the file whatever it raises
-        return Fault(category="data", code=ARGUMENTS, message=str(error), type=type(error).__name__)
+    if trial is not None:
+        return _trial_arguments(trial)
+    step = _sample_step(sample)
+    if step is None:
+        return None
+    calls = int(step.gold == CALL)
+    return Arguments(steps=(step,), rejection_cases=1 - calls, function_call_cases=calls)
 
 
-def _documented(trial: Trial) -> Arguments | Fault:
+def _trial_arguments(trial: Trial) -> Arguments | Fault:
     label = trial.part("label")
     if not isinstance(label, Mapping):
-        what = (
-            "the run is not an object"
-            if not isinstance(trial.run, Mapping)
-            else "the run has no label object"
-        )
+        is_run = isinstance(trial.run, Mapping)
+        what = "the run has no label object" if is_run else "the run is not an object"
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
-    golds = {step: gold_turn(label, step) for step in gold_steps(label)}
-    steps = steps_of(label, trial.part("sub_agent_history"), "documented")
-    steps += [_unanswered_step(step, *golds[step]) for step in _missing(golds, steps)]
-    readable = [gold for gold, _, _, fault in golds.values() if fault is None]
-    calls = readable.count(CALL)
-    rejections = len(readable) - calls
-    return Arguments(steps=tuple(steps), rejection_cases=rejections, function_call_cases=calls)
-
-
-def _unanswered_step(
-    step: str, gold: Decision, calls: tuple[ToolCall, ...], text: JSON, fault: Fault | None
-) -> Step:
-    """Return a gold step without a prediction: a generation that failed."""
-    bag = _bag(calls) if gold == CALL else None
-    return Step(id=step, gold=gold, gold_bag=bag, gold_text=text, answered=False, fault=fault)
-
-
-def _upstream(trial: Trial) -> Arguments:
-    history, label = trial.run["sub_agent_history"], trial.run["label"]
-    label["1"]["content"] if label["1"][
-        "role"
-    ] == "system" else ""  # raises what the original raises
-    steps = steps_of(label, history, "upstream")
-    for entry, step in zip(history, steps, strict=True):
-        _check_history(label, entry["step_id"])
-        if step.called and step.bag is not None and step.gold_bag is not None:
-            set_f1(step.bag.names, step.gold_bag.names)
-    cases = gold_steps(label)
-    calls = sum(f"{step}-1" in label for step in cases)
-    counts = {"rejection_cases": len(cases) - calls, "function_call_cases": calls}
-    return Arguments(steps=tuple(steps), missing=_missing(cases, steps), **counts)
-
-
-def _missing(gold: Iterable[str], steps: Iterable[Step]) -> tuple[str, ...]:
-    predicted = {step.id for step in steps}
-    return tuple(step for step in gold if step not in predicted)
-
-
-def _check_history(label: Any, step: Any) -> None:
-    """Raise what the original raises while it collects the turns before a step for its judge."""
-    for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
-        if key == step:
-            return
-        if "-1" in key and (calls := label[key].get("tool_calls")):
-            decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
-            " ".join(
-                [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
+    history = as_list(trial.part("sub_agent_history"))
+    steps = [_recorded_step(label, number, entry) for number, entry in enumerate(history)]
+    answered = {step.id for step in steps}
+    decisions = []
+    for name in gold_steps(label):
+        gold, calls, text, fault = gold_turn(label, name)
+        if fault is None:
+            decisions.append(gold)
+        if name not in answered:
+            bag = _bag(calls) if gold == CALL else None
+            step = Step(
+                id=name, gold=gold, gold_bag=bag, gold_text=text, answered=False, fault=fault
             )
+            steps.append(step)
+    calls_expected = decisions.count(CALL)
+    return Arguments(
+        steps=tuple(steps),
+        rejection_cases=len(decisions) - calls_expected,
+        function_call_cases=calls_expected,
+    )
 
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:

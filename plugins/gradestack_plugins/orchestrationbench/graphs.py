@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -71,6 +71,16 @@ class Builder:
         """Add an edge, and its end nodes when they are new."""
         self._edges[self.node(tail), self.node(head)] = None
 
+    def chains(self, chains: Collection[Sequence[Hashable]]) -> None:
+        """Add all nodes of the chains, then an edge between neighbours that differ."""
+        for chain in chains:
+            for node in chain:
+                self.node(node)
+        for chain in chains:
+            for node, following in pairwise(chain):
+                if node != following:
+                    self.edge(node, following)
+
     def graph(self, *, labelled: bool) -> Graph:
         """Return the graph; labelled, its node keys are (agent, status) pairs."""
         return Graph(len(self.index), tuple(self.index) if labelled else None, tuple(self._edges))
@@ -88,8 +98,10 @@ class Weights(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for name, weight in (("agent", self.agent), ("status", self.status)):
             if not 0 <= weight <= 2:
-                expected = "expected a number from 0 to 2, the price of a deletion and an insertion"
-                raise ValueError(f"{name} weight {weight!r}: {expected}")
+                raise ValueError(
+                    f"{name} weight {weight!r}: expected a number from 0 to 2, the price of a "
+                    "deletion and an insertion"
+                )
 
     def substitution(self, left: Label, right: Label) -> float:
         """Return the price of putting ``left`` in the place of ``right``."""
@@ -102,6 +114,48 @@ Matrix = list[list[int]]
 """A number for each pair of an unmapped node of the left graph (row) and of the right
 one (column).
 """
+
+
+class _Side:
+    """Edges of one of the graphs, filled up with dummies to ``n`` nodes: bit sets of nodes."""
+
+    def __init__(self, graph: Graph, n: int) -> None:
+        self.out, self.into, self.loops = [0] * n, [0] * n, [False] * n
+        for tail, head in graph.edges:
+            if tail == head:
+                self.loops[tail] = True
+            else:
+                self.out[tail] |= 1 << head
+                self.into[head] |= 1 << tail
+
+    def degrees(self, nodes: list[int]) -> list[tuple[int, int]]:
+        """Return out- and in-degree of each node among these nodes."""
+        among = sum([1 << node for node in nodes])
+        degrees = []
+        for node in nodes:
+            out, into = self.out[node] & among, self.into[node] & among
+            degrees.append((out.bit_count(), into.bit_count()))
+        return degrees
+
+    def edges(self, node: int, others: list[int]) -> list[tuple[int, int]]:
+        """Return for each other node whether an edge leads there, and from there."""
+        out, into = self.out[node], self.into[node]
+        return [(out >> other & 1, into >> other & 1) for other in others]
+
+    def are_twins(self, a: int, b: int) -> bool:
+        """Return whether two nodes can be exchanged without changing an edge."""
+        others = ~(1 << a | 1 << b)
+        if (self.out[a] ^ self.out[b]) & others or (self.into[a] ^ self.into[b]) & others:
+            return False
+        return self.out[a] >> b & 1 == self.out[b] >> a & 1
+
+    def twins(self, costs: Matrix) -> list[int]:
+        """Return for each node the first one it can be exchanged with, whatever it is mapped on."""
+        classes: list[int] = []
+        for a in range(len(costs)):
+            known = (b for b in classes if costs[a] == costs[b] and self.are_twins(a, b))
+            classes.append(next(known, a))
+        return classes
 
 
 class _Search:
@@ -119,26 +173,18 @@ class _Search:
         unit = math.lcm(*(price.denominator for price in prices.values()))
         scaled = {each: int(2 * unit * price) for each, price in prices.items()}
         self.budget, self.expanded, self.edge = budget, 0, 2 * unit
-        self.out1, self.in1, loops1 = _neighbours(left, n)
-        self.out2, self.in2, loops2 = _neighbours(right, n)
-
-        def price(i: int, j: int) -> int:
-            if i >= left.nodes or j >= right.nodes:
-                return self.edge
-            return (
-                scaled[weights.substitution(left.labels[i], right.labels[j])]
-                if left.labels and right.labels
-                else 0
-            )
-
-        self.costs = [
-            [price(i, j) + self.edge * ((loops1 >> i ^ loops2 >> j) & 1) for j in range(n)]
-            for i in range(n)
-        ]
-        self.rows = _twins(self.out1, self.in1, self.costs)
-        self.columns = _twins(
-            self.out2, self.in2, [list(column) for column in zip(*self.costs, strict=True)]
-        )
+        self.left, self.right = _Side(left, n), _Side(right, n)
+        labels, others = left.labels, right.labels
+        self.costs = [[self.edge] * n for _ in range(n)]
+        for i, row in enumerate(self.costs):
+            for j in range(n):
+                if i < left.nodes and j < right.nodes:
+                    row[j] = 0
+                    if labels and others:
+                        row[j] = scaled[weights.substitution(labels[i], others[j])]
+                row[j] += self.edge * (self.left.loops[i] != self.right.loops[j])
+        self.rows = self.left.twins(self.costs)
+        self.columns = self.right.twins(list(map(list, zip(*self.costs, strict=True))))
         # Distances differ by multiples of this, so a bound this close below the best cannot be met.
         # Unlabelled, every path costs n differences + edges on both sides - 2 * edges kept, so
         # parity is fixed.
@@ -169,59 +215,42 @@ class _Search:
         if self.expanded >= self.budget:
             return False
         self.expanded += 1
-        bound, raises = self._bounds(rows, cols, costs, paid)
+        raises, least = self._bounds(rows, cols, costs)
+        bound, complete = paid + least, True
         if bound >= self.limit:
             return True
-        complete = True
         for raised, r, c in self._children(rows, cols, raises, self.limit - bound):
             if bound + raised >= self.limit:
                 break
             if complete:
-                below = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
-                complete = self._expand(
-                    *below, self._below(rows, cols, costs, r, c), paid + costs[r][c]
-                )
+                complete = self._expand(*self._below(rows, cols, costs, r, c), paid + costs[r][c])
             if not complete:
                 self.floor = min(self.floor, bound + raised)
         return complete
 
-    def _below(self, rows: list[int], cols: list[int], costs: Matrix, r: int, c: int) -> Matrix:
-        """Return the costs of what is unmapped after row ``r`` was mapped on column ``c``."""
-        i, j = rows[r], cols[c]
+    def _below(
+        self, rows: list[int], cols: list[int], costs: Matrix, r: int, c: int
+    ) -> tuple[list[int], list[int], Matrix]:
+        """Return what is unmapped, and its costs, after row ``r`` was mapped on column ``c``."""
+        others, images = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
         kept = [row[:c] + row[c + 1 :] for row in costs[:r] + costs[r + 1 :]]
-        if not (self.out1[i] or self.in1[i] or self.out2[j] or self.in2[j]):
-            return kept
-        ours = [(self.out1[i] >> k & 1, self.in1[i] >> k & 1) for k in rows[:r] + rows[r + 1 :]]
-        theirs = [(self.out2[j] >> k & 1, self.in2[j] >> k & 1) for k in cols[:c] + cols[c + 1 :]]
-        return _plus_differences(kept, ours, theirs, self.edge)
+        ours, theirs = self.left.edges(rows[r], others), self.right.edges(cols[c], images)
+        return others, images, _plus_differences(kept, ours, theirs, self.edge)
 
-    def _bounds(
-        self, rows: list[int], cols: list[int], costs: Matrix, paid: int
-    ) -> tuple[int, Matrix]:
-        """Return a lower bound of what follows, and by how much each pair raises it.
-
-        No pairs where it is too high.
+    def _bounds(self, rows: list[int], cols: list[int], costs: Matrix) -> tuple[Matrix, int]:
+        """Return by how much each pair raises a lower bound of what follows, and the bound.
 
         A pair of unmapped nodes costs at least its own price and half the difference of its
         in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of every row,
         then of every column, bounds the cheapest assignment from below.
         """
-        ours, theirs = _degrees(self.out1, self.in1, rows), _degrees(self.out2, self.in2, cols)
+        ours, theirs = self.left.degrees(rows), self.right.degrees(cols)
         raises = _plus_differences(costs, ours, theirs, self.edge // 2)
-        leasts = list(map(min, raises))
-        bound = paid + sum(leasts)
-        if bound < self.limit:
-            raises = [
-                [value - least for value in row] for row, least in zip(raises, leasts, strict=True)
-            ]
-            leasts = list(map(min, zip(*raises, strict=True)))
-            if any(leasts):
-                bound += sum(leasts)
-                raises = [
-                    [value - least for value, least in zip(row, leasts, strict=True)]
-                    for row in raises
-                ]
-        return bound, raises
+        raises, by_rows = _less_least(raises)
+        columns, by_columns = _less_least(list(map(list, zip(*raises, strict=True))))
+        if by_columns:
+            raises = list(map(list, zip(*columns, strict=True)))
+        return raises, by_rows + by_columns
 
     def _children(
         self, rows: list[int], cols: list[int], raises: Matrix, slack: int
@@ -248,18 +277,13 @@ class _Search:
         return sorted(children)
 
 
-def _neighbours(graph: Graph, n: int) -> tuple[list[int], list[int], int]:
-    """Return the bit sets of successors and of predecessors of each node, and that of nodes with a
-    self-loop.
-    """
-    out, into, loops = [0] * n, [0] * n, 0
-    for tail, head in graph.edges:
-        if tail == head:
-            loops |= 1 << tail
-        else:
-            out[tail] |= 1 << head
-            into[head] |= 1 << tail
-    return out, into, loops
+def _less_least(lines: Matrix) -> tuple[Matrix, int]:
+    """Subtract the least number of each line; return what is left, and the sum of the least."""
+    leasts = list(map(min, lines))
+    if any(leasts):
+        pairs = zip(lines, leasts, strict=True)
+        lines = [[value - least for value in line] for line, least in pairs]
+    return lines, sum(leasts)
 
 
 def _plus_differences(
@@ -269,29 +293,9 @@ def _plus_differences(
     column.
     """
     added = {(a, b): [price * (abs(a - x) + abs(b - y)) for x, y in theirs] for a, b in {*ours}}
+    if not any(map(any, added.values())):
+        return costs
     return [list(map(add, row, added[each])) for row, each in zip(costs, ours, strict=True)]
-
-
-def _degrees(out: list[int], into: list[int], nodes: list[int]) -> list[tuple[int, int]]:
-    among = sum([1 << node for node in nodes])
-    return [((out[node] & among).bit_count(), (into[node] & among).bit_count()) for node in nodes]
-
-
-def _twins(out: list[int], into: list[int], costs: Matrix) -> list[int]:
-    """Return for each node the smallest node it can be exchanged with without changing anything
-    else.
-    """
-
-    def alike(a: int, b: int) -> bool:
-        others = ~(1 << a | 1 << b)
-        mutual = out[a] >> b & 1 == out[b] >> a & 1
-        neighbours = out[a] & others == out[b] & others and into[a] & others == into[b] & others
-        return costs[a] == costs[b] and mutual and neighbours
-
-    classes: list[int] = []
-    for a in range(len(out)):
-        classes.append(next((b for b in dict.fromkeys(classes) if alike(a, b)), a))
-    return classes
 
 
 BUDGET = 40_000
@@ -318,7 +322,6 @@ class Distance(msgspec.Struct, frozen=True):
     upper: float
     exact: bool
     expanded: int = 0
-    backend: str = "own"
 
 
 def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUDGET) -> Distance:
@@ -333,16 +336,14 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
         return Distance(whole, whole, exact=True)
     if n > _LARGEST:
         return _coarse(left, right, weights)
-    granted = (
-        1 << 60 if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
-    )
+    granted = budget * _SMALL**2 // max(_SMALL, n) ** 2
+    granted = 1 << 60 if n <= _ALWAYS else max(4 * n, granted)
     search = _Search(left, right, weights, granted)
     complete = search.run()
     upper = search.best
     lower = upper if complete else min(search.floor, upper)
-    return Distance(
-        lower / search.edge, upper / search.edge, exact=lower == upper, expanded=search.expanded
-    )
+    exact, edge = lower == upper, search.edge
+    return Distance(lower / edge, upper / edge, exact=exact, expanded=search.expanded)
 
 
 def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
@@ -351,51 +352,22 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
     numbers = {label: j for j, label in enumerate(others)}
     images = {i: numbers[label] for i, label in enumerate(labels) if label in numbers}
     least = min(weights.agent, weights.status, 1.0) if labels else 0.0
-    few = min(left.nodes, right.nodes)
-    lower = (
-        abs(left.nodes - right.nodes)
-        + (few - len(images)) * least
-        + abs(len(left.edges) - len(right.edges))
-    )
-    free = sorted({*range(right.nodes)} - {*images.values()})
+    unequal = min(left.nodes, right.nodes) - len(images)
+    inserted = abs(left.nodes - right.nodes) + abs(len(left.edges) - len(right.edges))
+    lower = inserted + unequal * least
+    mapped = {*images.values()}
+    free = [j for j in range(right.nodes) if j not in mapped]
     pairs = list(zip([i for i in range(left.nodes) if i not in images], free, strict=False))
     images.update(pairs)
     prices = [weights.substitution(labels[i], others[j]) for i, j in pairs] if labels else []
-    edges = set(right.edges)
-    kept = sum(1 for tail, head in left.edges if (images.get(tail), images.get(head)) in edges)
-    upper = left.size + right.size - 2 * len(images) - 2 * kept + math.fsum(prices)
+    edges = {(images.get(tail), images.get(head)) for tail, head in left.edges}
+    kept = len(images) + len(edges.intersection(right.edges))
+    upper = left.size + right.size - 2 * kept + math.fsum(prices)
     return Distance(min(lower, upper), upper, exact=lower >= upper)
 
 
-MAPPINGS = math.perm(7, 7)
-"""Most node mappings a pair may have.
-
-Two graphs of seven nodes, or a smaller one against a larger one.
-"""
-NODES = 24
-"""Most nodes a pair may have on both sides together."""
-
-
-@lru_cache(maxsize=1)
-def available() -> bool:
-    """Return whether networkx is installed, with the numpy and scipy its search calls."""
-    return all(
-        importlib.util.find_spec(name) is not None for name in ("networkx", "numpy", "scipy")
-    )
-
-
-def feasible(left: Graph, right: Graph) -> bool:
-    """Return whether networkx finishes the pair in seconds: few enough nodes and node mappings."""
-    few, many = sorted((left.nodes, right.nodes))
-    return few + many <= NODES and math.perm(many, few) <= MAPPINGS
-
-
-def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
-    """Return what networkx takes for the edit distance, with the costs of ``edit_distance``.
-
-    The search is bounded by the price of deleting one graph and inserting the other, which is also
-    the answer when it finds nothing.
-    """
+def networkx_distance(left: Graph, right: Graph, weights: Weights) -> float:
+    """Return what networkx takes for the edit distance; it overlooks many self-loops."""
     import networkx as nx  # noqa: PLC0415 - optional and slow to import
 
     sides = nx.DiGraph(), nx.DiGraph()
@@ -403,18 +375,23 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
         labels = graph.labels or [None] * graph.nodes
         side.add_nodes_from((node, {"label": label}) for node, label in enumerate(labels))
         side.add_edges_from(graph.edges)
-    most = left.size + right.size
-    found = nx.graph_edit_distance(
-        *sides,
-        node_subst_cost=lambda a, b: (
-            0.0 if a["label"] is None else weights.substitution(a["label"], b["label"])
-        ),
-        node_del_cost=lambda _: 1.0,
-        node_ins_cost=lambda _: 1.0,
-        edge_subst_cost=lambda _, __: 0.0,
-        edge_del_cost=lambda _: 1.0,
-        edge_ins_cost=lambda _: 1.0,
-        upper_bound=most,
-    )
-    value = float(most) if found is None or not math.isfinite(found) else float(found)
-    return Distance(value, value, exact=not (left.has_loop or right.has_loop), backend="networkx")
+
+    def substitute(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
+        return weights.substitution(ours["label"], theirs["label"])
+
+    # insertions and deletions cost 1 there as well, other substitutions nothing
+    most, price = left.size + right.size, substitute if left.labels else None
+    distance = nx.graph_edit_distance(*sides, node_subst_cost=price, upper_bound=most)
+    return float(most if distance is None or math.isinf(distance) else distance)
+
+
+def usual_distance(left: Graph, right: Graph, weights: Weights) -> float:
+    """Return the distance of networkx where it is installed and ends within seconds, else ours.
+
+    It does with as many mappings of nodes as two graphs of seven have.
+    """
+    few, many = sorted((left.nodes, right.nodes))
+    is_small = few + many <= 24 and math.perm(many, few) <= math.factorial(7)
+    if is_small and all(map(importlib.util.find_spec, ("networkx", "numpy", "scipy"))):
+        return networkx_distance(left, right, weights)
+    return edit_distance(left, right, weights).upper

@@ -4,24 +4,19 @@ A text is a plan by the first of seven forms that yields an object with some key
 ``workflow_``, looked for behind the last ``</think>``. Patterns are searched by hand where a
 regular expression would need quadratic time on hostile text. The forms, the two graphs and the
 score are described in docs/orchestrationbench.md.
-
-``upstream`` differs by what is marked so, and raises where the original raises.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
 
-from gradestack import JSON, Fault, Profile, Reason, Sample, yaml_data
+from gradestack import JSON, Fault, Reason, Sample, yaml_data
 from gradestack.jsonio import as_list, as_map, standard_loads
 from gradestack_plugins.orchestrationbench.decisions import PLAN_MARK, Trial
 from gradestack_plugins.orchestrationbench.graphs import (
@@ -31,10 +26,7 @@ from gradestack_plugins.orchestrationbench.graphs import (
     Graph,
     Label,
     Weights,
-    available,
     edit_distance,
-    feasible,
-    networkx_distance,
 )
 
 Workflows = dict[Any, Any]
@@ -64,31 +56,36 @@ class Plan(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-@lru_cache(
-    maxsize=512
-)  # two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
-def parse_plan(text: str, profile: Profile) -> Plan:
+# two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
+@lru_cache(maxsize=512)
+def parse_plan(text: str) -> Plan:
     """Return the plan of a text, empty with a reason when it holds none.
 
-    ``documented`` goes on to the next form whatever goes wrong in one, ``upstream`` only where the
-    text is not the form's language.
+    Whatever goes wrong in one form, the next one is tried.
     """
-    said = text.rsplit("</think>", maxsplit=1)[-1]
-    for form, load in _FORMS:
-        candidate = form(said)
-        if candidate is None:
-            continue
+    for load, candidate in plan_candidates(text):
         try:
             value = load(candidate)
-            if isinstance(value, dict) and _has_workflow(value, profile):
-                return Plan(text, value)
-        except (json.JSONDecodeError, yaml.YAMLError):
+        except Exception:  # noqa: BLE001, S112 - the parsers raise much
             continue
-        except Exception:
-            if profile == "upstream":
-                raise
-    found = "no object with a workflow_ key in any of the seven forms"
-    return Plan(text, problem=found if PLAN_MARK in said else "the text names no workflow_")
+        if isinstance(value, dict) and _has_workflow(value):
+            return Plan(text, value)
+    if PLAN_MARK in _after_thinking(text):
+        return Plan(text, problem="no object with a workflow_ key in any of the seven forms")
+    return Plan(text, problem="the text names no workflow_")
+
+
+def plan_candidates(text: str) -> Iterator[tuple[Callable[[str], Any], str]]:
+    """Yield (parser, part of the text) of each form the text has."""
+    answer = _after_thinking(text)
+    for form, load in _FORMS:
+        candidate = form(answer)
+        if candidate is not None:
+            yield load, candidate
+
+
+def _after_thinking(text: str) -> str:
+    return text.rsplit("</think>", maxsplit=1)[-1]
 
 
 def _load_yaml(text: str) -> Any:
@@ -102,11 +99,8 @@ def _load_yaml(text: str) -> Any:
     return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
 
 
-def _has_workflow(value: Mapping[Any, Any], profile: Profile) -> bool:
-    return any(
-        (profile == "upstream" or isinstance(key, str)) and key.startswith(PLAN_MARK)
-        for key in value
-    )
+def _has_workflow(value: Mapping[Any, Any]) -> bool:
+    return any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in value)
 
 
 def _fenced_json(text: str) -> str | None:
@@ -178,36 +172,24 @@ _FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
 UNKNOWN = "UNK"
 
 
-def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:  # noqa: C901
+def graphs(workflows: Workflows) -> tuple[Graph, Graph]:
     """Return (structural, component) graph of a plan.
 
-    Keys that do not contain ``workflow`` are left out.
-
-    ``documented`` never fails: what is not an object where one belongs counts as empty.
-    ``upstream`` raises where a key is no text, a workflow or step no object, a name or status not
-    hashable.
+    Keys that do not contain ``workflow`` are left out; what is not an object where one belongs
+    counts as empty.
     """
-    strict = profile == "upstream"
-    known: dict[Any, Any] = {}
-    for key, value in workflows.items():
-        if (strict or isinstance(key, str)) and "workflow" in key:
-            known[key] = value if strict else as_map(value)
+    plan = _named_workflows(workflows)
+    steps: dict[Hashable, list[Label]] = {name: _steps(plan[name]) for name in plan}
     structural, component = Builder(), Builder()
-    for name, fields in known.items():
+    for name, fields in plan.items():
         structural.node(name)
-        for dependency in (fields.get("depends_on", []) or []) if strict else _dependencies(fields):
-            if dependency is None and strict:
-                raise ValueError("None cannot be a node")
+        for dependency in _dependencies(fields):
             structural.edge(dependency, name)
-    steps = {name: _steps(fields, strict=strict) for name, fields in known.items()}
-    for step in chain.from_iterable(steps.values()):
-        component.node(step)
-    for step, following in chain.from_iterable(map(pairwise, steps.values())):
-        if step != following:
-            component.edge(step, following)
-    for name, fields in known.items():
-        for dependency in _dependencies(fields, strict=strict) if steps[name] else ():
-            if before := steps.get(dependency):
+    component.chains(steps.values())
+    for name, fields in plan.items():
+        for dependency in _dependencies(fields):
+            before = steps.get(dependency)
+            if before and steps[name]:
                 component.edge(before[-1], steps[name][0])
     return structural.graph(labelled=False), component.graph(labelled=True)
 
@@ -218,48 +200,37 @@ def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
     Per workflow its steps as ``agent|status`` and what it depends on.
     """
     return {
-        key: {
-            "steps": [f"{agent}|{status}" for agent, status in _steps(as_map(value))],
-            "depends_on": [str(name) for name in _dependencies(as_map(value))],
+        name: {
+            "steps": [f"{agent}|{status}" for agent, status in _steps(fields)],
+            "depends_on": [str(name) for name in _dependencies(fields)],
         }
-        for key, value in workflows.items()
-        if isinstance(key, str) and "workflow" in key
+        for name, fields in _named_workflows(workflows).items()
     }
 
 
-def _dependencies(fields: Mapping[Any, Any], *, strict: bool = False) -> Iterable[Any]:
-    value = fields.get("depends_on") or fields.get("depend_on")
-    if not value:
-        return ()
-    if strict:  # a text of depends_on is taken character by character, one of depend_on is a name
-        return [value] if isinstance(value, str) and not fields.get("depends_on") else value
-    return [
-        _scalar(name) for name in (value if isinstance(value, list | tuple | Mapping) else [value])
-    ]
+def _named_workflows(workflows: Workflows) -> dict[str, Mapping[Any, Any]]:
+    names = [name for name in workflows if isinstance(name, str) and "workflow" in name]
+    return {name: as_map(workflows[name]) for name in names}
 
 
-def _steps(fields: Mapping[Any, Any], *, strict: bool = False) -> list[Label]:
+def _dependencies(fields: Mapping[Any, Any]) -> list[Hashable]:
+    value = fields.get("depends_on") or fields.get("depend_on") or []
+    names = value if isinstance(value, list | tuple | Mapping) else [value]
+    return [_scalar(name) for name in names]
+
+
+def _steps(fields: Mapping[Any, Any]) -> list[Label]:
+    labels: list[Label] = []
     steps = fields.get("steps")
-    found: list[Label] = []
-    for step in steps if isinstance(steps, list | tuple) or (strict and steps) else ():
-        agent = (
-            (step.get("agent_id") or step.get("name"))
-            if strict or isinstance(step, Mapping)
-            else None
-        )
+    for step in steps if isinstance(steps, list | tuple) else ():
+        agent = as_map(step).get("agent_id") or as_map(step).get("name")
         if agent:
-            label = agent, step.get("status", UNKNOWN)
-            if strict:
-                hash(label)
-            found.append(label if strict else (_scalar(label[0]), _scalar(label[1])))
-    return found
+            labels.append((_scalar(agent), _scalar(step.get("status", UNKNOWN))))
+    return labels
 
 
 def _scalar(value: Any) -> Hashable:
     return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
-
-
-Solver = Literal["auto", "exact", "networkx"]
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -283,22 +254,13 @@ class Comparison(msgspec.Struct, frozen=True):
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """How plans are compared."""
 
-    profile: Profile = "documented"
-    weights: Weights = msgspec.field(default_factory=Weights)
-    solver: Solver = "auto"
-    """``auto``: networkx in ``upstream`` where installed and feasible, else the exact solver."""
+    weights: Weights = Weights()
     budget: int = BUDGET
 
 
-@lru_cache(
-    maxsize=4096
-)  # two graders ask: with networkx a run of the default stack takes 1.4 times as long without it
+@lru_cache(maxsize=4096)  # two graders ask
 def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
-    wanted = rules.solver == "networkx" or (rules.solver == "auto" and rules.profile == "upstream")
-    if wanted and available() and feasible(predicted, gold):
-        distance = networkx_distance(predicted, gold, rules.weights)
-    else:
-        distance = edit_distance(predicted, gold, rules.weights, rules.budget)
+    distance = edit_distance(predicted, gold, rules.weights, rules.budget)
     return Comparison(distance, predicted.size + gold.size, predicted.has_loop or gold.has_loop)
 
 
@@ -309,9 +271,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     gold: JSON = None
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
-    structural: Comparison | None = None
-    component: Comparison | None = None
-    """None when nothing could be compared: all figures are 0."""
+    comparisons: tuple[Comparison, Comparison] | None = None
+    """Structural and component graphs; None when nothing could be compared: all figures are 0."""
     problem: tuple[str, str] = ("", "")
     """Why there is none: ``plan_absent`` or ``plan_unparsable``, and what is wrong."""
     fault: Fault | None = None
@@ -322,10 +283,11 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
         """Score, structural and component similarity, and the score if every distance were at its
         lower bound.
         """
-        if self.structural is None or self.component is None:
+        if self.comparisons is None:
             return 0.0, 0.0, 0.0, 0.0
-        structural, component = self.structural.similarity, self.component.similarity
-        highest = self.structural.highest * 0.5 + self.component.highest * 0.5
+        structural, component = [each.similarity for each in self.comparisons]
+        highest_structural, highest_component = [each.highest for each in self.comparisons]
+        highest = highest_structural * 0.5 + highest_component * 0.5
         return structural * 0.5 + component * 0.5, structural, component, highest
 
 
@@ -333,12 +295,8 @@ class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The plans of one trial."""
 
     steps: Sequence[PlanStep] = ()
-    failed: int = 0
-    """Failed plan generations as the profile counts them."""
     notes: Iterable[Reason] = ()
     """Predicted plans nobody asked for."""
-    dropped: str = ""
-    """Why the original ignores the plans of this run altogether (``upstream``)."""
 
     @property
     def compared(self) -> list[PlanStep]:
@@ -348,82 +306,28 @@ class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
     """Return the plans of one trial."""
-    if rules.profile == "documented":
-        return _documented(trial, rules)
-    if not trial.planned:
-        return PlanFigures(
-            dropped="the run's name leaves a gap, so the original does not look it up"
-        )
-    try:
-        return _upstream(trial.run, rules)
-    except Exception as error:  # noqa: BLE001 - the original drops a run whatever it raises
-        return PlanFigures(dropped=f"{type(error).__name__}: {error}")
-
-
-def _plan(content: Any, profile: Profile) -> Plan:
-    if isinstance(content, str):
-        return parse_plan(content, profile)
-    return Plan(content, problem="the content is no text")
-
-
-def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
-    predicted: dict[Any, Plan] = {}
-    unreadable: dict[Any, Plan] = {}
-    failed = 0
-    for entry in run.get("main_agent_history", []):
-        step = entry.get("step_id")
-        if step is None:
-            continue
-        plan = _plan(entry.get("content"), "upstream")
-        if plan.workflows:
-            predicted[step] = plan
-        else:
-            failed += 1
-            unreadable[step if isinstance(step, int | float | str) else repr(step)] = plan
-    golds: dict[int, Plan] = {}
-    for key, turn in run.get("label", {}).items():
-        with suppress(ValueError, TypeError):
-            number = int(key)
-            content = turn.get("content", "")
-            if (
-                isinstance(content, str)
-                and PLAN_MARK in content
-                and (plan := parse_plan(content, "upstream")).workflows
-            ):
-                golds[number] = plan
-    failed += sum(number not in predicted for number in golds)
-    golds = dict(sorted(golds.items()))
-    return _figures(
-        golds, {**unreadable, **predicted}, rules, "label", _not_asked_for(predicted, golds), failed
-    )
-
-
-def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
     predicted: dict[int, Plan] = {}
     notes = []
     for entry in as_list(trial.part("main_agent_history")):
         number = step_number(as_map(entry).get("step_id"))
         if number is None:
-            notes.append(
-                Reason(
-                    code="plan_without_step",
-                    message="an entry of main_agent_history has no step number",
-                )
-            )
+            message = "an entry of main_agent_history has no step number"
+            notes.append(Reason(code="plan_without_step", message=message))
             continue
-        plan = _plan(entry.get("content"), "documented")
+        content = entry.get("content")
+        plan = Plan(content, problem="the content is no text")
+        if isinstance(content, str):
+            plan = parse_plan(content)
         if plan.workflows or number not in predicted:
             predicted[number] = plan
-    golds = {
-        number: parse_plan(text, "documented")
-        for number, text in gold_plans(trial.part("label")).items()
-    }
+    golds = {step: parse_plan(text) for step, text in gold_plans(trial.part("label")).items()}
     meant = {
-        number: gold
-        for number, gold in golds.items()
+        step: gold
+        for step, gold in golds.items()
         if gold.workflows or gold.content.startswith(PLAN_MARK)
     }
-    return _figures(meant, predicted, rules, "label", [*notes, *_not_asked_for(predicted, golds)])
+    notes += _not_asked_for(predicted, golds)
+    return _figures(meant, predicted, rules, "label", notes)
 
 
 def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
@@ -439,16 +343,16 @@ def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
 
 
 def _by_step(plan: JSON) -> dict[str, Plan]:
-    if isinstance(plan, Mapping) and not _has_workflow(plan, "documented"):
+    if isinstance(plan, Mapping) and not _has_workflow(plan):
         return {str(key): _as_plan(each) for key, each in plan.items()}
     return {} if plan is None else {"1": _as_plan(plan)}
 
 
 def _as_plan(plan: JSON) -> Plan:
-    if isinstance(plan, Mapping) and _has_workflow(plan, "documented"):
-        return Plan(plan, workflows=dict(plan))
     if isinstance(plan, str):
-        return parse_plan(plan, "documented")
+        return parse_plan(plan)
+    if isinstance(plan, Mapping) and _has_workflow(plan):
+        return Plan(plan, workflows=dict(plan))
     return Plan(plan, problem="neither text nor an object with a workflow_ key")
 
 
@@ -457,11 +361,10 @@ _K = TypeVar("_K", int, str)
 
 def _figures(
     golds: Mapping[_K, Plan],
-    predicted: Mapping[Any, Plan],
+    predicted: Mapping[_K, Plan],
     rules: PlanRules,
     where: str,
     notes: Iterable[Reason] = (),
-    failed: int | None = None,
 ) -> PlanFigures:
     """Return gold plans beside predicted ones.
 
@@ -472,13 +375,10 @@ def _figures(
         if gold.workflows:
             steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
         else:
-            fault = Fault(
-                category="data", code="gold_unreadable", message=f"{where} {name}: {gold.problem}"
-            )
+            message = f"{where} {name}: {gold.problem}"
+            fault = Fault(category="data", code="gold_unreadable", message=message)
             steps.append(PlanStep(id=str(name), gold=gold.content, fault=fault))
-    if failed is None:
-        failed = sum(step.fault is None and step.structural is None for step in steps)
-    return PlanFigures(steps=steps, failed=failed, notes=notes)
+    return PlanFigures(steps=steps, notes=notes)
 
 
 def gold_plans(label: Any) -> dict[int, str]:
@@ -498,19 +398,15 @@ def gold_plans(label: Any) -> dict[int, str]:
 def _compare_step(name: str, gold: Workflows, plan: Plan | None, rules: PlanRules) -> PlanStep:
     short = outline(gold)
     if plan is None:
-        return PlanStep(
-            id=name, gold=short, problem=("plan_absent", "no plan was predicted at this step")
-        )
+        problem = "plan_absent", "no plan was predicted at this step"
+        return PlanStep(id=name, gold=short, problem=problem)
     if not plan.workflows:
-        return PlanStep(
-            id=name, gold=short, predicted=plan.content, problem=("plan_unparsable", plan.problem)
-        )
-    sides = zip(graphs(plan.workflows, rules.profile), graphs(gold, rules.profile), strict=True)
-    structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
+        problem = "plan_unparsable", plan.problem
+        return PlanStep(id=name, gold=short, predicted=plan.content, problem=problem)
+    structural, component = zip(graphs(plan.workflows), graphs(gold), strict=True)
+    comparisons = _compare(*structural, rules), _compare(*component, rules)
     predicted = outline(plan.workflows)
-    return PlanStep(
-        id=name, gold=short, predicted=predicted, structural=structural, component=component
-    )
+    return PlanStep(id=name, gold=short, predicted=predicted, comparisons=comparisons)
 
 
 def step_number(step: Any) -> int | None:

@@ -9,9 +9,9 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import attrs
 import msgspec
@@ -28,7 +28,6 @@ from gradestack import (
     Fault,
     Input,
     Inputs,
-    Profile,
     RecordFile,
     RecordReader,
     Sample,
@@ -62,21 +61,24 @@ from gradestack_plugins.orchestrationbench.decisions import (
     gold_steps,
     gold_turn,
     read_verdicts,
-    steps_of,
     verdicts_for,
 )
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, step_number
-from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls, tool_spec
+from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_spec
 from gradestack_plugins.readers.chat.unread import count_unread
 
 
-def _check_pattern(pattern: str) -> None:
+def _check_pattern(_: Any, __: Any, pattern: str) -> None:
     """Refuse what is no pattern of a file's name, as it could lead to another folder."""
     if not pattern or "/" in pattern or "\\" in pattern or pattern in {".", ".."}:
-        raise ValueError(
-            f"pattern {pattern!r}: expected a file name with wildcards; directories are searched "
-            "anyway"
-        )
+        why = "expected a file name with wildcards; directories are searched anyway"
+        raise ValueError(f"pattern {pattern!r}: {why}")
+
+
+class AgentCard(msgspec.Struct):
+    """What an agent can do."""
+
+    tools: list[Any]
 
 
 def read_cards(path: Path) -> tuple[ToolSpec, ...]:
@@ -89,75 +91,45 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
     problems = [] if files else ["no *.json file in it"]
     for file in files:
         try:
-            card = loads(read_regular(file))
-        except (OSError, JsonProblem) as error:
+            card = msgspec.convert(loads(read_regular(file)), AgentCard)
+        except (OSError, JsonProblem, ValueError) as error:
             problems.append(f"{file.name}: {error}")
             continue
-        listed = as_map(card).get("tools")
-        if not isinstance(listed, list):
-            problems.append(f"{file.name}: expected an object with a list of tools")
-            continue
-        tools.update(
-            {spec.name: spec for entry in listed if (spec := tool_spec(entry)) is not None}
-        )
+        specs = filter(None, map(tool_spec, card.tools))
+        tools |= {spec.name: spec for spec in specs}
     if problems:
         raise DataError(f"agent cards {path} cannot be used", *problems)
     return tuple(tools.values())
 
 
+Weight = Annotated[float, msgspec.Meta(ge=0, le=2)] | None
+
+
+class EvaluationParams(msgspec.Struct):
+    """Prices of plan steps that differ, in the benchmark's evaluation YAML."""
+
+    agent_change_weight: Weight = None
+    status_change_weight: Weight = None
+
+
+class EvaluationConfig(msgspec.Struct):
+    """The benchmark's evaluation YAML, as far as grading reads it."""
+
+    evaluation_params: EvaluationParams | None = None
+    judge: Any = None
+
+
 def read_config(path: Path) -> Setting:
     """Return what the benchmark's evaluation YAML says about weights and judge."""
     try:
-        data = yaml_data(read_text(path))
+        config = msgspec.convert(yaml_data(read_text(path)) or {}, EvaluationConfig)
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
-    if data is not None and not isinstance(data, Mapping):
-        raise ConfigError(
-            f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}"
-        )
-    params, judge = as_map(as_map(data).get("evaluation_params")), as_map(as_map(data).get("judge"))
-    weights: dict[str, float] = {}
-    problems = []
-    for name in ("agent", "status"):
-        value = params.get(f"{name}_change_weight")
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2:
-            weights[f"{name}_weight"] = float(value)
-        elif value is not None:
-            found = compact(value)[:60]
-            problems.append(
-                f"evaluation_params.{name}_change_weight: expected a number from 0 to 2, found "
-                f"{found}"
-            )
-    if problems:
-        raise ConfigError(f"evaluation config {path}", *problems)
-    return Setting(**weights, judge_section="model" in judge and "generation_params" in judge)
-
-
-def trial_sample(common: Sample, trial: Trial) -> Sample:
-    """Return one trial as one sample; a run that is no object, or has no label, is a failed one."""
-    label, history = trial.part("label"), trial.part("sub_agent_history")
-    sound = isinstance(label, dict)
-    turns = messages(history)
-    calls = made_calls(turns) if isinstance(history, list) else None
-    unread = count_unread(as_list(history), has_calls=bool(calls))
-    texts = [text for turn in turns if (text := text_of(turn.content))]
-    return replace(
-        common,
-        input=user_turns(label),
-        turns=(turns,) if turns else (),
-        calls=None if unread else calls,
-        text=texts[-1] if texts else None,
-        plan=_plans(trial.part("main_agent_history")) or None,
-        expected=expectation(label),
-        status=Status.OK if sound else Status.FAILED,
-        error=None if sound else _fault("run_unreadable", "expected a run with a label object"),
-        remarks={**common.remarks, **unread},
-        native=trial,
-    )
-
-
-def _fault(code: str, message: str) -> Fault:
-    return Fault(category="data", code=code, message=message)
+    params = config.evaluation_params or EvaluationParams()
+    weights = {"agent": params.agent_change_weight, "status": params.status_change_weight}
+    known = {f"{name}_weight": weight for name, weight in weights.items() if weight is not None}
+    judged = {"model", "generation_params"} <= as_map(config.judge).keys()
+    return Setting(**known, judge_section=judged)
 
 
 def expectation(label: Any) -> Expectation:
@@ -167,67 +139,10 @@ def expectation(label: Any) -> Expectation:
     """
     if not isinstance(label, dict):
         return Expectation()
-    calls = tuple(
-        call
-        for step in in_order(gold_steps(label))
-        for call in step_expectation(label, step).calls or ()
-    )
+    turns = [gold_turn(label, step) for step in in_order(gold_steps(label))]
+    calls = tuple(ExpectedCall.of(call) for _, made, _, _ in turns for call in made)
     plans = {str(step): text for step, text in gold_plans(label).items()}
     return Expectation(calls=calls, plan=plans or None)
-
-
-def step_expectation(label: Mapping[str, Any], step: str) -> Expectation:
-    """Return the gold calls, decision and text of a sub-agent's step.
-
-    Nothing when its gold turn cannot be read.
-    """
-    gold, calls, text, fault = gold_turn(label, step)
-    if fault is not None:
-        return Expectation()
-    known = text if isinstance(text, str) else None
-    return Expectation(calls=tuple(map(ExpectedCall.of, calls)), label=gold, text=known)
-
-
-def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
-    """Yield one sample per step.
-
-    ``scenario/step``, predicted ones first in their order, then those not predicted.
-    """
-
-    def sample(step: str, **fields: Any) -> Sample:
-        facets = {**common.facets, "step": step}
-        return replace(
-            common,
-            id=f"{common.id}/{step}",
-            cluster=common.id,
-            facets=facets,
-            agent_usage=None,
-            **fields,
-        )
-
-    known, history = as_map(trial.part("label")), trial.part("sub_agent_history")
-    steps = steps_of(known, history, "documented")
-    seen = {step.id for step in steps}
-    for step, entry in zip(steps, as_list(history), strict=True):
-        calls = tool_calls(as_map(entry).get("tool_calls"))
-        unread = count_unread([entry], has_calls=bool(calls))
-        yield sample(
-            step.id,
-            calls=None if unread else calls,
-            remarks={**common.remarks, **unread},
-            label=step.predicted,
-            text=step.text if isinstance(step.text, str) else None,
-            expected=Expectation() if step.fault else step_expectation(known, step.id),
-            status=Status.FAILED if step.fault else Status.OK,
-            error=step.fault,
-            agent_id=step.agent if isinstance(step.agent, str) else None,
-        )
-    for name in in_order([name for name in gold_steps(known) if name not in seen]):
-        yield sample(name, expected=step_expectation(known, name), status=Status.MISSING)
-    predicted = _plans(trial.part("main_agent_history"))
-    for name, text in ((str(number), text) for number, text in gold_plans(known).items()):
-        status = Status.OK if name in predicted else Status.MISSING
-        yield sample(name, plan=predicted.get(name), expected=Expectation(plan=text), status=status)
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:
@@ -243,22 +158,46 @@ def in_order(steps: list[str]) -> list[str]:
     return sorted(steps, key=lambda key: (step_number(key) is None, step_number(key) or 0))
 
 
-def _plans(history: Any) -> dict[str, JSON]:
-    entries = [as_map(entry) for entry in as_list(history)]
-    numbered = [(step_number(entry.get("step_id")), entry) for entry in entries]
-    return {str(number): entry.get("content") for number, entry in numbered if number is not None}
+def predicted_plans(history: Any) -> dict[str, JSON] | None:
+    """Return the contents of ``main_agent_history`` by step; None without any."""
+    plans = {}
+    for entry in as_list(history):
+        number = step_number(as_map(entry).get("step_id"))
+        if number is not None:
+            plans[str(number)] = entry.get("content")
+    return plans or None
 
 
-def whole_file(entry: Input, relative: str) -> RecordFile:
-    """Return a file, of a directory or the input itself, as one shard."""
-    return RecordFile(
-        input=entry, file=entry.below(relative), ranges=(Range(),), most=2, extra=relative
-    )
+@attrs.frozen(kw_only=True)
+class _WholeFiles(RecordReader):
+    """Base of readers of whole files, given or in a directory."""
+
+    pattern: str
+    below: ClassVar[str] = ""
+    """Pattern of the folders of a directory that are searched."""
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for entry in inputs.data:
+            for name in self._names(entry) if entry.path.is_dir() else [""]:
+                file, ranges = entry.below(name), (Range(),)
+                yield RecordFile(input=entry, file=file, ranges=ranges, most=2, extra=name)
+
+    def _names(self, entry: Input) -> list[str]:
+        """Return the files of a directory, sorted; hidden ones are left out."""
+        found = glob.glob(self.below + self.pattern, root_dir=entry.path, recursive=True)  # noqa: PTH207
+        names = [name.replace(os.sep, "/") for name in found if (entry.path / name).is_file()]
+        if not names:
+            where = " or below" if self.below else ""
+            why = f"no file named {self.pattern} in this directory{where}"
+            raise DataError(f"{entry.shown}: {why}")
+        return sorted(names)
 
 
 _SUFFIX = "_out.json"
 _SNIFFED_ENTRIES = 5_000
 """Folders and files looked at before a directory is taken not to hold any scenario output."""
+NO_RUN = "history: expected an object with at least one run"
 _RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
 
 
@@ -271,68 +210,58 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @attrs.frozen(kw_only=True)
-class OrchestrationBenchReader(RecordReader):
+class OrchestrationBenchReader(_WholeFiles):
     """One sample per trial: id = scenario, run = number of the trial.
-
-    Or one per step, id = ``scenario/step``.
 
     A directory holds the output of one model and its name is the model's; files given one by one
     have none. A file that cannot be read, and one without any run, is one failed sample. Facets:
     ``file`` (path as shown, which the family's figures are grouped by) and ``trial`` (name of the
-    run), with ``unit: step`` also ``step``.
-
-    In ``upstream`` a file must be UTF-8 without byte-order mark, as for the original.
+    run).
     """
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
-            *(
-                "model",
-                "run",
-                "input",
-                "turns",
-                "calls",
-                "label",
-                "text",
-                "plan",
-                "tools",
-                "expected",
-            ),
-            *("agent_id", "agent_usage", "facets", "source", "native"),
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "text",
+            "plan",
+            "tools",
+            "expected",
+            "agent_usage",
+            "facets",
+            "source",
+            "native",
         }
     )
     stack: ClassVar[str | None] = "orchestrationbench"
     takes_directories: ClassVar[bool] = True
     keeps_copies: ClassVar[bool] = True
 
-    profile: Profile = "documented"
-    pattern: str = "*_out.json"
+    below: ClassVar[str] = "**/"
+
+    pattern: str = attrs.field(default="*_out.json", validator=_check_pattern)
     """File names looked for in a directory and all below it."""
     agent_cards: Path | None = None
     """Directory of agent cards (or one card): the tools every run had."""
     config: Path | None = None
     """The benchmark's evaluation YAML.
 
-    Without it the judge is skipped and weights are 0.8 and 0.5.
+    Without it weights are 0.8 and 0.5.
     """
     verdicts: Path | None = None
     """Recorded judge verdicts, JSON: file -> trial -> step -> argument -> counts."""
-    unit: Literal["trial", "step"] = "trial"
-    """What one sample is."""
-
-    def __attrs_post_init__(self) -> None:
-        _check_pattern(self.pattern)
 
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
-        named = b'"history"' in head and any(
-            key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')
-        )
-        if not named or _is_followed(head):
+        has_turns = b'"sub_agent_history"' in head or b'"main_agent_history"' in head
+        if not has_turns or b'"history"' not in head or _is_followed(head):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
 
@@ -345,100 +274,82 @@ class OrchestrationBenchReader(RecordReader):
         )
 
     @override
-    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for entry in inputs.data:
-            if not entry.path.is_dir():
-                yield whole_file(entry, "")
-                continue
-            # Not Path.rglob: hidden files and directories are left out, as the original does.
-            found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
-            names = sorted(
-                name.replace(os.sep, "/") for name in found if (entry.path / name).is_file()
-            )
-            if not names:
-                raise DataError(
-                    f"{entry.shown}: no file named {self.pattern} in this directory or below"
-                )
-            yield from (whole_file(entry, name) for name in names)
-
-    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         relative = str(shard.extra or "")
         file = shard.input.below(relative)
-        path, shown = file.path, file.shown
-        model = shard.input.name if relative else None
-        data, problem = self._load(path)
-        scenario, history = _scenario(data, path), as_map(data).get("history")
-        code = UNREADABLE if problem else EMPTY
+        data, problem = load_output(file.path)
+        history, usage = as_map(data).get("history"), as_map(data).get("usage")
+        common = Sample(
+            id=_scenario(data, file.path),
+            model=shard.input.name if relative else None,
+            facets={"file": file.shown},
+            source=Source(file=file.shown),
+        )
         if problem or not isinstance(history, dict) or not history:
-            yield Sample(
-                id=scenario,
-                model=model,
-                status=Status.FAILED,
-                error=_fault(code, problem or "history: expected an object with at least one run"),
-                facets={"file": shown},
-                source=Source(file=shown),
-            )
+            fault = _fault(UNREADABLE if problem else EMPTY, problem or NO_RUN)
+            yield replace(common, status=Status.FAILED, error=fault)
             return
-        expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
-        ordinal = 0
+        common = replace(common, tools=index.tools, agent_usage=usage, source=None)
+        samples = []
         for name, run in history.items():
-            trial = Trial(
-                name=name,
-                run=run,
-                planned=name in expected,
-                setting=index.setting,
-                verdicts=None
-                if index.verdicts is None
-                else verdicts_for(index.verdicts, relative or path.name, name),
-            )
-            number = _RUN_NUMBER.fullmatch(name)
-            common = Sample(
-                id=scenario,
-                model=model,
-                run=int(number.group(1)) if number else name,
-                tools=index.tools,
-                agent_usage=data.get("usage"),
-                facets={"file": shown, "trial": name},
-            )
-            samples = (
-                [trial_sample(common, trial)]
-                if self.unit == "trial"
-                else list(step_samples(common, trial))
-            )
-            for sample in samples if self.ids is None else self._identified(samples, data):
-                yield replace(sample, source=Source(file=shown, ordinal=ordinal))
-                ordinal += 1
+            verdicts = index.verdicts
+            if verdicts is not None:
+                verdicts = verdicts_for(verdicts, relative or file.path.name, name)
+            trial = Trial(name=name, run=run, setting=index.setting, verdicts=verdicts)
+            samples.append(_trial_sample(common, trial))
+        for ordinal, record in enumerate(self.identified(samples, data)):
+            yield replace(record, source=Source(file=file.shown, ordinal=ordinal))
 
-    def _identified(self, samples: Sequence[Sample], data: JSON) -> Iterator[Sample | BadRecord]:
-        for given, found in zip(samples, self.identified(samples, data), strict=True):
-            if isinstance(found, BadRecord):
-                yield found
-            else:
-                step = given.facets.get("step")
-                moved = self.unit == "step" and found.id != given.id
-                yield replace(found, id=f"{found.id}/{step}", cluster=found.id) if moved else found
 
-    def _load(self, path: Path) -> tuple[JSON, str]:
-        try:
-            raw = read_regular(path)
-            data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)
-        except (OSError, JsonProblem, UnicodeDecodeError) as error:
-            return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(
-                error
-            )
-        return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
+def _trial_sample(common: Sample, trial: Trial) -> Sample:
+    """Return one trial as one sample, failed where it is no object or has no label."""
+    label, history = trial.part("label"), trial.part("sub_agent_history")
+    number, turns, fault = _RUN_NUMBER.fullmatch(trial.name), messages(history), None
+    calls = made_calls(turns) if isinstance(history, list) else None
+    unread = count_unread(as_list(history), has_calls=bool(calls))
+    texts = [text for turn in turns if (text := text_of(turn.content))]
+    if not isinstance(label, dict):
+        fault = _fault("run_unreadable", "expected a run with a label object")
+    return replace(
+        common,
+        run=int(number.group(1)) if number else trial.name,
+        input=user_turns(label),
+        turns=(turns,) if turns else (),
+        calls=None if unread else calls,
+        text=texts[-1] if texts else None,
+        plan=predicted_plans(trial.part("main_agent_history")),
+        expected=expectation(label),
+        facets={**common.facets, "trial": trial.name},
+        status=Status.OK if fault is None else Status.FAILED,
+        error=fault,
+        remarks=unread,
+        native=trial,
+    )
+
+
+def load_output(path: Path) -> tuple[JSON, str]:
+    """Return what a scenario output file holds, and why it cannot be graded ("" where it can)."""
+    try:
+        data = loads(read_regular(path))
+    except OSError as error:
+        return None, error.strerror or "cannot be read"
+    except JsonProblem as error:
+        return None, str(error)
+    return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
+
+
+def _fault(code: str, message: str) -> Fault:
+    return Fault(category="data", code=code, message=message)
 
 
 def _is_followed(head: bytes) -> bool:
     """Return whether a file begins with a record of its own, such as a line of another format, or
     with a list.
     """
-    for first, _ in first_records(head, 1):
-        return first.problem is None and not (
-            isinstance(first.value, dict) and "history" in first.value
-        )
-    return False
+    first = next((element for element, _ in first_records(head, 1)), None)
+    if first is None or first.problem is not None:
+        return False
+    return not isinstance(first.value, dict) or "history" not in first.value
 
 
 def _scenario(data: JSON, path: Path) -> str:
@@ -453,140 +364,110 @@ def _holds_output(directory: Path) -> bool:
     for _, folders, files in os.walk(directory):
         folders.sort()
         looked += 1 + len(files)
-        if (found := any(name.endswith(_SUFFIX) for name in files)) or looked > _SNIFFED_ENTRIES:
-            return found
+        if any(name.endswith(_SUFFIX) for name in files):
+            return True
+        if looked > _SNIFFED_ENTRIES:
+            break
     return False
 
 
-Label = dict[str, dict[str, JSON]]
+Label = dict[str, dict[str, Any]]
 
 
-def label_of(steps: Any) -> Label:
-    """Return the ``label`` of scenario steps, as scenario output files carry it."""
+class StepData(msgspec.Struct):
+    """What was said in a step."""
+
+    content: str
+
+
+class ScenarioStep(msgspec.Struct):
+    """A step of a scenario."""
+
+    step_id: int | str
+    data: StepData
+    workflow_id: Any = None
+    agent: Any = None
+    agent_type: Any = None
+
+
+class Scenario(msgspec.Struct):
+    """A scenario YAML file."""
+
+    steps: list[ScenarioStep]
+
+
+def label_of(steps: Iterable[ScenarioStep]) -> Label:
+    """Return the ``label`` of scenario steps, as scenario output files have it, without results."""
     label: Label = {}
-    for position, step in enumerate(steps if isinstance(steps, list) else [steps], start=1):
-        content, number = (
-            as_map(as_map(step).get("data")).get("content"),
-            as_map(step).get("step_id"),
-        )
-        if (
-            not isinstance(content, str)
-            or isinstance(number, bool)
-            or not isinstance(number, int | str)
-        ):
-            raise ValueError(
-                f"step {position}: expected an object with a step_id and a text in data.content"
-            )
-        label.update(_turns(str(number), step, content))
+    for step in steps:
+        number, turn = str(step.step_id), {"role": "assistant", "content": step.data.content}
+        is_plan = step.data.content.startswith(PLAN_MARK)
+        if step.workflow_id == "system":
+            label[number] = turn | {"role": "system"}
+        elif is_plan or step.agent_type not in ("main", "user"):
+            label[number] = turn if is_plan else turn | {"agent_id": step.agent}
+            if not is_plan and "tool" in step.data.content:
+                label[f"{number}-1"] = _call_turn(label[number])
+        elif step.agent in ("main", "user"):
+            label[number] = turn | ({"role": "user"} if step.agent == "user" else {})
     return label
 
 
-def _turns(number: str, step: Mapping[str, Any], content: str) -> Label:
-    kind, agent = step.get("agent_type"), step.get("agent")
-    if step.get("workflow_id") == "system":
-        return {number: {"role": "system", "content": content}}
-    if content.startswith(PLAN_MARK):
-        return {number: {"role": "assistant", "content": content}}
-    if kind in ("main", "user"):
-        role = {"main": "assistant", "user": "user"}.get(str(agent))
-        return {number: {"role": role, "content": content}} if role else {}
-    turn: Label = {number: {"role": "assistant", "content": content, "agent_id": agent}}
-    return turn | _call_turns(number, agent, content) if "tool" in content else turn
-
-
-def _call_turns(number: str, agent: JSON, content: str) -> Label:
+def _call_turn(turn: dict[str, Any]) -> dict[str, Any]:
+    """Return the calls that a turn's text is about; the text where it is about none."""
     try:
-        read = yaml_data(content.strip())
+        said = yaml_data(turn["content"].strip())
+        name = said.get("tool", "tool_name")
         calls = [
-            (call.get("tool", read.get("tool", "tool_name")), call.get("arguments", {}))
-            for call in read.get("tool_call") or []
+            (call.get("tool", name), call.get("arguments", {}))
+            for call in said.get("tool_call") or []
         ]
         if not calls:
-            arguments = read["arguments"] if "arguments" in read else read.get("parameters", {})
-            calls = [(read.get("tool", "tool_name"), arguments or {})]
-        listed = [
-            _call(f"call_{number}_{place}", *call) for place, call in enumerate(calls, start=1)
+            arguments = said["arguments"] if "arguments" in said else said.get("parameters")
+            calls = [(name, arguments or {})]
+        functions = [
+            {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+            for name, arguments in calls
         ]
-    # whatever the text is, the converter then keeps it without calls
-    except Exception:  # noqa: BLE001
-        return {f"{number}-1": {"role": "assistant", "agent_id": agent, "content": content}}
-    first = listed[0]
-    return {
-        f"{number}-1": {
-            "role": "assistant",
-            "agent_id": agent,
-            "content": "",
-            "tool_calls": listed,
-        },
-        f"{number}-2": {
-            "role": "tool",
-            "agent_id": agent,
-            "tool_call_id": first["id"],
-            "content": read.get("tool_call_result", ""),
-            "name": first["function"]["name"],
-        },
-    }
-
-
-def _call(identifier: str, name: JSON, arguments: JSON) -> dict[str, JSON]:
-    text = json.dumps(arguments, ensure_ascii=False)
-    return {"type": "function", "id": identifier, "function": {"name": name, "arguments": text}}
+    except Exception:  # noqa: BLE001 - whatever the text is, it is then kept without calls
+        return turn
+    return turn | {"content": "", "tool_calls": [{"function": each} for each in functions]}
 
 
 def unreadable_steps(label: Label) -> list[str]:
     """Return the steps of a label whose gold call or gold plan cannot be read."""
-    calls = [step for step in in_order(gold_steps(label)) if gold_turn(label, step)[3] is not None]
-    plans = [
-        str(step)
-        for step, text in gold_plans(label).items()
-        if text.startswith(PLAN_MARK) and not parse_plan(text, "documented").workflows
-    ]
-    return in_order([*calls, *plans])
+    steps = [step for step in gold_steps(label) if gold_turn(label, step)[3] is not None]
+    for step, text in gold_plans(label).items():
+        if text.startswith(PLAN_MARK) and not parse_plan(text).workflows:
+            steps.append(str(step))
+    return in_order(steps)
 
 
 @attrs.frozen(kw_only=True)
-class ScenarioReader(RecordReader):
+class ScenarioReader(_WholeFiles):
     """Gold calls and plans of scenario YAML files, as a dataset for whatever recorded the runs.
 
-    One sample per scenario (id = file stem), or with ``unit: step`` one per sub-agent step and plan
-    (``scenario/step``). ``recorded.unreadable_steps`` lists the steps whose gold text does not
-    parse; they carry no expectation.
+    One sample per scenario (id = file stem). ``recorded.unreadable_steps`` lists the steps whose
+    gold text does not parse; they carry no expectation.
     """
 
     provides: ClassVar[frozenset[str]] = frozenset(
         {"input", "expected", "recorded", "facets", "source"}
     )
 
-    pattern: str = "*.yaml"
+    pattern: str = attrs.field(default="*.yaml", validator=_check_pattern)
     """File names looked for in a directory."""
-    unit: Literal["scenario", "step"] = "scenario"
-    """What one sample is."""
-
-    def __attrs_post_init__(self) -> None:
-        _check_pattern(self.pattern)
 
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
-            first = next(iter(sorted(path.glob("*.yaml"))), None)
-            if first is None or not first.is_file():
+            first = min(path.glob("*.yaml"), default=path)
+            if not first.is_file():
                 return 0.0
             with open_regular(first) as file:
                 return 0.85 if _looks_right(file.read(65_536)) else 0.0
         return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
-
-    @override
-    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for entry in inputs.data:
-            names = (
-                sorted(path.name for path in entry.path.glob(self.pattern))
-                if entry.path.is_dir()
-                else [""]
-            )
-            if not names:
-                raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory")
-            yield from (whole_file(entry, name) for name in names)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -594,14 +475,13 @@ class ScenarioReader(RecordReader):
         path, source = file.path, Source(file=file.shown)
         try:
             data = yaml_data(read_text(path))
-            label = label_of(data["steps"] if isinstance(data, Mapping) else None)
+            label = label_of(msgspec.convert(data, Scenario).steps)
         # odd YAML raises odd things (dates that do not exist, deep nesting)
         except Exception as error:  # noqa: BLE001
-            yield BadRecord(
-                source=source, reason=f"not a scenario: {type(error).__name__}: {error}"
-            )
+            reason = f"not a scenario: {type(error).__name__}: {error}"
+            yield BadRecord(source=source, reason=reason)
             return
-        whole = Sample(
+        sample = Sample(
             id=path.stem,
             input=user_turns(label),
             expected=expectation(label),
@@ -609,28 +489,7 @@ class ScenarioReader(RecordReader):
             facets={"file": source.file},
             source=source,
         )
-        for each in self.identified((whole,), data):
-            yield from (
-                [each]
-                if self.unit == "scenario" or isinstance(each, BadRecord)
-                else _steps(each, label)
-            )
-
-
-def _steps(whole: Sample, label: Label) -> Iterator[Sample]:
-    steps = [step for step in in_order(gold_steps(label)) if gold_turn(label, step)[3] is None]
-    expectations = {step: step_expectation(label, step) for step in steps}
-    plans = {str(number): text for number, text in gold_plans(label).items()}
-    read = {step for step, text in plans.items() if parse_plan(text, "documented").workflows}
-    expectations |= {step: Expectation(plan=text) for step, text in plans.items() if step in read}
-    for ordinal, step in enumerate(in_order(list(expectations))):
-        yield replace(
-            whole,
-            id=f"{whole.id}/{step}",
-            expected=expectations[step],
-            facets={**whole.facets, "step": step},
-            source=replace(whole.source, ordinal=ordinal) if whole.source is not None else None,
-        )
+        yield from self.identified((sample,), data)
 
 
 def _looks_right(head: bytes) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key
+from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key, ProgramInput
 from gradestack.grading.metrics import figures_of
 from gradestack.testing import _grades
 
@@ -68,9 +68,7 @@ class Bench:
             sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
         ]
 
-    def grades(
-        self, kind="orchestrationbench", profile="documented", samples=None, reader=None, **options
-    ):
+    def grades(self, kind="orchestrationbench", samples=None, reader=None, **options):
         from gradestack_plugins.orchestrationbench import graders
 
         grader = {
@@ -78,11 +76,11 @@ class Bench:
             "decision": graders.OrchestrationDecision,
             "call": graders.OrchestrationCall,
             "plan": graders.OrchestrationPlan,
-        }[kind](profile=profile, **options)
-        found = self.read(profile=profile, **(reader or {})) if samples is None else samples
+        }[kind](**options)
+        found = self.read(**(reader or {})) if samples is None else samples
         return [(sample, grader.grade(sample)) for sample in found]
 
-    def figures(self, kind="orchestrationbench", profile="documented", graded=None, **options):
+    def figures(self, kind="orchestrationbench", graded=None, **options):
         from gradestack_plugins.orchestrationbench import aggregators
 
         aggregator = {
@@ -90,33 +88,39 @@ class Bench:
             "decision": aggregators.OrchestrationDecisions,
             "call": aggregators.OrchestrationCalls,
             "plan": aggregators.OrchestrationPlans,
-        }[kind](profile=profile)
-        pairs = self.grades(kind, profile, **options) if graded is None else graded
+        }[kind]()
+        pairs = self.grades(kind, **options) if graded is None else graded
         keyed = [
             (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
             for sample, grade in pairs
         ]
         return figures_of(aggregator, _grades(aggregator, [keyed]))
 
-    def native(self, profile="documented", **options):
-        from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchExporter
+    def native(self):
+        from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
-        aggregates = {"orchestrationbench": self.figures(profile=profile, **options)}
+        aggregates = {"orchestrationbench": self.figures()}
+        grader = GraderSummary(
+            key="x", grader=OrchestrationBench(), states={}, aggregates=aggregates
+        )
         summary = ExportSummary(
             input=Input(path=self.directory, name="out", shown="out"),
             reader=None,
-            profile=profile,
-            graders={
-                "orchestrationbench": GraderSummary(
-                    key="x",
-                    grader=OrchestrationBench(profile=profile),
-                    states={},
-                    aggregates=aggregates,
-                )
-            },
+            profile="documented",
+            graders={"orchestrationbench": grader},
         )
         return json.loads(OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"])
+
+    def program(self, path=None, **options):
+        """Return what the evaluator writes of the files."""
+        from gradestack_plugins.orchestrationbench.program import OrchestrationBenchProgram
+        from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
+
+        given = Input(path=path or self.directory, name="out", shown="out")
+        reader = OrchestrationBenchReader(**options)
+        run = OrchestrationBenchProgram().run(ProgramInput(input=given, reader=reader))
+        return json.loads(run.files["orchestrationbench.json"])
 
 
 @pytest.fixture

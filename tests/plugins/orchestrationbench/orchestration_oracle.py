@@ -3,6 +3,7 @@
 Slow, plain, one function per rule, sharing no code with the package.
 """
 
+import contextlib
 import itertools
 import json
 import re
@@ -17,7 +18,7 @@ MATRIX = [f"{kind}_{side}" for side in ("reject", "fc") for kind in ("TP", "TN",
 # --- plans ----------------------------------------------------------------------------------------
 
 
-def read_plan(text, documented):  # noqa: C901, PLR0912
+def read_plan(text):  # noqa: C901
     """The first of the seven forms that gives an object with a workflow_ key."""
     if not isinstance(text, str):
         return {}
@@ -46,16 +47,10 @@ def read_plan(text, documented):  # noqa: C901, PLR0912
     for load, candidate in attempts:
         try:
             value = load(candidate)
-        except (json.JSONDecodeError, yaml.YAMLError):
+        except Exception:  # noqa: BLE001, S112 - the parsers raise much
             continue
-        except Exception:
-            if documented:
-                continue
-            raise
-        if isinstance(value, dict):
-            keys = [key for key in value if isinstance(key, str)] if documented else list(value)
-            if any(key.startswith("workflow_") for key in keys):
-                return value
+        if isinstance(value, dict) and any(str(key).startswith("workflow_") for key in value):
+            return value
     return {}
 
 
@@ -68,15 +63,12 @@ def reindent(line):
     return ("  " if ":" in line else "      ") + bare + "\n"
 
 
-def structural_graph(workflows, documented):
+def structural_graph(workflows):
     nodes, edges = [], set()
     for name, fields in workflows.items():
         nodes.append(name)
-        deps = fields.get("depends_on") or []
-        if documented:
-            deps = deps or fields.get("depend_on") or []
-            deps = [deps] if isinstance(deps, str) else deps
-        for dep in deps:
+        deps = fields.get("depends_on") or fields.get("depend_on") or []
+        for dep in [deps] if isinstance(deps, str) else deps:
             nodes.append(dep)
             edges.add((dep, name))
     return [(node, None) for node in dict.fromkeys(nodes)], {
@@ -140,12 +132,11 @@ def component_price(agent, status):
 class Oracle:
     """Figures of a set of scenario files.
 
-    ``tools``: tool name -> parameters. Distances can be replaced.
+    Distances can be replaced.
     """
 
-    def __init__(self, profile, tools, agent=0.8, status=0.5, distance=brute_distance):
-        self.documented = profile == "documented"
-        self.tools, self.agent, self.status = tools, agent, status
+    def __init__(self, agent=0.8, status=0.5, distance=brute_distance):
+        self.agent, self.status = agent, status
         self.distance = distance
         self.cache = {}
 
@@ -159,82 +150,57 @@ class Oracle:
 
     def plan_scores(self, predicted, gold):
         keep = [
-            {k: v for k, v in plan.items() if isinstance(k, str) and "workflow" in k}
+            {k: v if isinstance(v, dict) else {} for k, v in plan.items() if "workflow" in str(k)}
             for plan in (predicted, gold)
         ]
-        if not self.documented and any(
-            not isinstance(key, str) for plan in (predicted, gold) for key in plan
-        ):
-            raise TypeError
-        if self.documented:
-            keep = [{k: v if isinstance(v, dict) else {} for k, v in plan.items()} for plan in keep]
-        structural = self.similarity(
-            *(structural_graph(plan, self.documented) for plan in keep), lambda a, b: 0, "s"
-        )
+        structural = self.similarity(*map(structural_graph, keep), lambda a, b: 0, "s")
         component = self.similarity(
             *map(component_graph, keep), component_price(self.agent, self.status), "c"
         )
         return 0.5 * structural + 0.5 * component, structural, component
 
     def run_plans(self, run):
-        """(list of figures per gold plan, with None for a failed one; failed generations)."""
-        predicted, failed = {}, 0
+        """Figures per gold plan, None for a failed one."""
+        predicted = {}
         for entry in run["main_agent_history"]:
             step = entry.get("step_id")
             if step is None:
                 continue
-            if self.documented and isinstance(step, str) and step.isdigit():
+            if isinstance(step, str) and step.isdigit():
                 step = int(step)
-            plan = read_plan(entry.get("content"), self.documented)
+            plan = read_plan(entry.get("content"))
             if plan:
                 predicted[step] = plan
-            else:
-                failed += 1
         figures = []
         for key, entry in run["label"].items():
             if not key.isdigit() or "workflow_" not in str(entry.get("content")):
                 continue
-            if self.documented and (entry["role"] != "assistant" or "agent_id" in entry):
+            if entry["role"] != "assistant" or "agent_id" in entry:
                 continue
-            gold = read_plan(entry["content"], self.documented)
+            gold = read_plan(entry["content"])
             if not gold:
                 continue
             if int(key) in predicted:
                 figures.append(self.plan_scores(predicted[int(key)], gold))
             else:
                 figures.append(None)
-                failed += 1
-        return figures, (figures.count(None) if self.documented else failed)
+        return figures
 
     def file_plans(self, data):
-        figures, failed = [], 0
-        names = list(data["history"])
-        if not self.documented:
-            names = [f"run #{number}" for number in range(1, len(names) + 1)]
-        for name in names:
-            if name not in data["history"]:
-                continue
-            try:
-                some, more = self.run_plans(data["history"][name])
-            except Exception:  # noqa: BLE001 - whatever the original raises on
-                assert not self.documented
-                continue
-            figures += some
-            failed += more
+        figures = [each for run in data["history"].values() for each in self.run_plans(run)]
         scores = [each or (0.0, 0.0, 0.0) for each in figures]
-        n, parsed = len(figures), len(figures) - figures.count(None)
-        zero = None if self.documented else 0.0
+        n, failed = len(figures), figures.count(None)
 
         def share(position, divisor):
             return (
                 float(sum(Fraction(each[position]) for each in scores)) / divisor
                 if divisor
-                else zero
+                else None
             )
 
         return {
-            "with": share(0, n if self.documented else n + failed),
-            "without": share(0, parsed if self.documented else n),
+            "with": share(0, n),
+            "without": share(0, n - failed),
             "structural": share(1, n),
             "component": share(2, n),
             "failed": failed,
@@ -249,18 +215,9 @@ class Oracle:
             names.append(each["function"]["name"])
             raw = each["function"]["arguments"]
             if isinstance(raw, str):
-                try:
+                with contextlib.suppress(json.JSONDecodeError):
                     raw = json.loads(raw)
-                except json.JSONDecodeError:
-                    text = f"Invalid JSON in arguments: {raw}"
-                    if self.documented:
-                        values.setdefault("error", []).append(text)
-                    else:
-                        values["error"] = text
-                    continue
             if not isinstance(raw, dict):
-                if not self.documented:
-                    raise TypeError
                 values.setdefault("error", []).append(
                     f"Invalid JSON in arguments: {each['function']['arguments']}"
                 )
@@ -270,14 +227,14 @@ class Oracle:
         return names, values
 
     def gold(self, label, step):
-        """(class, bag), or None when documented cannot read it."""
+        """(class, bag), or None when it cannot be read."""
         key = f"{step}-1" if f"{step}-1" in label else step
         if key not in label:
             return "GENERAL", None
         entry = label[key]
         if "tool_calls" in entry:
             return "FC", self.bag(entry["tool_calls"])
-        if self.documented and key != step:
+        if key != step:
             return None
         return self.marked(entry["content"]) or "GENERAL", None
 
@@ -285,36 +242,19 @@ class Oracle:
         return next((mark for mark in MARKS if mark in text), None)
 
     def predicted(self, entry):
-        calls, content = entry["tool_calls"], entry["content"]
-        if self.documented:
-            calls, content = calls or [], content or ""
+        calls, content = entry["tool_calls"] or [], entry["content"] or ""
         if len(calls):
             bag = self.bag(calls)
             return self.marked(bag[1]) or "FC", bag
         rejected = self.marked(content)
-        if rejected:
-            return rejected, None
-        return ("FAILED", None) if self.documented else ("FC", ([""], {}))
-
-    def check_history(self, run):
-        """What the original trips over before it grades anything."""
-        label = run["label"]
-        assert label["1"]["role"]
-        for entry in run["sub_agent_history"]:
-            for key in sorted(label, key=lambda k: [int(part) for part in k.split("-")]):
-                if key == entry["step_id"]:
-                    break
-                for each in label[key].get("tool_calls", []) if key.endswith("-1") else []:
-                    json.loads(each["function"]["arguments"])
+        return (rejected or "FAILED"), None
 
     def run_arguments(self, run):
         label = run["label"]
-        if not self.documented:
-            self.check_history(run)
         counts = dict.fromkeys([*MATRIX, "mismatch", "failed", "rejections", "calls", "perfect"], 0)
         pairs = []
         for entry in run["sub_agent_history"]:
-            step = str(entry["step_id"]) if self.documented else entry["step_id"]
+            step = str(entry["step_id"])
             found = self.gold(label, step)
             if found is None:
                 continue
@@ -326,27 +266,20 @@ class Oracle:
             if "-" in key or "agent_id" not in entry:
                 continue
             found = self.gold(label, key)
-            if self.documented and found is None:
+            if found is None:
                 continue
             counts["calls" if f"{key}-1" in label else "rejections"] += 1
             answered = {str(each["step_id"]) for each in run["sub_agent_history"]}
-            if self.documented and key not in answered:
+            if key not in answered:
                 self.count(counts, found[0], "FAILED")
         names = [self.set_f1(ours[0], theirs[0]) for theirs, ours in pairs]
         keys = [self.set_f1(ours[1], theirs[1]) for theirs, ours in pairs]
         values = [self.value_f1(ours, theirs) for theirs, ours in pairs]
         counts["perfect"] = sum(
-            k == 1 and (v == 1 or (v is None and self.documented))
-            for k, v in zip(keys, values, strict=True)
+            k == 1 and v in (1, None) for k, v in zip(keys, values, strict=True)
         )
-        if self.documented:
-            values = [value for value in values if value is not None]
-        else:
-            values = [value for value in values if value]
-        means = [
-            sum(part) / len(part) if part else (None if self.documented else 0.0)
-            for part in (names, keys, values)
-        ]
+        values = [value for value in values if value is not None]
+        means = [sum(part) / len(part) if part else None for part in (names, keys, values)]
         means[:2] = [None if mean is None else round(mean, 4) for mean in means[:2]]
         return counts, means
 
@@ -384,7 +317,6 @@ class Oracle:
 
     def value_f1(self, ours, theirs):
         tp = fp = fn = 0
-        schemas = [self.tools[name] for name in dict.fromkeys(ours[0]) if name in self.tools]
         for key in {*ours[1], *theirs[1]}:
             if key not in ours[1]:
                 fn += len(theirs[1][key])
@@ -392,9 +324,7 @@ class Oracle:
                 fp += len(ours[1][key])
             else:
                 p, g = self.texts(ours[1][key]), self.texts(theirs[1][key])
-                confirmed = len(p & g)
-                undecided = p - g and g - p and not self.automatic(key, p - g, g - p, schemas)
-                tp += 0 if undecided and not self.documented else confirmed
+                tp += len(p & g)
                 fp += len(p - g)
                 fn += len(g - p)
         if not tp + fp + fn:
@@ -402,40 +332,15 @@ class Oracle:
         p, r = tp / (tp + fp) if tp + fp else 0.0, tp / (tp + fn) if tp + fn else 0.0
         return 2 * (p * r) / (p + r) if p + r else 0.0
 
-    def automatic(self, key, extra, lacking, schemas):
-        fields = [schema["properties"][key] for schema in schemas if key in schema["properties"]]
-        types = [field["type"] for field in fields if "type" in field]
-        kind = (types[0][0] if isinstance(types[0], list) else types[0]) if types else "string"
-        if kind == "integer":
-            try:
-                for value in extra:
-                    int(value)
-            except ValueError:
-                return True
-        elif kind != "string":
-            return True
-        if len(extra) == len(lacking) and any(
-            "enum" in f or "enum" in f.get("items", {}) for f in fields
-        ):
-            return True
-        patterns = [field["pattern"] for field in fields if "pattern" in field]
-        return bool(patterns) and any(not re.match(patterns[0], value) for value in extra)
-
     def file_arguments(self, data):
         totals = dict.fromkeys([*MATRIX, "mismatch", "failed", "rejections", "calls", "perfect"], 0)
         means = ([], [], [])
-        try:
-            runs = list(data["history"].values())
-            1 / len(runs)
-            for run in runs:
-                counts, trial = self.run_arguments(run)
-                for name, number in counts.items():
-                    totals[name] += number
-                for part, mean in zip(means, trial, strict=True):
-                    part.append(mean)
-        except Exception:  # noqa: BLE001 - whatever the original raises on
-            assert not self.documented or not data["history"]
-            return dict.fromkeys(totals, 0), [0.0, 0.0, 0.0], True
+        for run in data["history"].values():
+            counts, trial = self.run_arguments(run)
+            for name, number in counts.items():
+                totals[name] += number
+            for part, mean in zip(means, trial, strict=True):
+                part.append(mean)
         figures = []
         for part in means:
             defined = [mean for mean in part if mean is not None]
@@ -443,31 +348,26 @@ class Oracle:
             for mean in defined:
                 total += mean
             figures.append(round(total / len(defined), 4) if defined else None)
-        return totals, figures, False
+        return totals, figures
 
     # --- everything -------------------------------------------------------------------------------
 
     def file(self, path):
-        """Figures of one file, or None when it cannot be read (documented: or holds no run)."""
+        """Figures of one file, or None when it cannot be read or holds no run."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except ValueError:
             return None
-        if not data:
+        if not isinstance(data, dict) or not data.get("history"):
             return None
-        if not isinstance(data, dict) or not data["history"]:
-            if self.documented:
-                return None
-            data = {"history": {}}
         plans = self.file_plans(data)
-        counts, (name, key, value), broken = self.file_arguments(data)
+        counts, (name, key, value) = self.file_arguments(data)
         return {
             "plans": plans,
             "counts": counts,
             "name": name,
             "key": key,
             "value": value,
-            "broken": broken,
         }
 
     def overall(self, paths):
@@ -477,11 +377,7 @@ class Oracle:
 
         def mean(values):
             values = [value for value in values if value is not None]
-            return (
-                float(sum(map(Fraction, values)) / len(values))
-                if values
-                else (None if self.documented else 0.0)
-            )
+            return float(sum(map(Fraction, values)) / len(values)) if values else None
 
         def f1(side):
             tp, fp, fn = (total[f"{kind}_{side}"] for kind in ("TP", "FP", "FN"))

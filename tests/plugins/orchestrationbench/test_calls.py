@@ -9,8 +9,6 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "calls.yaml")
 
-PROFILES = ["documented", "upstream"]
-
 
 @pytest.fixture
 def judge(bench, scenario, turns):
@@ -19,7 +17,7 @@ def judge(bench, scenario, turns):
     A text is an answer without calls.
     """
 
-    def run(pairs, profile, **reader):
+    def run(pairs, **reader):
         label = turns.label(
             **{f"_{number}": gold for number, (gold, _) in enumerate(pairs, start=2)}
         )
@@ -28,7 +26,7 @@ def judge(bench, scenario, turns):
             for number, (_, said) in enumerate(pairs, start=2)
         ]
         bench.write("one", scenario(label, sub=answers))
-        ((_, grade),) = bench.grades("call", profile, reader=reader)
+        ((_, grade),) = bench.grades("call", reader=reader)
         return grade
 
     return run
@@ -57,13 +55,12 @@ def verdicts(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_an_empty_verdict_decides_nothing(judge, turns, verdicts, profile):
+def test_an_empty_verdict_decides_nothing(judge, turns, verdicts):
     """The argument stays undecided; with any count, the counts left out are 0."""
     pair = ([turns.call("f", {"q": "b"})], [turns.call("f", {"q": "beta"})])
     for counts, reason in (({}, "undecided"), ({"tp_count": 1}, "judged")):
         (item,) = judge(
-            [pair], profile, verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})
+            [pair], verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})
         ).items
         assert [key["reason"] for key in item.metadata["keys"]] == [reason]
         assert item.parts["value"] == (1.0 if counts else 0.0)

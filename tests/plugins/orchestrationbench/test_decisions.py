@@ -7,13 +7,13 @@ AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 
 @pytest.fixture
 def judge(bench, scenario, turns):
-    def run(gold, answer, profile, **changes):
+    def run(gold, answer, **changes):
         label = turns.label(_2=gold)
         bench.write(
             "one",
             scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]),
         )
-        ((_, grade),) = bench.grades("decision", profile)
+        ((_, grade),) = bench.grades("decision")
         return grade
 
     return run
@@ -24,10 +24,7 @@ CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "
 
 def test_reasons_name_the_mistake(judge, turns):
     def codes(gold, answer):
-        return [
-            (r.code, r.expected, r.actual)
-            for r in judge(gold, answer, "documented").items[0].reasons
-        ]
+        return [(r.code, r.expected, r.actual) for r in judge(gold, answer).items[0].reasons]
 
     assert codes(AWAIT, turns.answer("2", CALL)) == [("overaction", AWAIT, "FC")]
     assert codes(CALL, turns.answer("2", [], AWAIT)) == [("underaction", "FC", AWAIT)]

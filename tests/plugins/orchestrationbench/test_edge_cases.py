@@ -1,4 +1,4 @@
-"""Broken records: what zeroes a file in upstream and what stays of it in documented.
+"""Broken records: what stays of a file, and what zeroes it in the original's program.
 
 Results that cannot be read.
 """
@@ -11,7 +11,6 @@ import gradestack
 from gradestack import DataError, Outcome
 from tests.core.outcomes import data
 
-PROFILES = ["documented", "upstream"]
 BREAKS = data(__file__, "broken_runs.yaml")
 
 
@@ -35,13 +34,9 @@ def sound(scenario, turns):
     return scenario(runs={"run #1": run, "run #2": copy.deepcopy(run)})
 
 
-def row(bench, profile):
-    (found,) = bench.figures(profile=profile, solver="exact")["scenarios"]
+def row(bench):
+    (found,) = bench.figures()["scenarios"]
     return found
-
-
-def first(content):
-    return content["history"]["run #1"]
 
 
 @pytest.fixture(params=BREAKS.values(), ids=list(BREAKS))
@@ -62,31 +57,26 @@ def broken(bench, sound, request):
 
 
 @pytest.mark.usefixtures("broken")
-def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench):
+def test_one_broken_record_zeroes_the_argument_part_in_the_program(bench):
     """Whatever the original raises on zeroes the argument part of the whole file, which still
     counts as successful.
     """
-    found = row(bench, "upstream")
-    assert found["error"] is None
-    assert found["arguments_error"]
-    assert (found["function_name_accuracy"], found["fc_fc"], found["function_call_cases"]) == (
-        0.0,
-        0,
-        0,
-    )
-    assert found["judge_failed_trials"] == []
-    grades = [grade for _, grade in bench.grades("decision", "upstream")]
-    assert [grade.outcome for grade in grades] == [Outcome.FAILED, Outcome.GRADED]
-    assert grades[0].fault.category == "data"
+    tree = bench.program()
+    (result,) = tree["detailed_results"]
+    assert tree["overall_statistics"]["successful_evaluations"] == 1
+    assert result["function_name_accuracy"] == result["total_function_call_cases"] == 0.0
+    arguments = result["detail"]["arguments_detail"]
+    assert arguments["error"]
+    assert (arguments["llm_failed_trials"], "total_failed_generation" in arguments) == ([], False)
 
 
-def test_one_broken_record_costs_documented_no_more_than_its_step(bench, broken):
-    """Documented keeps everything else of the file.
+def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
+    """Everything else of the file is kept.
 
     The second trial is untouched, the rest of the first one too.
     """
     path, expected = broken
-    found = row(bench, "documented")
+    found = row(bench)
     assert found["error"] is None
     assert found["fc_fc"] >= 1
     assert found["reject_reject"] >= 1
@@ -100,24 +90,20 @@ def test_one_broken_record_costs_documented_no_more_than_its_step(bench, broken)
 
 def test_plans_survive_a_broken_argument_part(bench, broken):
     lost = broken[0] in ("label", "")
-    for profile in PROFILES:
-        found = row(bench, profile)
+    (result,) = bench.program()["detailed_results"]
+    for found in (row(bench), result):
         assert found["total_comparison_steps_evaluated"] == (1 if lost else 2)
         assert found["workflow_evaluation_with_failure"] == 1.0
 
 
 @pytest.mark.parametrize("history", [None, {}, [], [1], "x"])
 def test_a_file_without_runs(bench, sound, history):
-    """upstream: a successful file of zeros; documented: one failed sample and an error entry."""
+    """One failed sample and an error entry; to the program a successful file of zeros."""
     sound["history"] = history
     bench.write("one", sound)
-    (upstream,) = bench.figures(profile="upstream")["scenarios"]
-    assert upstream["error"] is None
-    assert upstream["arguments_error"]
-    assert (upstream["workflow_evaluation_with_failure"], upstream["function_name_accuracy"]) == (
-        0.0,
-        0.0,
-    )
+    (result,) = bench.program()["detailed_results"]
+    assert result["detail"]["arguments_detail"]["error"]
+    assert result["workflow_evaluation_with_failure"] == result["function_name_accuracy"] == 0.0
     ((sample, grade),) = bench.grades()
     assert str(sample.status) == "failed"
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "no_runs")

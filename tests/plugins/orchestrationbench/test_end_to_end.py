@@ -8,7 +8,6 @@ import pytest
 
 import gradestack
 from gradestack import Input, Inputs
-from gradestack_plugins.orchestrationbench.graphs import available
 from gradestack_plugins.orchestrationbench.reader import ScenarioReader
 
 ROOT = Path(__file__).parents[3]
@@ -44,8 +43,7 @@ def test_worked_example_documented(page_example, tmp_path):
     assert found["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path, profile):
+def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path):
     places = []
     for name, text in (
         ("strong", page_example.read_text()),
@@ -54,12 +52,8 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
         (tmp_path / name).mkdir()
         (tmp_path / name / "ferry_out.json").write_text(text)
         places.append(tmp_path / name)
-    one = gradestack.grade_files(
-        places[:1], output=tmp_path / "one", profile=profile, overrides=["reports=[]"]
-    )
-    two = gradestack.grade_files(
-        places, output=tmp_path / "two", profile=profile, overrides=["reports=[]"]
-    )
+    one = gradestack.grade_files(places[:1], output=tmp_path / "one", overrides=["reports=[]"])
+    two = gradestack.grade_files(places, output=tmp_path / "two", overrides=["reports=[]"])
     assert [row["model_name"] for row in two.rows()] == ["strong", "weak"]
     assert [row["model_name"] for row in two.metrics["per_model"]] == ["strong", "weak"]
     assert two.summary["duplicates"]["count"] == 0
@@ -108,17 +102,6 @@ def test_scenarios_as_a_dataset(tmp_path):
     assert report.summary["metrics"]["by_metric"]["call"]["avg_score_attempted"] == 1.0
 
 
-PROFILES = ["documented", "upstream"]
-
-
-def _tools(cards):
-    tools = {}
-    for path in sorted(cards.glob("*.json")):
-        for tool in json.loads(path.read_text(encoding="utf-8"))["tools"]:
-            tools[tool["name"]] = tool["parameters"]
-    return tools
-
-
 def _close(found, expected):
     return (found is None) == (expected is None) and (
         found is None or abs(found - expected) < 1e-12
@@ -147,18 +130,17 @@ def _agree(figures, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [35, pytest.param(210, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("trouble", [0.0, 0.4])
-@pytest.mark.parametrize("profile", PROFILES)
 def test_scenarios_agree_with_the_slow_calculation(
-    tmp_path, bench, generator, oracle, profile, trouble, count
+    tmp_path, bench, generator, oracle, trouble, count
 ):
     """Key metrics, counts and every file's figures equal those of an independent calculation, sound
     files or not.
     """
     directory, cards = generator.write_suite(tmp_path / "suite", count, seed=17, trouble=trouble)
     bench.directory = directory
-    slow = oracle.Oracle(profile, _tools(cards))
+    slow = oracle.Oracle()
     paths = sorted(directory.rglob("*_out.json"))
-    figures = bench.figures(profile=profile, reader={"agent_cards": cards}, solver="exact")
+    figures = bench.figures(reader={"agent_cards": cards})
     _agree(figures, slow.overall(paths))
     rows = {row["file"]: row for row in figures["scenarios"]}
     assert len(rows) == count
@@ -211,41 +193,8 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
         for reason in item.reasons
     }
     assert {"plan_absent", "plan_unparsable", "structural_distance", "component_distance"} <= codes
-    outcomes = {str(grade.outcome) for _, grade in bench.grades("decision", profile="upstream")}
+    outcomes = {str(grade.outcome) for _, grade in bench.grades("decision")}
     assert outcomes == {"graded", "failed", "skipped"}
-
-
-@pytest.mark.proof
-@pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
-def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(
-    tmp_path, bench, generator, oracle
-):
-    """With networkx installed the upstream plan figures are those of networkx itself, self-loops
-    included.
-    """
-    import networkx as nx
-
-    def distance(left, right, price):
-        graphs = []
-        for nodes, edges in (left, right):
-            graph = nx.DiGraph()
-            graph.add_nodes_from((node, {"label": node}) for node in nodes)
-            graph.add_edges_from(sorted(edges, key=str))
-            graphs.append(graph)
-        return nx.graph_edit_distance(
-            *graphs,
-            node_subst_cost=lambda a, b: float(price(a["label"], b["label"])),
-            upper_bound=sum(graph.number_of_nodes() + graph.number_of_edges() for graph in graphs),
-        )
-
-    directory, cards = generator.write_suite(tmp_path / "suite", 60, seed=5)
-    bench.directory = directory
-    with_networkx = bench.figures("plan", profile="upstream", solver="networkx")
-    slow = oracle.Oracle("upstream", _tools(cards), distance=distance)
-    expected = slow.overall(sorted(directory.rglob("*_out.json")))
-    assert with_networkx["plan"] == expected["keys"]["Plan"]
-    exact = bench.figures("plan", profile="upstream", solver="exact")
-    assert with_networkx["average_component_GED"] > exact["average_component_GED"]
 
 
 UNREADABLE = {"85": ["8"], "174": ["4", "5", "9"], "195": ["6"], "217": ["4", "5", "6"]}

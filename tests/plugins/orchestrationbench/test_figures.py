@@ -8,7 +8,6 @@ import pytest
 from gradestack import Grade, Outcome, figures
 from tests.golden.pages import check_golden_file
 
-PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 
 
@@ -36,15 +35,15 @@ def write(bench, scenario, turns):
     return run
 
 
-def native_file(bench, profile):
+def native_file(bench, definition):
     """Return the native file as text, without the folder of this test."""
-    tree = bench.native(profile)
+    tree = bench.program() if definition == "program" else bench.native()
     tree["directory"] = Path(tree["directory"]).name
     return json.dumps(tree, indent=1, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_golden_file_of_results(bench, write, turns, profile):
+@pytest.mark.parametrize("definition", ["documented", "program"])
+def test_golden_file_of_results(bench, write, turns, definition):
     """Every field and type of figure, of sound files, broken trials and a file that is no JSON."""
     plan = "workflow_1: {steps: [{name: a}]}"
     pairs = [("f", "f"), (AWAIT, VIOLATE), ("f", "hm")]
@@ -57,20 +56,21 @@ def test_golden_file_of_results(bench, write, turns, profile):
     run = {"label": turns.label(_2=call), "sub_agent_history": [turns.answer("2", call)]}
     write("one_of_two", runs={"run #1": {**run, "main_agent_history": []}, "run #2": 7})
     bench.write("unreadable", "{")
-    check_golden_file(f"orchestrationbench_{profile}.json", native_file(bench, profile))
+    check_golden_file(f"orchestrationbench_{definition}.json", native_file(bench, definition))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_golden_file_without_readable_files(bench, profile):
-    """Upstream's tree lacks the fields the original lacks then, documented keeps them as null."""
+@pytest.mark.parametrize("definition", ["documented", "program"])
+def test_golden_file_without_readable_files(bench, definition):
+    """The program's tree lacks the fields the original lacks then, documented keeps them as null."""
     bench.write("one", "{")
-    check_golden_file(f"orchestrationbench_nothing_{profile}.json", native_file(bench, profile))
+    name = f"orchestrationbench_nothing_{definition}.json"
+    check_golden_file(name, native_file(bench, definition))
 
 
 def test_without_its_own_aggregator_nothing_is_exported():
     """The result file needs the figures of the family's aggregator."""
     from gradestack import ExportSummary, GraderSummary, Input
-    from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchExporter
+    from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
     from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})

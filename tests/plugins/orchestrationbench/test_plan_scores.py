@@ -10,8 +10,6 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "plan_scores.yaml")
 
-PROFILES = ["documented", "upstream"]
-
 
 def plan_of(*workflows):
     """A plan text; each workflow is (steps, fields)."""
@@ -29,35 +27,29 @@ ONE = plan_of(([("a", "x")], {}))
 
 @pytest.fixture
 def grade(bench, scenario, turns):
-    def run(golds, entries, profile="documented", **options):
+    def run(golds, entries, **options):
         label = turns.label(
             **{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()}
         )
         bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))
-        ((_, found),) = bench.grades("plan", profile, **options)
+        ((_, found),) = bench.grades("plan", **options)
         return found
 
     return run
 
 
-@pytest.mark.parametrize("text", DATA["a_malformed_plan_drops_the_run_in_upstream_only"])
-def test_a_malformed_plan_drops_the_run_in_upstream_only(grade, text):
-    """What makes the original raise drops all plans of the run, without a failure.
-
-    Documented grades what is there.
-    """
-    documented, upstream = (
-        grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)], profile) for profile in PROFILES
-    )
-    assert (upstream.counts["plans"], upstream.counts["plans_failed"]) == (0, 0)
-    assert [reason.code for reason in upstream.reasons] == ["run_dropped"]
+@pytest.mark.parametrize("text", DATA["malformed_plans"])
+def test_a_malformed_plan_drops_the_run_in_the_program_only(bench, grade, text):
+    """What makes the original raise drops all plans of the run, without a failure."""
+    documented = grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)])
+    (result,) = bench.program()["detailed_results"]
+    assert result["total_comparison_steps_evaluated"] == result["failed_workflow_generation"] == 0
     assert documented.counts["plans"] == 2
     assert documented.items[1].score == 1.0
     assert 0 < documented.items[0].score < 1
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tmp_path, profile):
+def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tmp_path):
     """The grader's options win over the evaluation config, which wins over 0.8 and 0.5."""
     label = turns.label(_3={"role": "assistant", "content": ONE})
     bench.write("one", scenario(label, main=[turns.plan(3, plan_of(([("a", "y")], {})))]))
@@ -68,11 +60,13 @@ def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tm
     )
 
     def component(reader=None, **options):
-        ((_, found),) = bench.grades("plan", profile, reader=reader, solver="exact", **options)
+        ((_, found),) = bench.grades("plan", reader=reader, **options)
         return found.items[0].parts["component"]
 
     assert component() == 1 - 0.5 / 2
     assert component({"config": config}) == 1 - 0.2 / 2
+    (result,) = bench.program(config=config)["detailed_results"]
+    assert result["average_component_GED"] == 1 - 0.2 / 2
     assert component({"config": config}, status_weight=0.4) == 1 - 0.4 / 2
     config.write_text("evaluation_params: {status_change_weight: high}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="evaluation config"):

@@ -1,21 +1,18 @@
 """The seven forms of a plan text."""
 
-import json
-
 import pytest
 
 from gradestack_plugins.orchestrationbench.plans import parse_plan
+from gradestack_plugins.orchestrationbench.program import read_plan
 from tests.core.outcomes import data
 
-PROFILES = ["documented", "upstream"]
 
-
-@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(
     "case", data(__file__, "plan_texts.yaml"), ids=lambda case: repr(case["text"][:40])
 )
-def test_the_first_form_that_yields_a_plan_wins(profile, case):
-    plan = parse_plan(case["text"], profile)
+def test_the_first_form_that_yields_a_plan_wins(case):
+    plan = parse_plan(case["text"])
+    assert read_plan(case["text"]) == plan.workflows
     assert plan.workflows == (case["plan"] or {})
     assert bool(plan.problem) is (case["plan"] is None)
 
@@ -25,13 +22,11 @@ def test_the_first_form_that_yields_a_plan_wins(profile, case):
     ["5: x\nworkflow_1: {}", "workflow_1: 2031-99-99", "workflow_1: " + "[" * 3000],
     ids=["key", "date", "depth"],
 )
-def test_what_stops_the_original_stops_only_upstream(text):
-    """A key that is no text, an impossible date or extreme nesting raises in upstream only."""
-    with pytest.raises(Exception, match=r".") as caught:
-        parse_plan(text, "upstream")
-    assert not isinstance(caught.value, json.JSONDecodeError)
-    found = parse_plan(text, "documented")
-    assert bool(found.workflows) == text.startswith("5: x")
+def test_what_stops_the_original_stops_only_its_program(text):
+    """A key that is no text, an impossible date or extreme nesting raises there."""
+    with pytest.raises(Exception, match=r"."):
+        read_plan(text)
+    assert bool(parse_plan(text).workflows) == text.startswith("5: x")
 
 
 @pytest.mark.parametrize(
@@ -46,4 +41,4 @@ def test_what_stops_the_original_stops_only_upstream(text):
 )
 def test_hostile_texts_take_no_quadratic_time(text):
     """Long runs of openings are refused quickly: the patterns are searched in linear time."""
-    assert parse_plan(text, "documented").workflows == {}
+    assert parse_plan(text).workflows == {}

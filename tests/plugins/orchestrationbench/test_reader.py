@@ -1,4 +1,4 @@
-"""The reader of scenario outputs: files, trials, steps, and what other families see of them."""
+"""The reader of scenario outputs: files, trials, and what other families see of them."""
 
 import json
 
@@ -187,7 +187,6 @@ def test_sniffing(bench, content, tmp_path):
     assert OrchestrationBenchReader.sniff(tmp_path / "empty", b"") == 0.0
 
 
-@pytest.mark.parametrize("unit", ["trial", "step"])
-def test_the_reader_keeps_the_contract(bench, content, tmp_path, unit):
+def test_the_reader_keeps_the_contract(bench, content, tmp_path):
     path = bench.write("two", content)
-    testing.check_reader(OrchestrationBenchReader(unit=unit), path, scratch=tmp_path)
+    testing.check_reader(OrchestrationBenchReader(), path, scratch=tmp_path)

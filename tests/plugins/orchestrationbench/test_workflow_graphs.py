@@ -3,27 +3,33 @@
 import pytest
 
 from gradestack_plugins.orchestrationbench.plans import graphs, outline
+from gradestack_plugins.orchestrationbench.program import component_graph, structural_graph
 from tests.core.outcomes import data
 
 DATA = data(__file__, "workflow_graphs_texts.yaml")
 
 
-PROFILES = ["documented", "upstream"]
+def program_graphs(plan):
+    workflows = {name: fields for name, fields in plan.items() if "workflow" in name}
+    return structural_graph(workflows), component_graph(workflows)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+DEFINITIONS = {"documented": graphs, "program": program_graphs}
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS)
 @pytest.mark.parametrize(
     "case", data(__file__, "workflow_graphs.yaml"), ids=lambda case: str(case["plan"])[:60]
 )
-def test_graphs_of_a_plan(profile, case):
-    structural, component = graphs(case["plan"], profile)
+def test_graphs_of_a_plan(definition, case):
+    structural, component = DEFINITIONS[definition](case["plan"])
     found = {
         "nodes": structural.nodes,
         "structural": sorted(map(list, structural.edges)),
         "labels": list(map(list, component.labels)),
         "component": sorted(map(list, component.edges)),
     }
-    expected = case.get(profile, case["documented"])
+    expected = case.get(definition, case["documented"])
     assert found == {
         name: sorted(value) if name in ("structural", "component") else value
         for name, value in expected.items()
@@ -32,15 +38,13 @@ def test_graphs_of_a_plan(profile, case):
 
 @pytest.mark.parametrize(
     "plan",
-    DATA["malformed_plans_raise_in_upstream_and_count_as_empty_in_documented"],
+    DATA["malformed_plans"],
 )
-def test_malformed_plans_raise_in_upstream_and_count_as_empty_in_documented(plan):
-    """What the original stumbles over gives a smaller graph in documented, and an outline for
-    people.
-    """
+def test_malformed_plans_stop_the_program_and_count_as_empty(plan):
+    """What the original stumbles over gives a smaller graph, and an outline for people."""
     with pytest.raises(Exception, match=r"."):
-        graphs(plan, "upstream")
-    structural, component = graphs(plan, "documented")
+        program_graphs(plan)
+    structural, component = graphs(plan)
     assert structural.nodes >= 1
     assert component.nodes <= 1
     assert list(outline(plan)) == ["workflow_1"]

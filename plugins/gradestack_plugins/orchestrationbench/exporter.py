@@ -1,0 +1,170 @@
+"""The original's result file, ``native/orchestrationbench.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import attrs
+from typing_extensions import override
+
+from gradestack import JSON, Exporter, ExportSummary
+from gradestack_plugins.orchestrationbench.decisions import MATRIX
+
+NAME = "orchestrationbench.json"
+FAMILY = "orchestrationbench"
+PLAN_SCORES = (
+    "workflow_evaluation_with_failure",
+    "workflow_evaluation_without_failure",
+    "average_structural_GED",
+    "average_component_GED",
+)
+PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
+CALL_SCORES = (
+    "function_name_accuracy",
+    "arguments_key_score",
+    "arguments_value_score_not_count_rejection",
+)
+UPPER_BOUND = "arguments_value_score_upper_bound"
+Figures = Mapping[str, Any]
+Tree = dict[str, Any]
+
+
+def pick(figures: Figures, names: Iterable[str]) -> Tree:
+    """Return some of the figures, in the order of the names."""
+    return {name: figures[name] for name in names}
+
+
+def _matrix(figures: Figures) -> Tree:
+    return {f"total_{name}": figures[name] for name in MATRIX}
+
+
+def _rounded(figures: Figures, names: Iterable[str]) -> Tree:
+    values = pick(figures, names).items()
+    return {name: None if value is None else round(value, 4) for name, value in values}
+
+
+def overall_statistics(totals: Figures, files: int) -> Tree:
+    """Return ``overall_statistics`` in the original's key order.
+
+    Args:
+        totals: Figures of all files that could be read.
+        files: How many files there are.
+    """
+    calls = _rounded(totals, CALL_SCORES) | {
+        "overall_function_call_failed_rate": totals["overall_function_call_failed_rate"],
+        "total_fc_successful_calls": totals["true_negative_reject"],
+        "total_function_call_cases": totals["function_call_cases"],
+    }
+    if UPPER_BOUND in totals:
+        calls |= _rounded(totals, [UPPER_BOUND])
+    maps = ("reject_decision_performance", "fc_decision_performance", "error_patterns")
+    rejections = {
+        "total_rejection_cases": totals["rejection_cases"],
+        **{name: dict(totals[name]) for name in maps},
+        "rejection_type_accuracy": totals["rejection_type_accuracy"],
+        "total_rejection_type_mismatch": totals["rejection_type_mismatch"],
+        "total_failed_generation": totals["failed_generation"],
+    }
+    successful = totals["successful_files"]
+    return {
+        "total_files": files,
+        "successful_evaluations": successful,
+        "failed_evaluations": files - successful,
+        "total_failed_workflow_generation": totals["failed_workflow_generation"],
+        "total_comparison_steps_evaluated": totals["total_comparison_steps_evaluated"],
+        "key_metrics": {
+            "Average": totals["average"],
+            "Call Rejection Classification Accuracy": totals["call_rejection_accuracy"],
+            "FC": totals["fc"],
+            "Plan": totals["plan"],
+        },
+        "score_details": {
+            "workflow_scores": _rounded(totals, PLAN_SCORES),
+            "function_call_scores": calls,
+            "call_rejection_scores": rejections,
+            "raw_confusion_matrix": _matrix(totals),
+        },
+    }
+
+
+def detailed_result(figures: Figures) -> Tree:
+    """Return one entry of ``detailed_results``, of a file that could be read."""
+    plans = pick(figures, (*PLAN_SCORES, *PLAN_COUNTS))
+    name, key, value = pick(figures, CALL_SCORES).values()
+    successful = {"total_fc_successful_calls": figures["true_negative_reject"]}
+    counts = {"total_rejection_cases": figures["rejection_cases"], **_matrix(figures)}
+    cases = {"total_function_call_cases": figures["function_call_cases"]}
+    arguments = {
+        "total_perfect_function_calls": figures["perfect_calls"],
+        **successful,
+        "key_score": {"avg_f1": key},
+        "value_score_not_count_rejection": {"avg_f1": value},
+        "function_name_score": {"f1-score": name},
+        **counts,
+        "total_rejection_type_mismatch": figures["rejection_type_mismatch"],
+        "total_failed_generation": figures["failed_generation"],
+        "llm_failed_trials": figures.get("judge_failed_trials", []),
+        **cases,
+    }
+    if UPPER_BOUND in figures:
+        arguments["value_score_upper_bound"] = {"avg_f1": figures[UPPER_BOUND]}
+    if figures.get("faults"):
+        arguments["failed_trials"] = figures["faults"]
+    with_failure, without_failure, *others = plans.items()
+    workflows = {
+        "total_score_with_failure": with_failure[1],
+        "total_score_without_failure": without_failure[1],
+        **dict(others),
+    }
+    return {
+        "file_path": figures["file"],
+        **plans,
+        "arguments_key_score": key,
+        "arguments_value_score_not_count_rejection": value,
+        **successful,
+        **counts,
+        **cases,
+        "function_name_accuracy": name,
+        "detail": {"workflow_detail": workflows, "arguments_detail": arguments},
+    }
+
+
+def result_text(tree: JSON) -> str:
+    """Return the text of a result file."""
+    text = json.dumps(tree, indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate in a path or message, which UTF-8 cannot carry
+        return json.dumps(tree, indent=2)
+    return text
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationBenchExporter(Exporter):
+    """Writes ``directory``, ``overall_statistics`` and ``detailed_results`` with every field of the
+    original.
+
+    Entries are sorted by path. Undefined figures are null, the value score has its upper bound
+    beside it, and failed trials are named.
+    """
+
+    reader: ClassVar[str] = FAMILY
+    graders: ClassVar[tuple[str, ...]] = (FAMILY,)
+
+    @override
+    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
+        figures = summary.graders[FAMILY].aggregates.get(FAMILY)
+        if figures is None:
+            return {}
+        results = []
+        for row in sorted(figures["scenarios"], key=lambda row: str(row["file"])):
+            error = {"error": row["error"], "file_path": row["file"]}
+            results.append(detailed_result(row) if row["error"] is None else error)
+        tree = {
+            "directory": str(summary.input.path),
+            "overall_statistics": figures["overall_statistics"],
+            "detailed_results": results,
+        }
+        return {NAME: result_text(tree)}

@@ -1,0 +1,63 @@
+"""The original's evaluator as a program: parts of its result file, and its figures beside ours."""
+
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack.testing.case_files import _at, _compared, _file_text
+from tests.core.outcomes import data
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "orchestration" / "worked" / "ferry_out.json"
+CASES = data(__file__, "program.yaml")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
+def test_case(bench, tmp_path, case):
+    for name, content in case["files"].items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_file_text(name, content), encoding="utf-8")
+    options = {name: tmp_path / path for name, path in case.get("reader", {}).items()}
+    tree = bench.program(**options)
+    first = tree["detailed_results"][0]
+    parts = {**tree["overall_statistics"], **tree["overall_statistics"]["score_details"]}
+    parts |= {"file": first, "arguments": _at(first, "detail.arguments_detail")}
+    assert list(_compared("native file", case["native"], parts)) == []
+
+
+def test_its_figures_stand_beside_ours(tmp_path):
+    """Those of the page's worked example; rows and figures of ours are the document's."""
+    runs = [
+        gradestack.grade_files(
+            [EXAMPLE], output=tmp_path / profile, profile=profile, overrides=["reports=[]"]
+        )
+        for profile in ("documented", "upstream")
+    ]
+    (program,) = runs[1].summary["programs"]
+    values = {figure["label"]: figure["value"] for figure in program["figures"]}
+    assert values == {
+        "Average": 0.5463,
+        "Call Rejection Classification Accuracy": 0.4,
+        "FC": 0.3889,
+        "Plan": 0.85,
+    }
+    paths = [figure["figure"] for figure in program["figures"]]
+    assert paths[0] == "orchestrationbench.orchestrationbench.average"
+    ours = [run.aggregates["orchestrationbench"]["orchestrationbench"] for run in runs]
+    assert ours[0] == ours[1]
+    assert list(runs[0].rows()) == list(runs[1].rows())
+
+
+def test_a_self_loop_is_measured_as_networkx_does(bench, scenario, turns):
+    """It overlooks this one: distance 1 of 5, where 3 edits are needed."""
+    pytest.importorskip("networkx")
+    pytest.importorskip("scipy")
+    plan = "workflow_1: {steps: [{name: a}]}\nworkflow_2: {depends_on: [workflow_1], steps: %s}"
+    gold, predicted = plan % "[{name: b}]", plan % "[{name: a}]"
+    label = turns.label(_3={"role": "assistant", "content": gold})
+    bench.write("one", scenario(label, main=[turns.plan(3, predicted)]))
+    (result,) = bench.program()["detailed_results"]
+    ((_, grade),) = bench.grades("plan")
+    assert result["average_component_GED"] == 1 - 1 / 5
+    assert grade.items[0].parts["component"] == 1 - 3 / 5

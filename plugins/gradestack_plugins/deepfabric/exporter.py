@@ -152,8 +152,8 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
         "profile": "documented",
         "weights_in_effect": dict(zip(METRICS, grader.resolved_weights, strict=True)),
         "unknown_arguments": grader.unknown_arguments,
-        "check_enums": False,
-        "nested": False,
+        "check_enums": grader.check_enums,
+        "nested": grader.nested,
     }
     return native_metrics(graded.aggregates.get("deepfabric", {}), grader), config
 

@@ -26,6 +26,7 @@ from gradestack import (
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
 from gradestack_plugins.deepfabric.schemas import (
     MOST_REASONS,
+    Strictness,
     find_signature,
     schema_reasons,
 )
@@ -162,6 +163,13 @@ class DeepFabric(Grader):
     """Divide the weights by their sum."""
     unknown_arguments: Literal["ignore", "wrong"] = "ignore"
     """Whether an argument the schema does not know makes the parameters wrong."""
+    check_enums: bool = False
+    """Hold values against ``enum`` and ``const``."""
+    nested: bool = False
+    """Check nested objects and list items too.
+
+    Their types, required names, ``anyOf`` and ``oneOf``.
+    """
     multi_turn: bool = False
     """Grade all recorded turns by the tools that were called, instead of the first call alone."""
     max_turns: int = attrs.field(default=10, validator=attrs.validators.ge(1))
@@ -256,9 +264,9 @@ class DeepFabric(Grader):
     def _argument_reasons(self, made: ToolCall, tools: tuple[ToolSpec, ...]) -> list[Reason]:
         signature = find_signature(tools, made.name)
         if signature is not None:
-            is_strict = self.unknown_arguments == "wrong"
-            arguments = made.arguments or {}
-            return schema_reasons(signature, arguments, made.name, refuse_unknown=is_strict)
+            refuses_unknown = self.unknown_arguments == "wrong"
+            strict = Strictness(refuses_unknown, self.check_enums, self.nested)
+            return schema_reasons(signature, made.arguments or {}, made.name, strict)
         message = "the called tool is not in the snapshot"
         return [Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from gradestack import JSON, Reason, ToolSpec
-from gradestack.jsonio import as_map, pointer_to
+from gradestack.jsonio import as_list, as_map, pointer_to, same
 from gradestack_plugins.readers import chat
 
 OWN_OF_JSON: Final = {
@@ -49,6 +50,8 @@ class Parameter(NamedTuple):
     """The declared type, for messages."""
     classes: frozenset[type] | None
     """Accepted classes; None where no type is declared."""
+    schema: JSON = None
+    """The whole schema of the argument."""
 
 
 class Signature(NamedTuple):
@@ -78,7 +81,7 @@ def signature(parameters: JSON) -> Signature:
     for name, inner in as_map(schema.get("properties")).items():
         word = as_map(inner).get("type")
         shown = " or ".join(map(str, word)) if isinstance(word, list) else str(word)
-        declared[name] = Parameter(shown, classes_of(word))
+        declared[name] = Parameter(shown, classes_of(word), inner)
     required = schema.get("required")
     names = (
         [name for name in required if isinstance(name, str)] if isinstance(required, list) else ()
@@ -135,8 +138,19 @@ def convert(tools: Sequence[Mapping[str, JSON]]) -> tuple[ToolSpec, ...]:
 MOST_REASONS: Final = 50  # arguments whose faults are listed per sample; the verdict needs one
 
 
+class Strictness(NamedTuple):
+    """Checks beyond required names and types."""
+
+    unknown: bool = False
+    """Whether arguments the schema does not know are wrong."""
+    enums: bool = False
+    """Whether values are held against ``enum`` and ``const``."""
+    nested: bool = False
+    """Whether nested objects, list items and alternatives are checked, too."""
+
+
 def schema_reasons(
-    signature: Signature, arguments: Mapping[str, JSON], tool: str, *, refuse_unknown: bool = False
+    signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness
 ) -> list[Reason]:
     """Return why arguments do not satisfy a tool's schema; nothing when they do."""
     reasons = [
@@ -147,13 +161,91 @@ def schema_reasons(
     for name, value in arguments.items():
         declared = signature.parameters.get(name)
         if declared is None:
-            if refuse_unknown:
+            if strict.unknown:
                 reasons.append(_lost("unknown_argument", tool, name, actual=value))
         elif declared.classes is not None and not fits(declared.classes, value):
             word = declared.word
             reasons.append(_lost("wrong_type", tool, name, expected=word, actual=value))
+        elif strict.enums or strict.nested:
+            found = _strict_reasons(declared.schema, value, (name,), tool, strict)
+            reasons += islice(found, MOST_REASONS)
     return reasons[:MOST_REASONS]
 
 
-def _lost(code: str, tool: str, name: str, **values: JSON) -> Reason:
-    return Reason(code=code, pointer=pointer_to(name), subject=tool, **values)
+def _lost(code: str, tool: str, *path: str | int, **values: JSON) -> Reason:
+    return Reason(code=code, pointer=pointer_to(*path), subject=tool, **values)
+
+
+_DEEPEST: Final = 64  # nested values below this depth are not checked
+
+
+def _inner_reasons(
+    schema: JSON, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    """Yield what a nested schema has against a value, its type first."""
+    declared = as_map(schema).get("type")
+    accepted = classes_of(declared)
+    if accepted is not None and not fits(accepted, value):
+        yield _lost("wrong_type", tool, *path, expected=declared, actual=value)
+    else:
+        yield from _strict_reasons(schema, value, path, tool, strict)
+
+
+def _strict_reasons(
+    schema: JSON, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    """Yield what a schema has against a value whose type is right."""
+    known = as_map(schema)
+    if not known or len(path) > _DEEPEST:
+        return
+    if strict.enums:
+        allowed = [known["const"]] if "const" in known else known.get("enum")
+        if isinstance(allowed, list) and not any(_is_same(value, each) for each in allowed):
+            yield _lost("not_in_enum", tool, *path, expected=allowed, actual=value)
+    if strict.nested:
+        yield from _branch_reasons(known, value, path, tool, strict)
+        yield from _content_reasons(known, value, path, tool, strict)
+
+
+def _branch_reasons(
+    schema: Mapping[str, JSON],
+    value: JSON,
+    path: tuple[str | int, ...],
+    tool: str,
+    strict: Strictness,
+) -> Iterator[Reason]:
+    """Yield the alternatives of which none fits."""
+    for word in ("anyOf", "oneOf"):
+        branches = as_list(schema.get(word))
+        tried = [list(_inner_reasons(each, value, path, tool, strict)) for each in branches]
+        if tried and all(tried):
+            yield _lost("no_branch_fits", tool, *path, expected=word, actual=value)
+
+
+def _content_reasons(
+    schema: Mapping[str, JSON],
+    value: JSON,
+    path: tuple[str | int, ...],
+    tool: str,
+    strict: Strictness,
+) -> Iterator[Reason]:
+    """Yield what is wrong with the items of a list, or the members of an object."""
+    items = schema.get("items")
+    properties: Any = schema.get("properties")
+    if isinstance(value, list) and isinstance(items, Mapping):
+        for at, item in enumerate(value):
+            yield from _inner_reasons(items, item, (*path, at), tool, strict)
+    if not isinstance(value, Mapping):
+        return
+    for name in as_list(schema.get("required")):
+        if isinstance(name, str) and name not in value:
+            yield _lost("missing_argument", tool, *path, name)
+    for name, item in value.items() if isinstance(properties, Mapping) else ():
+        if name in properties:
+            yield from _inner_reasons(properties[name], item, (*path, name), tool, strict)
+        elif strict.unknown:
+            yield _lost("unknown_argument", tool, *path, name, actual=item)
+
+
+def _is_same(value: JSON, other: JSON) -> bool:
+    return isinstance(value, bool) == isinstance(other, bool) and same(value, other)

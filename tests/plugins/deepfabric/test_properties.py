@@ -173,6 +173,6 @@ def test_figures_are_consistent(pairs, data):
 def test_strict_options_never_gain(expected, made, tools):
     sample = sample_of(expected, made, tools)
     plain = DeepFabric().grade(sample)
-    strict = DeepFabric(unknown_arguments="wrong").grade(sample)
+    strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
     assert strict.score <= plain.score
     assert strict.parts["tool_selection"] == plain.parts["tool_selection"]

@@ -11,6 +11,7 @@ from gradestack_plugins.deepfabric.replies import (
     read_reply,
 )
 from gradestack_plugins.deepfabric.schemas import (
+    Strictness,
     convert,
     find_signature,
     schema_reasons,
@@ -35,7 +36,7 @@ ACCEPTED = {
 
 def accepts(checked, arguments):
     """Return whether a schema has nothing against arguments."""
-    return not schema_reasons(checked, arguments, "f")
+    return not schema_reasons(checked, arguments, "f", Strictness())
 
 
 @pytest.mark.parametrize("word", ACCEPTED)

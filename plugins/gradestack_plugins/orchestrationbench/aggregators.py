@@ -54,7 +54,7 @@ PLAN_MEANS = {
 }
 """Mean of plans -> what it is the mean of."""
 MEANS = (*PLAN_MEANS, *SCORES.values())
-"""What is averaged over files."""
+"""Figures that are averaged over files."""
 TRIAL_COUNTS = (
     *MATRIX,
     "rejection_type_mismatch",
@@ -79,7 +79,7 @@ class File(msgspec.Struct):
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     scores: dict[str, list[float | None]] = msgspec.field(default_factory=lambda: defaultdict(list))
     plans: dict[str, list[float]] = msgspec.field(default_factory=lambda: defaultdict(list))
-    """Of each gold plan of all trials."""
+    """Figures of each gold plan of all trials."""
     faults: list[list[str]] = msgspec.field(default_factory=list)
     """Name of a failed trial, and why it failed."""
     error: str | None = None
@@ -123,16 +123,10 @@ def file_figures(name: str, file: File, *, exact: bool = False) -> dict[str, Any
     compared, parsed = file.counts["plans"], file.counts["plans_parsed"]
     sums = {part: math.fsum(file.plans[part]) for part in PLANS}
     divisors = dict.fromkeys(PLAN_MEANS, compared) | {PLAN_SCORES[1]: parsed}
-    figures = {
-        "file": name,
-        "scenario": file.scenario,
-        "trials": file.trials,
-        "error": file.error,
-        "faults": file.faults,
-        **pick(file.counts, TRIAL_COUNTS),
-        "failed_workflow_generation": file.counts["plans_failed"],
-        "total_comparison_steps_evaluated": compared,
-    }
+    figures: dict[str, Any] = {"file": name, "scenario": file.scenario, "trials": file.trials}
+    figures |= {"error": file.error, "faults": file.faults, **pick(file.counts, TRIAL_COUNTS)}
+    figures["failed_workflow_generation"] = file.counts["plans_failed"]
+    figures["total_comparison_steps_evaluated"] = compared
     for part, figure in SCORES.items():
         figures[figure] = _short(mean(file.scores[part]), exact=exact)
     for figure, part in PLAN_MEANS.items():
@@ -154,7 +148,7 @@ Sums = Counter[str]
 
 
 def sums_of(figures: Figures) -> Sums:
-    """Return what a file adds to the sums: nothing, if it could not be read."""
+    """Return the sums of one file: none, if it could not be read."""
     sums: dict[str, Any] = {}
     if figures["error"] is None:
         sums = pick(figures, COUNTS) | {"successful_files": 1}
@@ -208,16 +202,11 @@ def overall(sums: Sums, *, exact: bool = False, absent: float | None = None) -> 
     decision, plan = composite(*f1s), composite(totals[PLAN_SCORES[0]])
     name, key, value, upper_bound = pick(totals, SCORES.values()).values()
     calls = composite(name, key, value)
-    totals |= {
-        "reject_decision_performance": reject,
-        "fc_decision_performance": call,
-        "rejection_type_accuracy": ratio(rejected - mismatch, rejected),
-        "overall_function_call_failed_rate": ratio(cases - successful, cases),
-        "average": composite(decision, calls, plan),
-        "call_rejection_accuracy": decision,
-        "fc": calls,
-        "plan": plan,
-    }
+    totals |= {"reject_decision_performance": reject, "fc_decision_performance": call}
+    totals["rejection_type_accuracy"] = ratio(rejected - mismatch, rejected)
+    totals["overall_function_call_failed_rate"] = ratio(cases - successful, cases)
+    totals["average"] = composite(decision, calls, plan)
+    totals |= {"call_rejection_accuracy": decision, "fc": calls, "plan": plan}
     for figure in ("rejection_type_accuracy", "overall_function_call_failed_rate"):
         totals[figure] = _short(totals[figure], exact=exact)
     patterns = {"overaction": over, "underaction": under, "type_mismatch": mismatch}
@@ -259,11 +248,10 @@ def _divisors() -> dict[str, tuple[str, ...]]:
         "rejection_type_accuracy": ("true_positive_reject",),
         "overall_function_call_failed_rate": ("function_call_cases",),
         "call_rejection_accuracy": (*decided[0], *decided[1]),
-        "fc": (name, key, value),
-        "fc_upper_bound": (name, key, upper_bound),
         "plan": divisors[PLAN_SCORES[0]],
         "plan_upper_bound": divisors[PLAN_UPPER_BOUND],
     }
+    divisors |= {"fc": (name, key, value), "fc_upper_bound": (name, key, upper_bound)}
     accuracy, fc, plan = [divisors[part] for part in AVERAGE_PARTS]
     return divisors | {"average": (*accuracy, *fc, *plan)}
 
@@ -344,6 +332,41 @@ PLAN_AT_BEST = _part(
     "Plans, at best",
     "with the lower bounds of edit distances that are not exact",
 )
+REJECTING = Figure(
+    "reject_decision_performance.{figure}", "Decisions to reject, precision, recall and the like"
+)
+CALLING = Figure(
+    "fc_decision_performance.{figure}", "Decisions to call, precision, recall and the like"
+)
+PATTERNS = Figure(
+    "error_patterns.{pattern}", "Share of a pattern among wrong decisions", better="neither"
+)
+RIGHT_TYPES = _part(
+    "rejection_type_accuracy",
+    "Rejections of the right type",
+    "right types / rejections that were right",
+)
+FAILED_CALLS = _part(
+    "overall_function_call_failed_rate",
+    "Expected calls that failed",
+    "(expected calls - calls made) / expected calls",
+    better="lower",
+)
+CALL_LABELS = {
+    "function_name_accuracy": "Function names, F1",
+    "arguments_key_score": "Names of arguments, F1",
+    "arguments_value_score_not_count_rejection": "Values of arguments, F1",
+    UPPER_BOUND: "Values of arguments, F1 at best",
+}
+PLAN_LABELS = {
+    "workflow_evaluation_with_failure": "Similarity of plans",
+    "workflow_evaluation_without_failure": "Similarity of plans that could be read",
+    PLAN_UPPER_BOUND: "Similarity of plans, at best",
+}
+SIMILARITY_LABELS = {
+    "average_structural_GED": "Structural similarity of plans",
+    "average_component_GED": "Similarity of the parts of plans",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -359,9 +382,9 @@ class _PerFile(IntervalAggregator):
     keeps: ClassVar = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
 
     _names: ClassVar[tuple[str, ...]]
-    """Of the figures over all files."""
+    """Names of the figures over all files."""
     _rows: ClassVar[tuple[str, ...]] = ()
-    """Of those of each file."""
+    """Names of the figures of each file."""
 
     @property
     @override
@@ -403,31 +426,7 @@ class OrchestrationDecisions(_PerFile):
     undefined when one of them is.
     """
 
-    figures: ClassVar = (
-        DECISIONS,
-        Figure(
-            "reject_decision_performance.{figure}",
-            "Decisions to reject, precision, recall and the like",
-        ),
-        Figure(
-            "fc_decision_performance.{figure}",
-            "Decisions to call, precision, recall and the like",
-        ),
-        Figure(
-            "error_patterns.{pattern}", "Share of a pattern among wrong decisions", better="neither"
-        ),
-        _part(
-            "rejection_type_accuracy",
-            "Rejections of the right type",
-            "right types / rejections that were right",
-        ),
-        _part(
-            "overall_function_call_failed_rate",
-            "Expected calls that failed",
-            "(expected calls - calls made) / expected calls",
-            better="lower",
-        ),
-    )
+    figures: ClassVar = (DECISIONS, REJECTING, CALLING, PATTERNS, RIGHT_TYPES, FAILED_CALLS)
 
     _names: ClassVar = (
         "call_rejection_accuracy",
@@ -458,12 +457,8 @@ class OrchestrationCalls(_PerFile):
     """
 
     figures: ClassVar = (
-        CALLS,
-        CALLS_AT_BEST,
-        _part("function_name_accuracy", "Function names, F1", _OVER_FILES),
-        _part("arguments_key_score", "Names of arguments, F1", _OVER_FILES),
-        _part("arguments_value_score_not_count_rejection", "Values of arguments, F1", _OVER_FILES),
-        _part(UPPER_BOUND, "Values of arguments, F1 at best", _OVER_FILES),
+        *(CALLS, CALLS_AT_BEST),
+        *(_part(name, label, _OVER_FILES) for name, label in CALL_LABELS.items()),
     )
 
     _rows: ClassVar = (*SCORES.values(), "perfect_calls")
@@ -484,13 +479,9 @@ class OrchestrationPlans(_PerFile):
     """
 
     figures: ClassVar = (
-        PLAN,
-        PLAN_AT_BEST,
-        _part(PLAN_SCORES[0], "Similarity of plans", _OVER_FILES),
-        _part(PLAN_SCORES[1], "Similarity of plans that could be read", _OVER_FILES),
-        _part(PLAN_UPPER_BOUND, "Similarity of plans, at best", _OVER_FILES),
-        _part(PLAN_SCORES[2], "Structural similarity of plans", _SIMILARITY),
-        _part(PLAN_SCORES[3], "Similarity of the parts of plans", _SIMILARITY),
+        *(PLAN, PLAN_AT_BEST),
+        *(_part(name, label, _OVER_FILES) for name, label in PLAN_LABELS.items()),
+        *(_part(name, label, _SIMILARITY) for name, label in SIMILARITY_LABELS.items()),
     )
 
     _rows: ClassVar = (PLAN_UPPER_BOUND, *PLAN_SCORES, *PLAN_COUNTS)
@@ -525,7 +516,7 @@ class OrchestrationBenchFigures(_PerFile):
 
 
 def _statements(totals: Figures) -> Iterator[str]:
-    """Yield how many steps have no answer, and what TN_fc holds beside TP_reject."""
+    """Yield sentences: steps without an answer, and failed steps counted in TN_fc."""
     steps = totals["rejection_cases"] + totals["function_call_cases"]
     if missing := totals["steps_missing"]:
         yield f"{missing} of {steps} steps without an answer"
@@ -553,14 +544,12 @@ def _undefined(totals: Figures, names: Container[str]) -> dict[str, str]:
     A composite says which part it lacks.
     """
     reasons = {name: reason for name, reason in _REASONS.items() if totals[name] is None}
-    parts = {
-        "call_rejection_accuracy": {
-            f"{view}_decision_performance.f1": totals[f"{view}_decision_performance"]["f1"]
-            for view in VIEWS
-        },
-        "fc": pick(totals, CALL_SCORES),
-        "average": pick(totals, AVERAGE_PARTS),
-    }
+    f1s = {}
+    for view in VIEWS:
+        performance = f"{view}_decision_performance"
+        f1s[f"{performance}.f1"] = totals[performance]["f1"]
+    parts = {"call_rejection_accuracy": f1s, "fc": pick(totals, CALL_SCORES)}
+    parts["average"] = pick(totals, AVERAGE_PARTS)
     for name, known in parts.items():
         lacking = [part for part, value in known.items() if value is None]
         if lacking:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Grade, Outcome, Reason, Sample, native_of
+from gradestack import JSON, Grade, Reason, Sample, native_of, ratio
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.judges.contract import fault_of, reply_text, schema_of
 from gradestack_plugins.judges.journal import Reply
@@ -20,6 +20,8 @@ from gradestack_plugins.orchestrationbench.decisions import (
     Trial,
     Verdict,
     harmonic,
+    make_grade,
+    make_reason,
     mean,
     set_f1,
 )
@@ -132,7 +134,7 @@ def compare_key(
 
 
 def _declarations(schemas: Iterable[Any], key: str) -> list[dict[str, Any]]:
-    """Return what schemas declare of an argument, without what cannot be used."""
+    """Return the usable parts of the declarations of an argument."""
     declarations = []
     for schema in schemas:
         declared = as_map(as_map(schema).get("properties")).get(key)
@@ -143,13 +145,12 @@ def _declarations(schemas: Iterable[Any], key: str) -> list[dict[str, Any]]:
 
 def _usable(declared: Mapping[str, Any]) -> dict[str, Any]:
     usable: dict[str, Any] = {}
-    kind, pattern = declared.get("type"), declared.get("pattern")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    if isinstance(kind, str) and kind in _TYPES:
-        usable["type"] = kind
+    with suppress(TypeError):
+        if kind := _kind(declared.get("type")):
+            usable["type"] = kind
     if "enum" in declared or "enum" in as_map(declared.get("items")):
         usable["enum"] = True
-    if isinstance(pattern, str):
+    if isinstance(pattern := declared.get("pattern"), str):
         with suppress(re.error):
             _compiled(pattern)
             usable["pattern"] = pattern
@@ -223,10 +224,18 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 def value_f1(counts: Iterable[tuple[int, int, int]]) -> float | None:
     """Return the F1 of counts summed over arguments, None without any count."""
-    tp, fp, fn = map(sum, zip((0, 0, 0), *counts, strict=True))
+    tp, fp, fn = sum_counts(counts)
     if not tp + fp + fn:
         return None
-    return harmonic(tp / (tp + fp) if tp + fp else 0.0, tp / (tp + fn) if tp + fn else 0.0)
+    return harmonic(ratio(tp, tp + fp) or 0.0, ratio(tp, tp + fn) or 0.0)
+
+
+def sum_counts(counts: Iterable[tuple[int, int, int]]) -> tuple[int, int, int]:
+    """Return tp, fp and fn summed over arguments."""
+    tp = fp = fn = 0
+    for counted in counts:
+        tp, fp, fn = tp + counted[0], fp + counted[1], fn + counted[2]
+    return tp, fp, fn
 
 
 def compare_calls(
@@ -254,19 +263,15 @@ def compare_calls(
 
 def _compare_step(step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> Pair:
     ours, theirs = step.bag or Bag(), step.gold_bag or Bag()
-    schemas = {name: tools[name] for name in ours.names if name in tools}.values()
-    keys = tuple(
-        compare_key(key, ours.arguments, theirs.arguments, schemas, verdicts.get(key))
-        for key in sorted({*ours.arguments, *theirs.arguments})
-    )
-    return Pair(
-        step=step,
-        name=set_f1(ours.names, theirs.names),
-        key=set_f1(ours.arguments, theirs.arguments),
-        value=value_f1(result.counts for result in keys),
-        best_value=value_f1(result.best_counts for result in keys),
-        keys=keys,
-    )
+    schemas = [tools[name] for name in dict.fromkeys(ours.names) if name in tools]
+    keys = []
+    for key in sorted({*ours.arguments, *theirs.arguments}):
+        verdict = verdicts.get(key)
+        keys.append(compare_key(key, ours.arguments, theirs.arguments, schemas, verdict))
+    value = value_f1(result.counts for result in keys)
+    best = value_f1(result.best_counts for result in keys)
+    f1s = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
+    return Pair(step=step, name=f1s[0], key=f1s[1], value=value, best_value=best, keys=tuple(keys))
 
 
 def call_grade(pairs: Sequence[Pair], reasons: Iterable[Reason] = ()) -> Grade:
@@ -283,19 +288,14 @@ def call_grade(pairs: Sequence[Pair], reasons: Iterable[Reason] = ()) -> Grade:
     }
     own = []
     if not pairs:
-        message = "no step where both gold and prediction call"
-        own.append(Reason(code="no_pair", message=message))
+        own.append(make_reason("no_pair", "no step where both gold and prediction call"))
     elif parts["value"] is None:
         message = "no graded call has arguments, so value F1 is 0/0"
-        own.append(Reason(code="no_value", message=message))
+        own.append(make_reason("no_value", message))
     perfect = sum(pair.key == 1.0 and pair.value in (1.0, None) for pair in pairs)
-    return Grade(
-        outcome=Outcome.GRADED if pairs else Outcome.SKIPPED,
-        score=mean([parts["name"], parts["key"], parts["value"]]),
-        counts={"pairs": len(pairs), "perfect_calls": perfect},
-        parts=parts,
-        reasons=(*own, *reasons),
-    )
+    counts = {"pairs": len(pairs), "perfect_calls": perfect}
+    score = mean([parts["name"], parts["key"], parts["value"]])
+    return make_grade(score, counts, parts, [*own, *reasons])
 
 
 _SYSTEM = """You compare values of arguments in an AI agent's tool calls with the values that were expected. For each argument count
@@ -307,7 +307,7 @@ Answer with one JSON object and nothing else: under the name of each argument an
 
 
 def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[str, Any]]:
-    """Return what a judge is told, what it is shown, and the schema of its reply.
+    """Return the orders of a judge, the data it is shown, and the schema of its reply.
 
     It is shown the gold turns before the step, the tools, and the undecided values.
     """
@@ -320,17 +320,14 @@ def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[
         names = ("role", "content", "tool_calls")
         history.append({name: value for name, value in as_map(turn).items() if name in names})
     called = step.bag.names if step.bag is not None else ()
+    tools = [tool for tool in sample.tools or () if tool.name in called]
+    values = {}
+    for result in pair.undecided:
+        values[result.key] = {"predicted": [*result.predicted], "expected": [*result.gold]}
     shown = {
         "conversation": history,
-        "tools": [
-            {"name": tool.name, "parameters": tool.parameters}
-            for tool in sample.tools or ()
-            if tool.name in called
-        ],
-        "arguments": {
-            result.key: {"predicted": [*result.predicted], "expected": [*result.gold]}
-            for result in pair.undecided
-        },
+        "tools": [{"name": tool.name, "parameters": tool.parameters} for tool in tools],
+        "arguments": values,
     }
     return _SYSTEM, shown, _schema(pair)
 
@@ -383,6 +380,5 @@ def judge_calls(
     for number, reply in zip(undecided, replies, strict=bool(replies)):
         judged[number], code = read_reply(_schema(pairs[number]), reply)
         if code is not None:
-            message = fault_of(code).message
-            reasons.append(Reason(code=code, subject=pairs[number].step.id, message=message))
+            reasons.append(make_reason(code, fault_of(code).message or "", pairs[number].step.id))
     return (compare_calls(sample, steps, judged) if judged else pairs), reasons

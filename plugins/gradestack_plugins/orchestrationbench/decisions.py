@@ -14,11 +14,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from gradestack import (
+    ABSENT,
     JSON,
     DataError,
     Expectation,
     ExpectedCall,
     Fault,
+    Grade,
+    Outcome,
+    Reason,
     Sample,
     Status,
     ToolCall,
@@ -72,7 +76,7 @@ Verdicts = dict[str, dict[str, dict[str, dict[str, Verdict]]]]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What the evaluation config says; without one the defaults of the original."""
+    """Settings of the evaluation config; without one the defaults of the original."""
 
     agent_weight: float = 0.8
     status_weight: float = 0.5
@@ -115,7 +119,7 @@ def read_verdicts(path: Path) -> Verdicts:
 def verdicts_for(
     verdicts: Verdicts, relative: str, trial: str
 ) -> Mapping[str, Mapping[str, Verdict]]:
-    """Return what was recorded for one trial, by relative path or bare file name, by run name or
+    """Return the verdicts of one trial, by relative path or bare file name, by run name or
     number.
     """
     trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
@@ -222,30 +226,31 @@ def _recorded_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     """Return an entry of ``sub_agent_history`` beside its gold; its id is a number or a text."""
     step = entry.get("step_id") if isinstance(entry, dict) else None
     if isinstance(step, bool) or not isinstance(step, int | str):
-        message = (
-            f"entry {number} of sub_agent_history: expected an object with a step_id, a "
-            "text or a whole number"
-        )
-        return Step(
-            id=f"entry {number}",
-            fault=Fault(category="data", code="step_unreadable", message=message),
-        )
-    name = str(step)
-    gold, gold_calls, gold_text, fault = gold_turn(label, name)
-    text = text_of(entry.get("content"))
+        expected = "expected an object with a step_id, a text or a whole number"
+        message = f"entry {number} of sub_agent_history: {expected}"
+        return Step(id=f"entry {number}", fault=data_fault("step_unreadable", message))
+    name, text = str(step), text_of(entry.get("content"))
     predicted, bag = _predicted(tool_calls(entry.get("tool_calls")), text)
-    return Step(
-        id=name,
-        gold=gold,
+    return msgspec.structs.replace(
+        gold_step(label, name),
         predicted=predicted,
-        gold_bag=_bag(gold_calls) if gold == CALL else None,
         bag=bag,
-        gold_text=gold_text,
         text=text,
         agent=entry.get("agent_id"),
-        labelled=f"{name}-1" in label or name in label,
-        fault=fault,
+        answered=True,
     )
+
+
+def gold_step(label: Mapping[str, Any], name: str) -> Step:
+    """Return a step as the label expects it, without an answer.
+
+    An unknown step is a general rejection.
+    """
+    gold, calls, text, fault = gold_turn(label, name)
+    bag = _bag(calls) if gold == CALL else None
+    labelled = f"{name}-1" in label or name in label
+    step = Step(id=name, gold=gold, gold_bag=bag, gold_text=text, fault=fault)
+    return msgspec.structs.replace(step, answered=False, labelled=labelled)
 
 
 def gold_turn(
@@ -260,13 +265,9 @@ def gold_turn(
     if not isinstance(turn, dict):
         problem = f"expected an object, found {compact(turn)[:60]}"
     elif "tool_calls" in turn:
-        raw = turn["tool_calls"]
-        calls = tool_calls(raw)
-        if (
-            isinstance(raw, list)
-            and len(calls) == len(raw)
-            and all(call.arguments is not None for call in calls)
-        ):
+        calls, raw = tool_calls(turn["tool_calls"]), turn["tool_calls"]
+        is_read = isinstance(raw, list) and len(calls) == len(raw)
+        if is_read and all(call.arguments is not None for call in calls):
             return CALL, calls, None, None
         problem = "tool_calls: expected calls with an object as arguments"
     elif key == step:
@@ -274,12 +275,7 @@ def gold_turn(
         return marked(text) or GENERAL, (), text, None
     else:
         problem = "the gold call could not be read from the scenario: no tool_calls"
-    return (
-        GENERAL,
-        (),
-        None,
-        Fault(category="data", code="gold_unreadable", message=f"label {key}: {problem}"),
-    )
+    return GENERAL, (), None, data_fault("gold_unreadable", f"label {key}: {problem}")
 
 
 def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
@@ -332,13 +328,14 @@ def _sample_step(sample: Sample) -> Step | None:
     predicted, bag = _predicted(sample.calls or (), sample.text or "")
     if bag is None:
         predicted = rejections.get(sample.label or "", predicted)
+    known = sample.expected.text
     return Step(
         id="1",
         gold=gold,
         predicted=predicted,
-        gold_bag=_bag(calls) if gold == CALL and calls is not None else None,
+        gold_bag=_bag(calls or ()) if gold == CALL else None,
         bag=bag,
-        gold_text=sample.expected.text if isinstance(sample.expected.text, str) else None,
+        gold_text=known if isinstance(known, str) else None,
         text=sample.text,
         agent=sample.agent_id,
     )
@@ -360,20 +357,18 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
         Faulty steps are left out.
         """
         counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
+        counts["rejection_cases"] = self.rejection_cases
+        counts["function_call_cases"] = self.function_call_cases
         graded = [step for step in self.steps if step.fault is None]
         for step in graded:
             for name in (step.cell, *CELL_COUNTS[step.cell]):
                 counts[name] += 1
             is_mismatch = step.cell == "reject_reject" and step.gold != step.predicted
             counts["rejection_type_mismatch"] += is_mismatch
-        return {
-            **counts,
-            "rejection_cases": self.rejection_cases,
-            "function_call_cases": self.function_call_cases,
-            "steps_graded": len(graded),
-            "steps_missing": sum(not step.answered for step in graded),
-            "steps_faulty": len(self.steps) - len(graded),
-        }
+        counts["steps_graded"] = len(graded)
+        counts["steps_missing"] = sum(not step.answered for step in graded)
+        counts["steps_faulty"] = len(self.steps) - len(graded)
+        return counts
 
 
 def fault_of(sample: Sample) -> Fault | None:
@@ -407,27 +402,16 @@ def _trial_arguments(trial: Trial) -> Arguments | Fault:
     if not isinstance(label, Mapping):
         is_run = isinstance(trial.run, Mapping)
         what = "the run has no label object" if is_run else "the run is not an object"
-        return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
+        return data_fault(ARGUMENTS, f"{trial.name}: {what}")
     history = as_list(trial.part("sub_agent_history"))
     steps = [_recorded_step(label, number, entry) for number, entry in enumerate(history)]
     answered = {step.id for step in steps}
-    decisions = []
-    for name in gold_steps(label):
-        gold, calls, text, fault = gold_turn(label, name)
-        if fault is None:
-            decisions.append(gold)
-        if name not in answered:
-            bag = _bag(calls) if gold == CALL else None
-            step = Step(
-                id=name, gold=gold, gold_bag=bag, gold_text=text, answered=False, fault=fault
-            )
-            steps.append(step)
-    calls_expected = decisions.count(CALL)
-    return Arguments(
-        steps=tuple(steps),
-        rejection_cases=len(decisions) - calls_expected,
-        function_call_cases=calls_expected,
-    )
+    golds = [gold_step(label, name) for name in gold_steps(label)]
+    steps += [gold for gold in golds if gold.id not in answered]
+    decisions = [gold.gold for gold in golds if gold.fault is None]
+    calls = decisions.count(CALL)
+    cases = {"rejection_cases": len(decisions) - calls, "function_call_cases": calls}
+    return Arguments(steps=tuple(steps), **cases)
 
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
@@ -440,6 +424,32 @@ def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
         return 1.0 if not ours and not theirs else 0.0
     both = len(ours & theirs)
     return harmonic(both / len(ours), both / len(theirs))
+
+
+def make_grade(
+    score: float | None,
+    counts: Mapping[str, int],
+    parts: Mapping[str, float | None],
+    reasons: Iterable[Reason] = (),
+    **metadata: JSON,
+) -> Grade:
+    """Return a grade; without a score the sample is skipped."""
+    outcome = Outcome.SKIPPED if score is None else Outcome.GRADED
+    given = {"counts": counts, "parts": parts, "reasons": tuple(reasons)}
+    return Grade(outcome=outcome, score=score, metadata=metadata, **given)  # type: ignore[arg-type]
+
+
+def make_reason(
+    code: str, message: str, subject: str = "", expected: JSON = ABSENT, actual: JSON = ABSENT
+) -> Reason:
+    """Return a reason about a step."""
+    sides = {"expected": expected, "actual": actual}
+    return Reason(code=code, message=message, subject=subject, **sides)
+
+
+def data_fault(code: str, message: str) -> Fault:
+    """Return a fault of the recording."""
+    return Fault(category="data", code=code, message=message)
 
 
 def sum_up(values: Iterable[float]) -> float:

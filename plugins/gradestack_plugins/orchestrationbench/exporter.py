@@ -27,6 +27,13 @@ CALL_SCORES = (
     "arguments_value_score_not_count_rejection",
 )
 UPPER_BOUND = "arguments_value_score_upper_bound"
+KEY_METRICS = {
+    "average": "Average",
+    "call_rejection_accuracy": "Call Rejection Classification Accuracy",
+    "fc": "FC",
+    "plan": "Plan",
+}
+"""Figure -> what the original calls it."""
 Figures = Mapping[str, Any]
 Tree = dict[str, Any]
 
@@ -52,41 +59,34 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
         totals: Figures of all files that could be read.
         files: How many files there are.
     """
-    calls = _rounded(totals, CALL_SCORES) | {
-        "overall_function_call_failed_rate": totals["overall_function_call_failed_rate"],
-        "total_fc_successful_calls": totals["true_negative_reject"],
-        "total_function_call_cases": totals["function_call_cases"],
-    }
+    calls = _rounded(totals, CALL_SCORES)
+    calls["overall_function_call_failed_rate"] = totals["overall_function_call_failed_rate"]
+    calls["total_fc_successful_calls"] = totals["true_negative_reject"]
+    calls["total_function_call_cases"] = totals["function_call_cases"]
     if UPPER_BOUND in totals:
         calls |= _rounded(totals, [UPPER_BOUND])
-    maps = ("reject_decision_performance", "fc_decision_performance", "error_patterns")
-    rejections = {
-        "total_rejection_cases": totals["rejection_cases"],
-        **{name: dict(totals[name]) for name in maps},
-        "rejection_type_accuracy": totals["rejection_type_accuracy"],
-        "total_rejection_type_mismatch": totals["rejection_type_mismatch"],
-        "total_failed_generation": totals["failed_generation"],
-    }
+    rejections = {"total_rejection_cases": totals["rejection_cases"]}
+    for name in ("reject_decision_performance", "fc_decision_performance", "error_patterns"):
+        rejections[name] = dict(totals[name])
+    rejections["rejection_type_accuracy"] = totals["rejection_type_accuracy"]
+    rejections["total_rejection_type_mismatch"] = totals["rejection_type_mismatch"]
+    rejections["total_failed_generation"] = totals["failed_generation"]
     successful = totals["successful_files"]
-    return {
+    counts = {
         "total_files": files,
         "successful_evaluations": successful,
         "failed_evaluations": files - successful,
         "total_failed_workflow_generation": totals["failed_workflow_generation"],
         "total_comparison_steps_evaluated": totals["total_comparison_steps_evaluated"],
-        "key_metrics": {
-            "Average": totals["average"],
-            "Call Rejection Classification Accuracy": totals["call_rejection_accuracy"],
-            "FC": totals["fc"],
-            "Plan": totals["plan"],
-        },
-        "score_details": {
-            "workflow_scores": _rounded(totals, PLAN_SCORES),
-            "function_call_scores": calls,
-            "call_rejection_scores": rejections,
-            "raw_confusion_matrix": _matrix(totals),
-        },
     }
+    key_metrics = {label: totals[name] for name, label in KEY_METRICS.items()}
+    details = {
+        "workflow_scores": _rounded(totals, PLAN_SCORES),
+        "function_call_scores": calls,
+        "call_rejection_scores": rejections,
+        "raw_confusion_matrix": _matrix(totals),
+    }
+    return {**counts, "key_metrics": key_metrics, "score_details": details}
 
 
 def detailed_result(figures: Figures) -> Tree:
@@ -103,11 +103,10 @@ def detailed_result(figures: Figures) -> Tree:
         "value_score_not_count_rejection": {"avg_f1": value},
         "function_name_score": {"f1-score": name},
         **counts,
-        "total_rejection_type_mismatch": figures["rejection_type_mismatch"],
-        "total_failed_generation": figures["failed_generation"],
-        "llm_failed_trials": figures.get("judge_failed_trials", []),
-        **cases,
     }
+    arguments["total_rejection_type_mismatch"] = figures["rejection_type_mismatch"]
+    arguments["total_failed_generation"] = figures["failed_generation"]
+    arguments |= {"llm_failed_trials": figures.get("judge_failed_trials", []), **cases}
     if UPPER_BOUND in figures:
         arguments["value_score_upper_bound"] = {"avg_f1": figures[UPPER_BOUND]}
     if figures.get("faults"):

@@ -22,6 +22,7 @@ from gradestack import (
     Status,
     failed,
     native_of,
+    ratio,
     replace,
     skipped,
 )
@@ -35,6 +36,7 @@ from gradestack_plugins.orchestrationbench.calls import (
     compare_calls,
     judge_calls,
     read_reply,
+    sum_counts,
 )
 from gradestack_plugins.orchestrationbench.decisions import (
     CALL,
@@ -46,8 +48,9 @@ from gradestack_plugins.orchestrationbench.decisions import (
     arguments_of,
     fault_of,
     is_plain,
+    make_grade,
+    make_reason,
     mean,
-    sum_up,
 )
 from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.plans import (
@@ -202,8 +205,7 @@ class OrchestrationPlan(_PlanOptions):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        fault = fault_of(sample)
-        if fault is not None:
+        if fault := fault_of(sample):
             return failed(fault)
         figures = self._plans(sample)
         if figures is None:
@@ -227,43 +229,35 @@ class OrchestrationBench(_PlanOptions, _Calls):
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        fault = fault_of(sample)
-        if fault is not None:
+        if fault := fault_of(sample):
             return failed(fault)
-        grades: list[Grade] = []
-        plans = self._plans(sample)
-        if plans is not None:
-            grades.append(_plan_grade(plans))
-        arguments = arguments_of(sample)
+        arguments, plans = arguments_of(sample), self._plans(sample)
+        grades = [] if plans is None else [_plan_grade(plans)]
         if isinstance(arguments, Arguments):
-            grades.append(_decision_grade(arguments))
             pairs, _ = judge_calls(sample, arguments.steps, replies)
-            grades.append(call_grade(pairs))
+            grades += [_decision_grade(arguments), call_grade(pairs)]
         merged = _merged(grades)
         if isinstance(arguments, Fault):
             changes = {"outcome": Outcome.FAILED, "score": None, "rationale": arguments.message}
             return replace(merged, fault=arguments, **changes)
-        if merged.outcome is Outcome.SKIPPED:
-            message = "no step, call or plan with a reference"
-            return replace(merged, reasons=(Reason(code="nothing_to_grade", message=message),))
+        if merged.score is None:
+            reason = make_reason("nothing_to_grade", "no step, call or plan with a reference")
+            return replace(merged, reasons=(reason,))
         return merged
 
 
 def _merged(grades: list[Grade]) -> Grade:
-    score = mean([grade.score for grade in grades])
-    return Grade(
-        outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
-        score=score,
-        counts={name: count for grade in grades for name, count in grade.counts.items()},
-        parts={name: part for grade in grades for name, part in grade.parts.items()},
-        metadata={name: value for grade in grades for name, value in grade.metadata.items()},
-    )
+    counts, parts, metadata = dict[str, int](), dict[str, Any](), dict[str, Any]()
+    for grade in grades:
+        counts |= grade.counts
+        parts |= grade.parts
+        metadata |= grade.metadata
+    return make_grade(mean([grade.score for grade in grades]), counts, parts, **metadata)
 
 
 def _arguments(sample: Sample) -> Arguments | Grade:
     """Return the argument part of a sample, or the grade that says why there is none."""
-    fault = fault_of(sample)
-    if fault is not None:
+    if fault := fault_of(sample):
         return failed(fault)
     if has_unread_calls(sample):
         return calls_unknown(sample)
@@ -273,49 +267,32 @@ def _arguments(sample: Sample) -> Arguments | Grade:
     if arguments is not None:
         return arguments
     if is_plain(sample.expected):
-        message = "no expected calls or rejection, or nothing predicted"
-        return skipped("no_decision", message)
-    message = (
-        "the reference is more than a list of names and arguments, which this metric does not "
-        "support"
-    )
+        return skipped("no_decision", "no expected calls or rejection, or nothing predicted")
+    message = "the reference is more than a list of names and arguments, which this metric does not support"
     return skipped("reference_not_plain", message)
 
 
 def _decision_grade(arguments: Arguments) -> Grade:
     counts = arguments.counts()
-    total = counts["steps_graded"]
-    score = sum(step.right for step in arguments.steps) / total if total else None
-    no_steps = Reason(code="no_steps", message="no sub-agent turn could be judged")
-    return Grade(
-        outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
-        score=score,
-        counts=counts,
-        parts={"decision": score},
-        reasons=() if total else (no_steps,),
-    )
+    score = ratio(sum(step.right for step in arguments.steps), counts["steps_graded"])
+    no_steps = make_reason("no_steps", "no sub-agent turn could be judged")
+    return make_grade(score, counts, {"decision": score}, [no_steps] if score is None else ())
 
 
 def _plan_grade(figures: PlanFigures) -> Grade:
     compared = figures.compared
     scores = [step.figures for step in compared]
     parsed = sum(step.comparisons is not None for step in compared)
-    score = sum_up(step_score for step_score, *_ in scores) / len(scores) if scores else None
-    reasons = list(figures.notes)
+    score, reasons = mean([step_score for step_score, *_ in scores]), list(figures.notes)
     if not compared:
         message = "the label has no plan that can be compared"
-        reasons.append(Reason(code="no_gold_plan", message=message))
+        reasons.append(make_reason("no_gold_plan", message))
     failures = len(compared) - parsed
-    return Grade(
-        outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
-        score=score,
-        counts={"plans": len(compared), "plans_parsed": parsed, "plans_failed": failures},
-        parts={"plan": score},
-        reasons=tuple(reasons),
-        metadata={
-            f"plan_{name}": [values[part] for values in scores] for part, name in enumerate(PLANS)
-        },
-    )
+    counts = {"plans": len(compared), "plans_parsed": parsed, "plans_failed": failures}
+    metadata: dict[str, Any] = {}
+    for part, name in enumerate(PLANS):
+        metadata[f"plan_{name}"] = [values[part] for values in scores]
+    return make_grade(score, counts, {"plan": score}, reasons, **metadata)
 
 
 def _unique(steps: Sequence[Step]) -> list[str]:
@@ -332,7 +309,7 @@ def _decision(step: Step, name: str) -> Item:
         return Item(id=name, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
     return Item(
         id=name,
-        score=1.0 if step.right else 0.0,
+        score=float(step.right),
         label=step.predicted,
         gold=step.gold,
         counts={step.cell: 1},
@@ -342,10 +319,11 @@ def _decision(step: Step, name: str) -> Item:
 
 
 def _sides(step: Step) -> dict[str, JSON]:
+    gold, predicted = step.gold_bag, step.bag
     return {
         "agent": step.agent if isinstance(step.agent, str) else None,
-        "gold": step.gold_bag.shown() if step.gold_bag is not None else _cut(step.gold_text),
-        "predicted": step.bag.shown() if step.bag is not None else _cut(step.text),
+        "gold": _cut(step.gold_text) if gold is None else gold.shown(),
+        "predicted": _cut(step.text) if predicted is None else predicted.shown(),
     }
 
 
@@ -353,12 +331,9 @@ def _decision_reasons(step: Step) -> tuple[Reason, ...]:
     reasons = []
     if not step.labelled:
         message = "the label has no such step: a rejection is expected"
-        reasons.append(Reason(code="no_label", subject=step.id, message=message))
-    wrong = _mistake(step)
-    if wrong is not None:
-        code, message = wrong
-        sides = {"expected": step.gold, "actual": step.predicted}
-        reasons.append(Reason(code=code, subject=step.id, message=message, **sides))
+        reasons.append(make_reason("no_label", message, step.id))
+    if mistake := _mistake(step):
+        reasons.append(make_reason(*mistake, step.id, step.gold, step.predicted))
     return tuple(reasons)
 
 
@@ -379,12 +354,12 @@ def _mistake(step: Step) -> tuple[str, str] | None:
 
 def _call(pair: Pair, name: str) -> Item:
     parts = {"name": pair.name, "key": pair.key, "value": pair.value}
-    counts = {part: sum(getattr(key, part) for key in pair.keys) for part in ("tp", "fp", "fn")}
+    totals = sum_counts(key.counts for key in pair.keys)
     keys = [msgspec.to_builtins(key) for key in pair.keys]
     return Item(
         id=name,
         score=mean(parts.values()),
-        counts=counts,
+        counts=dict(zip(("tp", "fp", "fn"), totals, strict=True)),
         parts={**parts, "value_upper_bound": pair.best_value},
         reasons=_call_reasons(pair),
         metadata={**_sides(pair.step), "keys": keys},
@@ -394,23 +369,14 @@ def _call(pair: Pair, name: str) -> Item:
 def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
     step, reasons = pair.step, []
     if pair.name < 1 and step.bag is not None and step.gold_bag is not None:
-        sides: dict[str, Any] = {
-            "expected": list(step.gold_bag.names),
-            "actual": list(step.bag.names),
-        }
         message = "the sets of called functions differ"
-        reasons.append(Reason(code="function_name", subject=step.id, message=message, **sides))
+        sides = list(step.gold_bag.names), list(step.bag.names)
+        reasons.append(make_reason("function_name", message, step.id, *sides))
     for key in pair.keys:
         if key.fp or key.fn:
-            reason = Reason(
-                code=key.reason,
-                pointer=pointer_to(key.key),
-                subject=step.id,
-                expected=[*key.gold],
-                actual=[*key.predicted],
-                message=f"tp {key.tp}, fp {key.fp}, fn {key.fn}",
-            )
-            reasons.append(reason)
+            message = f"tp {key.tp}, fp {key.fp}, fn {key.fn}"
+            reason = make_reason(key.reason, message, step.id, [*key.gold], [*key.predicted])
+            reasons.append(replace(reason, pointer=pointer_to(key.key)))
     return tuple(reasons)
 
 
@@ -418,38 +384,22 @@ def _plan_item(step: PlanStep) -> Item:
     metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
     if step.fault is not None:
         return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
-    score, structural, component, highest = step.figures
     reasons = []
     if step.comparisons is None:
-        code, message = step.problem
-        reasons.append(Reason(code=code, subject=step.id, message=message))
+        reasons.append(make_reason(*step.problem, step.id))
     for name, comparison in zip(("structural", "component"), step.comparisons or (), strict=False):
         distance = comparison.distance
-        metadata[name] = {
-            "lower": distance.lower,
-            "upper": distance.upper,
-            "exact": distance.exact,
-            "self_loop": comparison.loops,
-        }
+        known = {"lower": distance.lower, "upper": distance.upper, "exact": distance.exact}
+        metadata[name] = {**known, "self_loop": comparison.loops}
         edits = f"{distance.upper:g} edits from the gold graph"
         if not distance.exact:
             edits = f"{distance.lower:g} to {edits} (search stopped)"
         if distance.upper:
-            reason = Reason(
-                code=f"{name}_distance",
-                subject=step.id,
-                expected=0.0,
-                actual=distance.upper,
-                message=f"{name} graph: {edits}",
-            )
-            reasons.append(reason)
-    return Item(
-        id=step.id,
-        score=score,
-        parts={"structural": structural, "component": component, "upper_bound": highest},
-        reasons=tuple(reasons),
-        metadata=metadata,
-    )
+            code, message = f"{name}_distance", f"{name} graph: {edits}"
+            reasons.append(make_reason(code, message, step.id, 0.0, distance.upper))
+    score, structural, component, highest = step.figures
+    parts = {"structural": structural, "component": component, "upper_bound": highest}
+    return Item(id=step.id, score=score, parts=parts, reasons=tuple(reasons), metadata=metadata)
 
 
 def _cut(value: JSON) -> JSON:

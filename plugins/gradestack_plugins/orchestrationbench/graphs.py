@@ -231,7 +231,7 @@ class _Search:
     def _below(
         self, rows: list[int], cols: list[int], costs: Matrix, r: int, c: int
     ) -> tuple[list[int], list[int], Matrix]:
-        """Return what is unmapped, and its costs, after row ``r`` was mapped on column ``c``."""
+        """Return the unmapped nodes and their costs after row ``r`` was mapped on column ``c``."""
         others, images = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
         kept = [row[:c] + row[c + 1 :] for row in costs[:r] + costs[r + 1 :]]
         ours, theirs = self.left.edges(rows[r], others), self.right.edges(cols[c], images)
@@ -332,8 +332,8 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
     if left == right:
         return Distance(0.0, 0.0, exact=True)
     if not left.nodes or not right.nodes:
-        whole = float(left.size + right.size)
-        return Distance(whole, whole, exact=True)
+        size = float(left.size + right.size)
+        return Distance(size, size, exact=True)
     if n > _LARGEST:
         return _coarse(left, right, weights)
     granted = budget * _SMALL**2 // max(_SMALL, n) ** 2
@@ -367,7 +367,7 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
 
 
 def networkx_distance(left: Graph, right: Graph, weights: Weights) -> float:
-    """Return what networkx takes for the edit distance; it overlooks many self-loops."""
+    """Return the edit distance by networkx, which overlooks many self-loops."""
     import networkx as nx  # noqa: PLC0415 - optional and slow to import
 
     sides = nx.DiGraph(), nx.DiGraph()

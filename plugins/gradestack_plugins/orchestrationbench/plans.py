@@ -18,7 +18,12 @@ import yaml
 
 from gradestack import JSON, Fault, Reason, Sample, yaml_data
 from gradestack.jsonio import as_list, as_map, standard_loads
-from gradestack_plugins.orchestrationbench.decisions import PLAN_MARK, Trial
+from gradestack_plugins.orchestrationbench.decisions import (
+    PLAN_MARK,
+    Trial,
+    data_fault,
+    make_reason,
+)
 from gradestack_plugins.orchestrationbench.graphs import (
     BUDGET,
     Builder,
@@ -45,7 +50,7 @@ _FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What was given as a plan, and what it holds."""
+    """A plan as it was given, and its workflows."""
 
     content: Any
     workflows: Workflows = msgspec.field(default_factory=dict)
@@ -199,13 +204,11 @@ def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
 
     Per workflow its steps as ``agent|status`` and what it depends on.
     """
-    return {
-        name: {
-            "steps": [f"{agent}|{status}" for agent, status in _steps(fields)],
-            "depends_on": [str(name) for name in _dependencies(fields)],
-        }
-        for name, fields in _named_workflows(workflows).items()
-    }
+    short = {}
+    for name, fields in _named_workflows(workflows).items():
+        steps = [f"{agent}|{status}" for agent, status in _steps(fields)]
+        short[name] = {"steps": steps, "depends_on": list(map(str, _dependencies(fields)))}
+    return short
 
 
 def _named_workflows(workflows: Workflows) -> dict[str, Mapping[Any, Any]]:
@@ -252,7 +255,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How plans are compared."""
+    """Rules of comparing plans."""
 
     weights: Weights = Weights()
     budget: int = BUDGET
@@ -312,7 +315,7 @@ def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
         number = step_number(as_map(entry).get("step_id"))
         if number is None:
             message = "an entry of main_agent_history has no step number"
-            notes.append(Reason(code="plan_without_step", message=message))
+            notes.append(make_reason("plan_without_step", message))
             continue
         content = entry.get("content")
         plan = Plan(content, problem="the content is no text")
@@ -376,13 +379,13 @@ def _figures(
             steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
         else:
             message = f"{where} {name}: {gold.problem}"
-            fault = Fault(category="data", code="gold_unreadable", message=message)
+            fault = data_fault("gold_unreadable", message)
             steps.append(PlanStep(id=str(name), gold=gold.content, fault=fault))
     return PlanFigures(steps=steps, notes=notes)
 
 
 def gold_plans(label: Any) -> dict[int, str]:
-    """Return what may be gold plans, by step in order.
+    """Return possible gold plans, by step in order.
 
     Texts of assistants without agent that mention ``workflow_``.
     """
@@ -422,4 +425,4 @@ def step_number(step: Any) -> int | None:
 def _not_asked_for(predicted: Iterable[Any], golds: Container[Any]) -> list[Reason]:
     message = "a plan was predicted where the label has none"
     extra = [str(step) for step in predicted if step not in golds]
-    return [Reason(code="plan_not_asked_for", subject=step, message=message) for step in extra]
+    return [make_reason("plan_not_asked_for", message, step) for step in extra]

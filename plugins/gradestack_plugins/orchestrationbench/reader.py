@@ -25,7 +25,6 @@ from gradestack import (
     DataError,
     Expectation,
     ExpectedCall,
-    Fault,
     Input,
     Inputs,
     RecordFile,
@@ -58,6 +57,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
     Setting,
     Trial,
     Verdicts,
+    data_fault,
     gold_steps,
     gold_turn,
     read_verdicts,
@@ -76,7 +76,7 @@ def _check_pattern(_: Any, __: Any, pattern: str) -> None:
 
 
 class AgentCard(msgspec.Struct):
-    """What an agent can do."""
+    """Tools of an agent."""
 
     tools: list[Any]
 
@@ -120,7 +120,7 @@ class EvaluationConfig(msgspec.Struct):
 
 
 def read_config(path: Path) -> Setting:
-    """Return what the benchmark's evaluation YAML says about weights and judge."""
+    """Return weights and judge of the benchmark's evaluation YAML."""
     try:
         config = msgspec.convert(yaml_data(read_text(path)) or {}, EvaluationConfig)
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
@@ -146,7 +146,7 @@ def expectation(label: Any) -> Expectation:
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:
-    """Return what the user says in a label: a text, a tuple for several turns, None for none."""
+    """Return the user's words in a label: a text, a tuple for several turns, None for none."""
     turns = as_map(label)
     spoken = [key for key, turn in turns.items() if as_map(turn).get("role") == "user"]
     texts = tuple(text_of(turns[key].get("content")) for key in in_order(spoken))
@@ -202,7 +202,7 @@ _RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read once for all files."""
+    """Side files, which are read once."""
 
     tools: tuple[ToolSpec, ...] | None = None
     setting: Setting = msgspec.field(default_factory=Setting)
@@ -286,7 +286,7 @@ class OrchestrationBenchReader(_WholeFiles):
             source=Source(file=file.shown),
         )
         if problem or not isinstance(history, dict) or not history:
-            fault = _fault(UNREADABLE if problem else EMPTY, problem or NO_RUN)
+            fault = data_fault(UNREADABLE if problem else EMPTY, problem or NO_RUN)
             yield replace(common, status=Status.FAILED, error=fault)
             return
         common = replace(common, tools=index.tools, agent_usage=usage, source=None)
@@ -309,26 +309,29 @@ def _trial_sample(common: Sample, trial: Trial) -> Sample:
     unread = count_unread(as_list(history), has_calls=bool(calls))
     texts = [text for turn in turns if (text := text_of(turn.content))]
     if not isinstance(label, dict):
-        fault = _fault("run_unreadable", "expected a run with a label object")
-    return replace(
+        fault = data_fault("run_unreadable", "expected a run with a label object")
+    sample = replace(
         common,
         run=int(number.group(1)) if number else trial.name,
+        facets={**common.facets, "trial": trial.name},
+        status=Status.OK if fault is None else Status.FAILED,
+        error=fault,
+        native=trial,
+    )
+    return replace(
+        sample,
         input=user_turns(label),
         turns=(turns,) if turns else (),
         calls=None if unread else calls,
         text=texts[-1] if texts else None,
         plan=predicted_plans(trial.part("main_agent_history")),
         expected=expectation(label),
-        facets={**common.facets, "trial": trial.name},
-        status=Status.OK if fault is None else Status.FAILED,
-        error=fault,
         remarks=unread,
-        native=trial,
     )
 
 
 def load_output(path: Path) -> tuple[JSON, str]:
-    """Return what a scenario output file holds, and why it cannot be graded ("" where it can)."""
+    """Return the content of a scenario output file, and why it cannot be graded ("" where it can)."""
     try:
         data = loads(read_regular(path))
     except OSError as error:
@@ -336,10 +339,6 @@ def load_output(path: Path) -> tuple[JSON, str]:
     except JsonProblem as error:
         return None, str(error)
     return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
-
-
-def _fault(code: str, message: str) -> Fault:
-    return Fault(category="data", code=code, message=message)
 
 
 def _is_followed(head: bytes) -> bool:
@@ -375,7 +374,7 @@ Label = dict[str, dict[str, Any]]
 
 
 class StepData(msgspec.Struct):
-    """What was said in a step."""
+    """Words of a step."""
 
     content: str
 

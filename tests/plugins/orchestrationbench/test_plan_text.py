@@ -2,8 +2,8 @@
 
 import pytest
 
+from gradestack_plugins.orchestrationbench.evaluator import read_plan
 from gradestack_plugins.orchestrationbench.plans import parse_plan
-from gradestack_plugins.orchestrationbench.program import read_plan
 from tests.core.outcomes import data
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gradestack_plugins.orchestrationbench.evaluator import component_graph, structural_graph
 from gradestack_plugins.orchestrationbench.plans import graphs, outline
-from gradestack_plugins.orchestrationbench.program import component_graph, structural_graph
 from tests.core.outcomes import data
 
 DATA = data(__file__, "workflow_graphs_texts.yaml")

@@ -1,0 +1,451 @@
+"""OrchestrationBench as its own evaluator computes it, ported.
+
+It raises where the evaluator raises, and catches what that catches: a file whose argument part
+raises has zeros there, a run whose plans raise has none. Sums are added from left to right. Texts
+of values, rules of schemas, forms of a plan's text and the exact edit distance are shared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import yaml
+
+from gradestack import JSON
+from gradestack.jsonio import as_map, standard_loads
+from gradestack_plugins.orchestrationbench.aggregators import files_with, overall
+from gradestack_plugins.orchestrationbench.calls import automatic_reason, value_f1, value_texts
+from gradestack_plugins.orchestrationbench.decisions import (
+    CALL,
+    CELL_COUNTS,
+    GENERAL,
+    MATRIX,
+    PLAN_MARK,
+    RUN_PREFIX,
+    UNDECODABLE,
+    Verdict,
+    Verdicts,
+    cell_of,
+    gold_steps,
+    marked,
+    mean,
+    set_f1,
+    sum_up,
+    verdicts_for,
+)
+from gradestack_plugins.orchestrationbench.exporter import (
+    CALL_SCORES,
+    PLAN_COUNTS,
+    PLAN_SCORES,
+    UPPER_BOUND,
+    detailed_result,
+    overall_statistics,
+)
+from gradestack_plugins.orchestrationbench.graphs import (
+    Builder,
+    Graph,
+    Weights,
+    usual_distance,
+)
+from gradestack_plugins.orchestrationbench.plans import plan_candidates
+from gradestack_plugins.orchestrationbench.reader import NO_RUN
+
+FLOATS = (*MATRIX[:4], "perfect_calls", "rejection_cases", "function_call_cases")
+"""Counts that the evaluator keeps as floats."""
+MISMATCHES = "rejection_type_mismatch"
+MEANS = (*PLAN_SCORES, *CALL_SCORES)
+SUMMED = (*MATRIX, *FLOATS[4:], *PLAN_COUNTS, *MEANS)
+"""Sums over files: without mismatches, which the evaluator looks for elsewhere."""
+DETAILS = (
+    "total_perfect_function_calls",
+    "total_fc_successful_calls",
+    "total_rejection_type_mismatch",
+    "total_failed_generation",
+)
+"""Counts that are left out of a file whose argument part raised."""
+Scores = tuple[float, float, float]
+
+
+class Settings(NamedTuple):
+    """Settings the evaluator is started with."""
+
+    tools: Mapping[str, Any] = {}
+    """Tool name -> JSON Schema of its parameters."""
+    weights: Weights = Weights()
+    judge_section: bool = True
+    """Whether the evaluation config has a judge section, or none is given."""
+    verdicts: Verdicts | None = None
+    """Recorded judge verdicts; without any the judge is skipped."""
+    distance: Callable[[Graph, Graph, Weights], float] = usual_distance
+
+
+class ScenarioFile(NamedTuple):
+    """One scenario output file."""
+
+    path: str
+    name: str
+    """Path below the directory, which verdicts are recorded by."""
+    data: JSON
+    """None where it cannot be read."""
+
+
+class Calls(NamedTuple):
+    """All calls of a step together: single calls are not paired."""
+
+    names: list[Any]
+    arguments: dict[str, Any]
+
+    def add(self, name: Any, arguments: Any) -> None:
+        """Add a call; a text that is no JSON becomes a text under ``error``."""
+        self.names.append(name)
+        if not isinstance(arguments, str | dict):
+            raise TypeError(f"arguments must be text or an object, not {type(arguments).__name__}")
+        try:
+            values = standard_loads(arguments) if isinstance(arguments, str) else arguments
+        except json.JSONDecodeError:
+            self.arguments["error"] = f"{UNDECODABLE}{arguments}"
+            return
+        for key, value in values.items():
+            self.arguments.setdefault(key, []).append(value)
+
+
+def decide_gold(label: Any, step: Any) -> tuple[str, Calls]:
+    """Return the decision the label expects; at an unknown step a general rejection."""
+    key = f"{step}-1" if f"{step}-1" in label else step
+    turn = label.get(key, {})
+    calls = Calls([], {})
+    if "tool_calls" in turn:
+        for call in turn["tool_calls"]:
+            function = call.get("function", {})
+            calls.add(function.get("name", ""), function.get("arguments", {}))
+        return CALL, calls
+    if key in label:
+        return marked(turn.get("content", "")) or GENERAL, calls
+    return GENERAL, calls
+
+
+def decide_predicted(entry: Any) -> tuple[str, Calls]:
+    """Return the predicted decision; no call and no marker are a call of nothing."""
+    calls = Calls([], {})
+    if len(entry.get("tool_calls", [])) == 0:
+        calls.names.append("")
+        return marked(entry.get("content", "")) or CALL, calls
+    for call in entry["tool_calls"]:
+        calls.add(call["function"]["name"], call["function"]["arguments"])
+    return marked(calls.arguments) or CALL, calls
+
+
+def collect_history(label: Any, step: Any) -> list[str]:
+    """Return the queries before a step, which the evaluator collects for its judge."""
+    queries: list[str] = []
+    for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
+        if key == step:
+            break
+        if "-1" in key and (calls := label[key].get("tool_calls")):
+            decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
+            parts = [each["refinedQuery"] for each in decoded if "refinedQuery" in each]
+            queries.append(" ".join(parts))
+    return queries
+
+
+class KeyCounts(NamedTuple):
+    """Result of comparing the values of one argument."""
+
+    counts: tuple[int, int, int]
+    """True positives, false positives, false negatives."""
+    is_asked: bool = False
+    """Whether a judge is asked."""
+
+
+def compare_key(
+    key: str, ours: Calls, theirs: Calls, schemas: Sequence[Any], verdict: Verdict | None
+) -> KeyCounts:
+    """Compare an argument; where a judge is asked, values that are equal are lost."""
+    if key not in ours.arguments:
+        return KeyCounts((0, 0, len(theirs.arguments[key])))
+    if key not in theirs.arguments:
+        return KeyCounts((0, len(ours.arguments[key]), 0))
+    predicted = set(value_texts(ours.arguments[key]))
+    gold = set(value_texts(theirs.arguments[key]))
+    extra, lacking = predicted - gold, gold - predicted
+    counts = KeyCounts((len(predicted & gold), len(extra), len(lacking)))
+    if not extra or not lacking:
+        return counts
+    properties = [schema.get("properties", {}) for schema in schemas]
+    declared = [fields[key] for fields in properties if key in fields]
+    if automatic_reason(declared, extra, len(lacking)) is not None:
+        return counts
+    if verdict is None or verdict == Verdict():
+        return KeyCounts((0, len(extra), len(lacking)), is_asked=True)
+    return KeyCounts((verdict.tp or 0, verdict.fp or 0, verdict.fn or 0), is_asked=True)
+
+
+def average(values: Iterable[float]) -> float:
+    """Return the mean, added from left to right, 0.0 of nothing."""
+    return mean(values) or 0.0
+
+
+class Pair(NamedTuple):
+    """A step where both sides call."""
+
+    step: str
+    ours: Calls
+    theirs: Calls
+    name: float
+    key: float
+
+
+def compare_values(
+    pairs: Sequence[Pair], verdicts: Any, settings: Settings
+) -> tuple[list[float], list[float]]:
+    """Return value F1s by pair, and in the order in which perfect calls are counted.
+
+    The first is empty where the comparison fails: key F1s then stand for them.
+    """
+    if not settings.judge_section:
+        return [], [pair.key for pair in pairs]
+    results = []
+    try:
+        for pair in pairs:
+            known = as_map(verdicts).get(pair.step, {})
+            names = [name for name in dict.fromkeys(pair.ours.names) if name in settings.tools]
+            sides = pair.ours, pair.theirs, [settings.tools[name] for name in names]
+            keys = {*pair.ours.arguments, *pair.theirs.arguments}
+            results.append([compare_key(key, *sides, known.get(key)) for key in keys])
+    except Exception:  # noqa: BLE001 - whatever a broken schema raises
+        return [], [pair.key for pair in pairs]
+    values = [value_f1(key.counts for key in keys) or 0.0 for keys in results]
+    if verdicts is None:
+        return values, values
+    # steps that a judge was asked about come first, and are assigned to steps by position
+    judged = [any(key.is_asked for key in keys) for keys in results]
+    order = sorted(range(len(pairs)), key=lambda number: not judged[number])
+    return values, [values[number] for number in order]
+
+
+class Trial(NamedTuple):
+    """The argument part of one run."""
+
+    counts: Counter[str]
+    scores: Scores
+    """F1 of names, keys, values."""
+    is_judge_failed: bool
+
+
+def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
+    """Grade the decisions and calls of one run.
+
+    Args:
+        run: As recorded.
+        verdicts: Its recorded verdicts by step and argument; None: the judge is skipped.
+        settings: How the evaluator is started.
+    """
+    history, label = run["sub_agent_history"], run["label"]
+    if label["1"]["role"] == "system":
+        _ = label["1"]["content"]  # what the judge is told of the scenario
+    golds, predictions = [], []
+    for entry in history:
+        golds.append(decide_gold(label, entry["step_id"]))
+        predictions.append(decide_predicted(entry))
+    counts, pairs = Counter[str](), list[Pair]()
+    for entry, (gold, theirs), (predicted, ours) in zip(history, golds, predictions, strict=True):
+        collect_history(label, entry["step_id"])
+        counts.update(CELL_COUNTS[cell_of(gold, predicted)])
+        counts[MISMATCHES] += CALL not in (gold, predicted) and gold != predicted
+        if gold == predicted == CALL:
+            name, key = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
+            pairs.append(Pair(str(entry["step_id"]), ours, theirs, name, key))
+    cases = gold_steps(label)
+    counts["function_call_cases"] = sum(f"{step}-1" in label for step in cases)
+    counts["rejection_cases"] = len(cases) - counts["function_call_cases"]
+    values, listed = compare_values(pairs, verdicts, settings)
+    for pair, value in zip(pairs, listed, strict=True):
+        counts["perfect_calls"] += pair.key == 1.0 and value == 1.0
+    above_zero = [value for value in values or listed if value]
+    names, keys = average(pair.name for pair in pairs), average(pair.key for pair in pairs)
+    scores = round(names, 4), round(keys, 4), average(above_zero)
+    return Trial(counts, scores, is_judge_failed=not values)
+
+
+def read_plan(text: Any) -> dict[Any, Any]:
+    """Return the first object with a ``workflow_`` key that a text yields; empty for none."""
+    for load, candidate in plan_candidates(text) if isinstance(text, str) else ():
+        try:
+            value = load(candidate)
+            if isinstance(value, dict) and any(key.startswith(PLAN_MARK) for key in value):
+                return value
+        except (json.JSONDecodeError, yaml.YAMLError):
+            continue
+    return {}
+
+
+def steps_of(fields: Any) -> list[tuple[Any, Any]]:
+    """Return (agent, status) of the steps of a workflow."""
+    steps = []
+    for step in fields.get("steps") or ():
+        agent = step.get("agent_id") or step.get("name")
+        if agent:
+            steps.append((agent, step.get("status", "UNK")))
+    return steps
+
+
+def structural_graph(workflows: Mapping[Any, Any]) -> Graph:
+    """Return workflows and what they depend on; ``depend_on`` is not read."""
+    structural = Builder()
+    for name, fields in workflows.items():
+        structural.node(name)
+        for dependency in fields.get("depends_on", []) or []:
+            if dependency is None:
+                raise ValueError("None cannot be a node")
+            structural.edge(dependency, name)
+    return structural.graph(labelled=False)
+
+
+def component_graph(workflows: Mapping[Any, Any]) -> Graph:
+    """Return steps as (agent, status), in their order and that of the workflows."""
+    component = Builder()
+    steps = {name: steps_of(fields) for name, fields in workflows.items()}
+    component.chains(steps.values())
+    for name, fields in workflows.items():
+        waits_for = fields.get("depends_on") or fields.get("depend_on") or []
+        if isinstance(waits_for, str) and not fields.get("depends_on"):
+            waits_for = [waits_for]
+        for dependency in waits_for if steps[name] else ():
+            if before := steps.get(dependency):
+                component.edge(before[-1], steps[name][0])
+    return component.graph(labelled=True)
+
+
+def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
+    """Return the score of a plan, and its structural and component similarity."""
+    ours, theirs = [
+        {name: fields for name, fields in plan.items() if "workflow" in name}
+        for plan in (predicted, gold)
+    ]
+    similarities = []
+    for graph_of in (structural_graph, component_graph):
+        left, right = graph_of(ours), graph_of(theirs)
+        max_cost = left.size + right.size
+        distance = settings.distance(left, right, settings.weights)
+        similarities.append(1 - distance / max_cost if max_cost else 1.0)
+    structural, component = similarities
+    return structural * 0.5 + component * 0.5, structural, component
+
+
+def evaluate_plans(run: Any, settings: Settings) -> tuple[list[Scores], int]:
+    """Return the scores of each gold plan of a run, and how many generations failed.
+
+    A gold plan without a prediction has zeros and is a failure; an unreadable prediction is one
+    more.
+    """
+    predicted, golds, failed = dict[Any, Any](), dict[int, Any](), 0
+    for entry in run.get("main_agent_history", []):
+        step = entry.get("step_id")
+        if step is not None:
+            plan = read_plan(entry.get("content"))
+            failed += not plan
+            predicted |= {step: plan} if plan else {}
+    for key, turn in run.get("label", {}).items():
+        with suppress(ValueError, TypeError):
+            number, content = int(key), turn.get("content", "")
+            is_marked = isinstance(content, str) and PLAN_MARK in content
+            if is_marked and (plan := read_plan(content)):
+                golds[number] = plan
+    scores: list[Scores] = []
+    for number, gold in sorted(golds.items()):
+        if number in predicted:
+            scores.append(compare_plans(predicted[number], gold, settings))
+        else:
+            scores.append((0.0, 0.0, 0.0))
+            failed += 1
+    return scores, failed
+
+
+def evaluate_workflows(history: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return the plan figures of a file, of all its runs together."""
+    scores, failed = list[Scores](), 0
+    for number in range(1, len(history) + 1):
+        with suppress(Exception):  # whatever is raised, the run is dropped
+            of_run, failed_of_run = evaluate_plans(history[f"{RUN_PREFIX}{number}"], settings)
+            scores += of_run
+            failed += failed_of_run
+    compared = len(scores)
+    means = [average(score[part] for score in scores) for part in range(3)]
+    total = sum_up(score for score, _, _ in scores)
+    with_failure = total / (compared + failed) if compared + failed else 0.0
+    named = zip(PLAN_SCORES, (with_failure, *means), strict=True)
+    return dict(named) | dict(zip(PLAN_COUNTS, (failed, compared), strict=True))
+
+
+def evaluate_file(file: ScenarioFile, settings: Settings) -> dict[str, Any]:
+    """Return the figures of a file, whose argument part is zero where it raises."""
+    history = as_map(as_map(file.data).get("history"))
+    counts, scores, judge_failed = Counter[str](), list[Scores](), list[str]()
+    error = "" if history else NO_RUN
+    try:
+        for name, run in history.items():
+            verdicts = settings.verdicts and verdicts_for(settings.verdicts, file.name, name)
+            trial = evaluate_arguments(run, verdicts, settings)
+            counts.update(trial.counts)
+            scores.append(trial.scores)
+            judge_failed += [name] if trial.is_judge_failed else []
+    except Exception as problem:  # noqa: BLE001 - whatever is raised
+        counts, scores, judge_failed = Counter(), [], []
+        error = f"{type(problem).__name__}: {problem}"
+    means = [round(average(score[part] for score in scores), 4) for part in range(3)]
+    return {
+        "file": file.path,
+        "arguments_error": error,
+        "judge_failed_trials": judge_failed,
+        **evaluate_workflows(history, settings),
+        **{name: counts[name] for name in (*MATRIX[4:], MISMATCHES, "failed_generation")},
+        **{name: float(counts[name]) for name in FLOATS},
+        **dict(zip(CALL_SCORES, means, strict=True)),
+    }
+
+
+def sum_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of a directory: sums of counts, means over the files, 0 for 0/0."""
+    sums: Counter[str] = Counter(dict.fromkeys(FLOATS, 0.0))
+    for row in rows:
+        sums.update({"successful_files": 1, **{name: row[name] for name in SUMMED}})
+        sums.update(files_with(name) for name in MEANS)
+    totals = overall(sums, absent=0)
+    del totals[UPPER_BOUND]
+    for name, value in totals.items():
+        if isinstance(value, dict):
+            totals[name] = {part: 0 if share is None else share for part, share in value.items()}
+    return {name: 0.0 if value is None else value for name, value in totals.items()}
+
+
+def evaluate_directory(
+    directory: str, files: Iterable[ScenarioFile], settings: Settings
+) -> dict[str, Any]:
+    """Return the result file of a directory; a file that holds nothing is an error."""
+    results, rows = list[Any](), list[Any]()
+    for file in files:
+        if not file.data:
+            results.append({"error": f"Failed to load data from {file.path}"})
+            continue
+        row = evaluate_file(file, settings)
+        result = detailed_result(row)
+        if row["arguments_error"]:
+            details = result["detail"]["arguments_detail"]
+            for name in DETAILS:
+                del details[name]
+            details["error"] = row["arguments_error"]
+        rows.append(row)
+        results.append(result)
+    statistics = overall_statistics(sum_files(rows), len(results))
+    if not rows:
+        rejections = statistics["score_details"]["call_rejection_scores"]
+        for name in ("rejection_type_accuracy", *DETAILS[2:]):
+            del rejections[name]
+        del rejections["reject_decision_performance"]["accuracy"]
+        del rejections["error_patterns"]["type_mismatch_rate"]
+    parts = {"overall_statistics": statistics, "detailed_results": results}
+    return {"directory": directory, **parts}

@@ -45,12 +45,7 @@ from gradestack_plugins.orchestrationbench.exporter import (
     detailed_result,
     overall_statistics,
 )
-from gradestack_plugins.orchestrationbench.graphs import (
-    Builder,
-    Graph,
-    Weights,
-    usual_distance,
-)
+from gradestack_plugins.orchestrationbench.graphs import Builder, Graph, Weights, usual_distance
 from gradestack_plugins.orchestrationbench.plans import plan_candidates
 from gradestack_plugins.orchestrationbench.reader import NO_RUN
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
@@ -22,8 +22,9 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack.jsonio import as_list, as_map, as_number, compact
-from gradestack_plugins.tau2_bench.records import Tau2Run, checks
+from gradestack.jsonio import as_number, compact
+from gradestack_plugins.tau2_bench.forms import Check, Checks, RewardInfo
+from gradestack_plugins.tau2_bench.records import Tau2Run, is_met
 
 _TOOL_TYPES = ("read", "write")
 _PLANNED = "planned_trials"
@@ -91,16 +92,14 @@ class Tau2Reward(Grader):
             shown = compact(sample.recorded["reward"])[:80]
             return _unusable("unusable_reward", f"the reward is no usable number: {shown}")
         passed = 1.0 - self.tolerance <= reward <= 1.0 + self.tolerance
-        about, ended = (run.reward_info or {}, run.termination) if run is not None else ({}, None)
-        reasons = () if passed else tuple(_reasons(about, ended))
+        about = RewardInfo() if run is None else run.reward_info
+        reasons = () if passed else tuple(_reasons(about, None if run is None else run.termination))
+        breakdown = about.reward_breakdown or {}
         return Grade(
             score=reward,
             passed=passed,
             counts=_counts(about),
-            parts={
-                str(name): as_number(value)
-                for name, value in as_map(about.get("reward_breakdown")).items()
-            },
+            parts={name: as_number(value) for name, value in breakdown.items()},
             reasons=reasons,
             rationale="; ".join(reason.message for reason in reasons),
         )
@@ -110,48 +109,51 @@ def _unusable(code: str, message: str) -> Grade:
     return failed(Fault(category="data", code=code, message=message))
 
 
-def _counts(reward_info: Mapping[str, Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, kind in (("actions", None), *((f"{each}_actions", each) for each in _TOOL_TYPES)):
-        met, number = checks(reward_info, "action_checks", kind)
-        if number:
-            found |= {name: number, f"{name}_matched": met}
-    return found
+def _counts(about: RewardInfo) -> dict[str, int]:
+    checks = about.action_checks or []
+    counts = _matched("actions", checks)
+    for tool_type in _TOOL_TYPES:
+        of_type = [check for check in checks if check.tool_type == tool_type]
+        counts |= _matched(f"{tool_type}_actions", of_type)
+    return counts
 
 
-def _reasons(reward_info: Mapping[str, Any], termination: str | None) -> Iterator[Reason]:
+def _matched(name: str, checks: list[Check]) -> dict[str, int]:
+    return {name: len(checks), f"{name}_matched": sum(map(is_met, checks))} if checks else {}
+
+
+def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
     if termination not in {None, "user_stop", "agent_stop"}:
         yield Reason(
             code="not_judged",
             message=f"the simulation ended by {termination}, which is never a success",
         )
-    if as_map(reward_info.get("db_check")).get("db_match") is False:
+    if about.db_check is not None and about.db_check.db_match is False:
         yield Reason(
             code="database_mismatch",
             message="the database differs from what the expected actions leave",
         )
-    for place, check in enumerate(as_list(reward_info.get("action_checks"))):
-        if as_map(check).get("action_match") is False:
-            action = as_map(as_map(check).get("action"))
-            name, expected = str(action.get("name", "")), action.get("arguments")
-            said = f"no call matches action {place}, {name}"
+    for position, check in enumerate(about.action_checks or ()):
+        if check.action_match is False:
+            name = check.action.name if check.action is not None else ""
             yield Reason(
                 code="action_missing",
-                pointer=f"/{place}",
+                pointer=f"/{position}",
                 subject=name,
-                expected=expected,
-                message=said,
+                expected=check.action and check.action.arguments,
+                message=f"no call matches action {position}, {name}",
             )
-    for key, about, what in (
-        ("env_assertions", "env_assertion", "environment"),
-        ("communicate_checks", "info", "communicated"),
-        ("nl_assertions", "nl_assertion", "statement"),
-    ):
-        for check in as_list(reward_info.get(key)):
-            if as_map(check).get("met") is False:
-                wanted = as_map(check).get(about)
-                yield Reason(
-                    code=f"{key}_unmet",
-                    expected=wanted,
-                    message=f"{what} not met: {compact(wanted)[:120]}",
-                )
+    yield from _unmet("env_assertions", "environment", about.env_assertions)
+    yield from _unmet("communicate_checks", "communicated", about.communicate_checks)
+    yield from _unmet("nl_assertions", "statement", about.nl_assertions)
+
+
+def _unmet(name: str, what: str, checks: Checks) -> Iterator[Reason]:
+    for check in checks or ():
+        if check.met is False:
+            wanted = check.env_assertion or check.info or check.nl_assertion
+            yield Reason(
+                code=f"{name}_unmet",
+                expected=wanted,
+                message=f"{what} not met: {compact(wanted)[:120]}",
+            )

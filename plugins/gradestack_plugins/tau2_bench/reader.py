@@ -33,7 +33,6 @@ from gradestack.jsonio import (
     Layout,
     Range,
     as_list,
-    compact,
     iter_members,
     loads,
     open_regular,
@@ -183,6 +182,7 @@ class Tau2(RecordReader):
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield what is odd about the inputs as a whole."""
         for given, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
+            yield from (f"{given.shown}: {remark}" for remark in recording.setting.remarks)
             if recording.extra:
                 number, names = len(recording.extra), first_of(recording.extra, _NAMED)
                 yield (
@@ -226,19 +226,13 @@ class Tau2(RecordReader):
             return
         file = given.below(shard.extra or "")
         yield from self.samples(
-            shard, lambda record, source: (_checked(record, source, setting),), file
+            shard, lambda record, source: (sample_of(record, source, setting),), file
         )
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the simulations of a range; one whole file is one simulation."""
         return super().elements(file, part) if part.start else read_document(file)
-
-
-def _checked(record: Any, source: Source, setting: Setting) -> Sample:
-    if not isinstance(record, dict):
-        raise ValueError(f"expected a simulation (an object), found {compact(record)[:60]}")
-    return sample_of(record, source, setting)
 
 
 def _recording(given: Input, inputs: set[Path]) -> Recording:

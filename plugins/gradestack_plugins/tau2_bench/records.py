@@ -5,7 +5,7 @@ What was said and done, what was expected, what the benchmark recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -29,11 +29,24 @@ from gradestack import (
     impossible_amounts,
     replace,
 )
-from gradestack.jsonio import as_amount, as_list, as_map, as_text, compact
+from gradestack.jsonio import as_amount, as_list, as_text
 from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
 from gradestack_plugins.readers.chat.unread import unread_in
 from gradestack_plugins.readers.chat.usage import added, usage_of
+from gradestack_plugins.readers.declared import convert_record
+from gradestack_plugins.tau2_bench.forms import (
+    Action,
+    Check,
+    Checks,
+    Info,
+    RewardInfo,
+    Simulation,
+    Task,
+    Tick,
+    Tool,
+    Trouble,
+)
 
 ASSISTANT = "assistant"
 
@@ -50,6 +63,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     has_tasks: bool = False
     num_trials: int | None = None
     """Planned trials of each task."""
+    remarks: tuple[str, ...] = ()
+    """Keys that were left out, as they are of another type."""
 
 
 def setting_of(info: JSON, tasks: JSON) -> Setting:
@@ -57,74 +72,73 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
 
     ``tasks`` is None where there are none.
     """
-    about = as_map(info)
-    agent, environment = as_map(about.get("agent_info")), as_map(about.get("environment_info"))
-    voice = as_map(about.get("audio_native_config"))
+    about, wrong = convert_record(info if isinstance(info, dict) else {}, Info)
+    remarks = {f"info.{remark}": 1 for remark in wrong}
+    expected = {}
+    for entry in as_list(tasks):
+        try:
+            task, wrong = convert_record(entry, Task)
+        except ValueError as problem:
+            remarks[f"tasks: {problem}"] = 1
+            continue
+        expected[str(task.id)] = expectation(task)
+        remarks |= {f"tasks: {remark}": 1 for remark in wrong}
     return Setting(
-        model=as_text(agent.get("llm")) or as_text(voice.get("model")) or None,
-        domain=text_or_none(environment.get("domain_name")),
-        tools=_tools(environment.get("tool_defs")),
-        tasks={
-            str(task["id"]): expectation(task)
-            for task in as_list(tasks)
-            if isinstance(task, Mapping) and "id" in task
-        },
+        model=about.agent_info.llm or about.audio_native_config.model or None,
+        domain=about.environment_info.domain_name,
+        tools=_tools(about.environment_info.tool_defs),
+        tasks=expected,
         has_tasks=isinstance(tasks, list),
-        num_trials=planned_trials(about.get("num_trials")),
+        num_trials=about.num_trials,
+        remarks=tuple(remarks),
     )
 
 
-def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
-    if not isinstance(definitions, Mapping):
+def _tools(definitions: Mapping[str, Tool] | None) -> tuple[ToolSpec, ...] | None:
+    if definitions is None:
         return None
-    named = [(name, as_map(tool)) for name, tool in definitions.items()]
     return tuple(
         ToolSpec(
-            name=as_text(tool.get("name")) or name,
-            description=as_text(tool.get("doc")),
-            parameters=schema_of(tool.get("params")),
+            name=tool.name or name,
+            description=tool.doc or "",
+            parameters=schema_of(tool.params),
         )
-        for name, tool in named
+        for name, tool in definitions.items()
     )
 
 
-def expectation(task: Mapping[str, Any]) -> Expectation:
+def expectation(task: Task) -> Expectation:
     """Return what a task expects of a run.
 
     Without a list of actions there is no reference for calls.
     """
-    actions = as_map(task.get("evaluation_criteria")).get("actions")
-    if not isinstance(actions, list) or not all(isinstance(each, Mapping) for each in actions):
-        return Expectation()
-    return Expectation(calls=tuple(expected_call(each) for each in actions))
+    actions = task.evaluation_criteria.actions
+    return (
+        Expectation() if actions is None else Expectation(calls=tuple(map(expected_call, actions)))
+    )
 
 
-def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
+def expected_call(action: Action) -> ExpectedCall:
     """Return one expected action.
 
     With ``compare_args`` it has rules, for arguments not compared or not expected.
     """
-    requestor, compared = action.get("requestor"), action.get("compare_args")
-    arguments, raw = parse_arguments(action.get("arguments"))
-    rules = None
-    if isinstance(compared, list):
+    arguments, raw = parse_arguments(action.arguments)
+    compared, rules = action.compare_args, None
+    if compared is not None:
         given = arguments or {}
         rules = {key: Rule(ignore=True, optional=True) for key in given if key not in compared}
-        rules |= {
-            key: Rule(optional=True)
-            for key in compared
-            if isinstance(key, str) and key not in given
-        }
+        rules |= {key: Rule(optional=True) for key in compared if key not in given}
     return ExpectedCall(
-        name=as_text(action.get("name")),
+        name=action.name,
         arguments=arguments,
         raw_arguments=raw if arguments is None else None,
         rules=rules,
-        requestor=requestor if isinstance(requestor, str) else ASSISTANT,
+        requestor=action.requestor,
     )
 
 
-class Simulation(Conversation):
+class Talk(Conversation):
     """What the messages of one simulation come to.
 
     Calls of the agent and of the user, each with its result.
@@ -152,11 +166,10 @@ class Simulation(Conversation):
             self._keep_tags(said)
         elif role not in {"system", "user"}:
             self.remark(kind_of("role", role))
-        calls = [
-            self._made_by(role, each)
-            for each in as_list(entry.get("tool_calls"))
-            if self._is_call(each)
-        ]
+        made = entry.get("tool_calls")
+        if made and not isinstance(made, list):
+            self.remark_unread("key `tool_calls`")
+        calls = [self._made_by(role, each) for each in as_list(made) if self._is_call(each)]
         self.add(Message(role=role, content=content, tool_calls=tuple(calls)))
 
     def _remark_unread_parts(self, entry: dict[str, Any]) -> None:
@@ -197,34 +210,32 @@ class Simulation(Conversation):
             finish(call, content, text_of(content) if entry.get("error") is True else None)
 
 
-def simulation_of(simulation: Mapping[str, Any]) -> Simulation | None:
+def talk_of(simulation: Simulation) -> Talk | None:
     """Return what a simulation's messages, or without any its ticks, come to.
 
     None where it has neither.
     """
-    entries, ticks = simulation.get("messages"), simulation.get("ticks")
-    if not isinstance(entries, list):
-        if not isinstance(ticks, list):
-            return None
-        entries = _joined(message for tick in ticks for message in _of_tick(tick))
-    found = Simulation()
-    found.read(entries)
-    return found
+    entries: Iterable[Any] | None = simulation.messages
+    if entries is None and simulation.ticks is not None:
+        entries = _joined(message for tick in simulation.ticks for message in _of_tick(tick))
+    if entries is None:
+        return None
+    talk = Talk()
+    talk.read(entries)
+    return talk
 
 
-def _of_tick(tick: Any) -> Iterator[Any]:
+def _of_tick(tick: Tick) -> Iterator[Any]:
     """Yield what happened in one tick.
 
     The agent's words and calls, its results, then those of the user.
     """
-    if not isinstance(tick, dict):
-        yield tick
-        return
-    for role, side in ((ASSISTANT, "agent"), ("user", "user")):
-        chunk, calls = tick.get(f"{side}_chunk"), tick.get(f"{side}_tool_calls")
-        if isinstance(chunk, dict) or calls:
-            yield {**(chunk if isinstance(chunk, dict) else {}), "role": role, "tool_calls": calls}
-        for result in as_list(tick.get(f"{side}_tool_results")):
+    agent = (ASSISTANT, tick.agent_chunk, tick.agent_tool_calls, tick.agent_tool_results)
+    user = ("user", tick.user_chunk, tick.user_tool_calls, tick.user_tool_results)
+    for role, chunk, calls, results in (agent, user):
+        if chunk is not None or calls:
+            yield {**(chunk or {}), "role": role, "tool_calls": calls}
+        for result in results or ():
             yield {**result, "role": "tool"} if isinstance(result, dict) else result
 
 
@@ -276,52 +287,27 @@ ENDED = {
 """``termination_reason`` -> ``Sample.ended``."""
 BROKEN = frozenset({"infrastructure_error", "unexpected_error"})
 """Reasons that are the benchmark's own trouble, not the agent's or the user's."""
-_CHECKS = {
-    "action_checks": ("action_match", "actions"),
-    "env_assertions": ("met", "env_assertions"),
-    "communicate_checks": ("met", "communicate"),
-    "nl_assertions": ("met", "nl_assertions"),
-}
-"""List of checks -> what says that one is met, and the name the share of met ones is
-recorded by.
-"""
 
 
 class Tau2Run(msgspec.Struct, frozen=True):
     """What the grader of this family knows beside the general fields."""
 
-    reward_info: Mapping[str, JSON] | None
+    reward_info: RewardInfo
     termination: str | None
     num_trials: int | None = None
     """Planned trials of its task."""
 
 
-MOST_TRIALS = 1_000_000
-"""Planned trials that are believed at most."""
+def sample_of(record: JSON, source: Source, setting: Setting) -> Sample:
+    """Return the sample of one simulation.
 
-
-def planned_trials(number: JSON) -> int | None:
-    """Return how many trials of each task ``info.num_trials`` plans; None where it says nothing."""
-    if isinstance(number, bool) or not isinstance(number, int):
-        return None
-    return number if 1 <= number <= MOST_TRIALS else None
-
-
-def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -> Sample:
-    """Return the sample of one simulation."""
-    task_id = simulation.get("task_id")
-    if isinstance(task_id, bool) or not isinstance(task_id, int | str) or task_id == "":
-        found = (
-            f"task_id is {compact(task_id)[:60]}"
-            if "task_id" in simulation
-            else "task_id is missing"
-        )
-        raise ValueError(f"{found}; a text is expected")
-    trial, reason = simulation.get("trial"), text_or_none(simulation.get("termination_reason"))
-    if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
-        trial = compact(trial)
-    talk, expected = simulation_of(simulation), setting.tasks.get(str(task_id))
-    said = talk or Simulation()
+    Raises:
+        ValueError: It is no object, or names no task.
+    """
+    simulation, remarks = convert_record(record, Simulation)
+    task_id, reason = simulation.task_id, simulation.termination_reason
+    talk, expected = talk_of(simulation), setting.tasks.get(str(task_id))
+    said = talk or Talk()
     messages = [message for turn in said.turns for message in turn]
     told = {
         **said.finished(),
@@ -329,25 +315,23 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         "input": next(iter(said.asked), None),
     }
     told["calls"] = tuple(said.calls) if talk and not said.has_unread_calls else None
-    missing = {
-        "conversation_missing": not talk,
-        "task_missing": setting.has_tasks and expected is None,
-    }
+    if talk is None:
+        remarks["conversation_missing"] = 1
+    if setting.has_tasks and expected is None:
+        remarks["task_missing"] = 1
+    if impossible := impossible_amounts(simulation.duration):
+        remarks[IMPOSSIBLE_AMOUNT] = impossible
     costs = {
-        key: simulation[key]
-        for key in ("agent_cost", "user_cost", "agent_usage")
-        if key in simulation
+        "agent_cost": simulation.agent_cost,
+        "user_cost": simulation.user_cost,
+        "agent_usage": simulation.agent_usage,
     }
     agent_usage = {key: each for key, each in costs.items() if each is not None}
-    reward_info = simulation.get("reward_info")
-    lacking = {kind: 1 for kind, lacks in missing.items() if lacks}
-    if impossible := impossible_amounts(simulation.get("duration")):
-        lacking[IMPOSSIBLE_AMOUNT] = impossible
-    broken, identifier = reason in BROKEN, as_text(simulation.get("id"))
+    reward_info, broken = simulation.reward_info or RewardInfo(), reason in BROKEN
     return Sample(
         id=str(task_id),
         model=setting.model,
-        run=trial,
+        run=simulation.trial,
         **told,
         tools=setting.tools,
         expected=expected or Expectation(),
@@ -355,68 +339,59 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         status=Status.FAILED if broken else Status.OK,
         error=_fault(simulation, reason) if broken and reason else None,
         ended=None if reason is None else ENDED.get(reason),
-        trace={"trace_id": identifier} if identifier else {},
+        trace={"trace_id": simulation.id} if simulation.id else {},
         usage=_usage(simulation, added(map(usage_of, said.usages))),
         agent_usage=agent_usage or None,
         facets=_facets(simulation, setting),
-        remarks={**said.remarks, **lacking},
+        remarks={**said.remarks, **remarks},
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
-        native=Tau2Run(
-            reward_info if isinstance(reward_info, dict) else None, reason, setting.num_trials
-        ),
+        native=Tau2Run(reward_info, reason, setting.num_trials),
     )
 
 
-def _usage(simulation: Mapping[str, Any], spent: Usage | None) -> Usage | None:
-    found: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
-    cost, seconds = map(as_amount, found)
+def _usage(simulation: Simulation, spent: Usage | None) -> Usage | None:
+    cost, seconds = as_amount(simulation.agent_cost), as_amount(simulation.duration)
     usage = replace(spent or Usage(), cost_usd=cost, seconds=seconds)
     return usage if usage != Usage() else None
 
 
-def _fault(simulation: Mapping[str, Any], reason: str) -> Fault:
-    about = as_map(simulation.get("info"))
-    message = text_or_none(about.get("error") or about.get("error_message"))
+def _fault(simulation: Simulation, reason: str) -> Fault:
+    trouble = simulation.info or Trouble()
+    message = text_or_none(trouble.error or trouble.error_message)
     shown = f"the simulation ended by {reason}" if message is None else message
     return Fault(category="target", code=reason, message=shown)
 
 
-def recorded_of(reward_info: Any) -> dict[str, Any]:
+def recorded_of(about: RewardInfo) -> dict[str, Any]:
     """Return the recorded reward, whether the database matched, and of each list of checks the
     share that is met.
     """
-    about = as_map(reward_info)
-    found: dict[str, Any] = {"reward": about["reward"]} if about.get("reward") is not None else {}
-    match = as_map(about.get("db_check")).get("db_match")
-    if isinstance(match, bool):
-        found["db_match"] = match
-    for key, (_, name) in _CHECKS.items():
-        met, number = checks(about, key)
-        if number:
-            found[name] = met / number
-    return found
-
-
-def checks(
-    reward_info: Mapping[str, Any], key: str, tool_type: str | None = None
-) -> tuple[int, int]:
-    """Return how many checks of a list are met, and how many there are.
-
-    Of one type of tools where it is given.
-    """
-    mark = _CHECKS[key][0]
-    found = [each for each in as_list(reward_info.get(key)) if isinstance(each, Mapping)]
-    if tool_type is not None:
-        found = [each for each in found if each.get("tool_type") == tool_type]
-    return sum(each.get(mark) is True for each in found), len(found)
-
-
-def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
-    found = {"domain": setting.domain} | {
-        key: simulation.get(key) for key in ("termination_reason", "mode")
+    match = None if about.db_check is None else about.db_check.db_match
+    found = {
+        "reward": about.reward,
+        "db_match": match,
+        "actions": _share_met(about.action_checks),
+        "env_assertions": _share_met(about.env_assertions),
+        "communicate": _share_met(about.communicate_checks),
+        "nl_assertions": _share_met(about.nl_assertions),
     }
-    return {
-        key: value
-        for key, value in found.items()
-        if isinstance(value, str) and value != "half_duplex"
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _share_met(checks: Checks) -> float | None:
+    return sum(map(is_met, checks)) / len(checks) if checks else None
+
+
+def is_met(check: Check) -> bool:
+    """Return whether a check says that it is met."""
+    return check.action_match is True or check.met is True
+
+
+def _facets(simulation: Simulation, setting: Setting) -> dict[str, JSON]:
+    mode = None if simulation.mode == "half_duplex" else simulation.mode
+    found = {
+        "domain": setting.domain,
+        "termination_reason": simulation.termination_reason,
+        "mode": mode,
     }
+    return {key: value for key, value in found.items() if value is not None}

@@ -17,7 +17,7 @@ from gradestack_plugins.bfcl.side_files import tools_of as of_bfcl
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.logs import tools_of
-from gradestack_plugins.tau2_bench.records import _tools as of_tau2
+from gradestack_plugins.tau2_bench.records import setting_of
 from gradestack_plugins.trajectory.tool_schema import ToolSchema, violations
 
 BOOK = {
@@ -184,7 +184,9 @@ def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
         tool_spec({"type": "function", "function": {"name": "book", "parameters": schema}}),
         *(tools_of(Conversation(), {"tools": [{"name": "book", "input_schema": schema}]}) or ()),
         *of_bfcl([{"name": "book", "parameters": schema}], texts=False),
-        *of_tau2({"book": {"doc": "", "params": schema}}),
+        *setting_of(
+            {"environment_info": {"tool_defs": {"book": {"doc": "", "params": schema}}}}, None
+        ).tools,
     ]
     assert len(found) == 5
     for tool in found:

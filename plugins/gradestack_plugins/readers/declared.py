@@ -1,0 +1,105 @@
+"""Records declared as structs: converted once, where they are read, with plain code behind it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from gradestack.jsonio import compact, loads
+
+Text = str | None
+Flag = bool | None
+Items = list[Any] | None
+Object = dict[str, Any] | None
+"""Types of optional keys; null is as if such a key were not there."""
+
+Declared = TypeVar("Declared", bound=msgspec.Struct)
+_Path = tuple[str | int, ...]
+
+_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+_TYPE: Final = re.compile(r"`([^`]*)`")
+_WORDS: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "an object",
+}
+_MOST_KEYS: Final = 20
+"""Inner keys of a record that are left out one by one; beyond them, whole outer keys are."""
+
+
+def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[str, int]]:
+    """Convert a record to the struct that declares the keys of its format.
+
+    Other keys are ignored, and null is as if a key were not there. A key of another type, or a
+    list with an entry of another type, is left out and remarked, unless the record cannot do
+    without it.
+
+    Args:
+        record: The record, as JSON decodes it. It is not changed.
+        form: The struct.
+
+    Returns:
+        The struct, and a remark for each key that was left out.
+
+    Raises:
+        ValueError: A key that is needed is missing or of another type. The message names the key,
+            what was expected and what was found.
+    """
+    reasons: dict[_Path, str] = {}
+    remarks: dict[str, int] = {}
+    while True:
+        try:
+            return msgspec.convert(record, form), remarks
+        except UnicodeEncodeError:
+            # beside a lone surrogate no key can be looked up
+            record = loads(compact(record).encode(errors="replace"))
+            continue
+        except msgspec.ValidationError as error:
+            place, path, reason = _explain(str(error))
+        reason = reasons.get(place, reason)
+        if not path:
+            raise ValueError(reason)
+        is_null = place == path and reason.endswith("found null")
+        if not is_null:
+            remarks[reason] = 1
+        path = path if len(reasons) < _MOST_KEYS else path[:1]
+        reasons[path] = reason
+        record = _without(record, path)
+
+
+def _explain(problem: str) -> tuple[_Path, _Path, str]:
+    """Return where a problem is, the path of the innermost key around it, and a sentence on it."""
+    what, _, at = problem.partition(" - at `$")
+    steps = _STEP.findall(at.partition("[...]")[0])
+    place: _Path = tuple([key or int(index) for key, index in steps])
+    path = place
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    if missing := _MISSING.fullmatch(what):
+        place = (*place, missing[1])
+        return place, path, f"{_dotted(place)} is missing"
+    types = what.replace(" | null`", "`").replace(" | ", "` or `")
+    words = _TYPE.sub(lambda name: _WORDS.get(name[1], name[1]), types)
+    sentence = words.replace("Expected", "expected").replace("got", "found")
+    return place, path, f"{_dotted(place) or 'record'}: {sentence}"
+
+
+def _dotted(path: _Path) -> str:
+    return ".".join([step for step in path if isinstance(step, str)])
+
+
+def _without(value: Any, path: _Path) -> Any:
+    """Return a value without the key at a path, as a copy along it."""
+    step, *rest = path
+    copy = value.copy()
+    if rest:
+        copy[step] = _without(value[step], tuple(rest))
+    else:
+        del copy[step]
+    return copy

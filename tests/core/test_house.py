@@ -27,6 +27,7 @@ MODULES = sorted(
 )
 SHARED = {
     "gradestack_plugins.readers.chat",
+    "gradestack_plugins.readers.declared",
     "gradestack_plugins.readers.joined",
     "gradestack_plugins.readers.joined_lines",
     "gradestack_plugins.readers.jsonl",

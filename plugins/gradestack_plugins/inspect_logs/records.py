@@ -27,6 +27,7 @@ from gradestack_plugins.readers.chat.conversation import Conversation, text_or_n
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import broken, log_sample
 from gradestack_plugins.readers.chat.usage import added, usage_of
+from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
 
 ATTACHMENT: Final = "attachment://"
 VALUES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -37,9 +38,42 @@ _UNPARSED: Final = "Error parsing the following tool call arguments: "
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for all samples of a log."""
 
-    model: str | None = None
-    task: str | None = None
+    model: Text = None
+    task: Text = None
     finished: bool = True  # whether it has a header, which is written when a task has ended
+
+
+class _Limit(msgspec.Struct):
+    """The limit that ended a sample."""
+
+    type: Any = None
+
+
+class _Score(msgspec.Struct):
+    """What a scorer gave, and what it says of it."""
+
+    value: Any = None
+    explanation: Any = None
+
+
+class _Record(msgspec.Struct):
+    """A sample of a log, as far as it is read."""
+
+    id: str | int
+    messages: list[Any]
+    epoch: int | None = None
+    attachments: Any = None
+    events: Items = None
+    scores: dict[str, _Score] | None = None
+    store: Any = None
+    model_usage: dict[str, dict[str, Any]] | None = None
+    total_time: Any = None
+    invalidation: Any = None
+    limit: _Limit | None = None
+    error: Any = None
+    target: str | list[Any] | None = None
+    input: str | list[Any] | None = None
+    metadata: Object = None
 
 
 def header_of(value: Any, *, finished: bool = True) -> Header:
@@ -69,81 +103,72 @@ class _Talk(Conversation):
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
-def sample_of(record: Any, header: Header, source: Source) -> Sample:  # noqa: C901
+def sample_of(value: Any, header: Header, source: Source) -> Sample:
     """Return the sample of a record of a log, whose attachments are known by name.
 
     Raises:
         ValueError: It has no id, or its messages are no list.
     """
-    if not isinstance(record, dict):
-        raise ValueError(f"expected a sample (an object), found {compact(record)[:60]}")
-    identifier, epoch = record.get("id"), record.get("epoch")
-    if not isinstance(identifier, str | int) or isinstance(identifier, bool):
-        raise ValueError(f"id: expected text or a whole number, found {compact(identifier)[:60]}")
-    if not isinstance(record.get("messages"), list):
-        raise ValueError(f"messages: expected a list, found {compact(record.get('messages'))[:60]}")
-    attachment: Callable[[str], Any] = getattr(record.get("attachments"), "get", lambda _: None)
-    lost = dict[str, int]()
-
-    def resolved(value: JSON) -> JSON:
-        if isinstance(value, str):
-            if not value.startswith(ATTACHMENT):
-                return value
-            found = attachment(value.removeprefix(ATTACHMENT))
-            if isinstance(found, str):
-                return found
-            lost["attachment_missing"] = lost.get("attachment_missing", 0) + 1
-            return value
-        if isinstance(value, list):
-            return [resolved(each) for each in value]
-        return (
-            {key: resolved(each) for key, each in value.items()}
-            if isinstance(value, dict)
-            else value
-        )
-
-    models = [
-        each for each in map(as_map, as_list(record.get("events"))) if each.get("event") == "model"
-    ]
+    record, remarks = convert_record(value, _Record)
+    attachments = _Attachments(record.attachments, remarks)
+    resolved = attachments.resolved
+    models = [each for each in record.events or () if as_map(each).get("event") == "model"]
     talk = _Talk()
-    talk.read(map(_message, resolved(record["messages"])))
-    recorded = _recorded(as_map(record.get("scores")), resolved)
-    facets = {"task": header.task} if header.task is not None else {}
+    talk.read(map(_message, resolved(record.messages)))
+    if record.invalidation:
+        remarks["invalidated"] = 1
+    if impossible := impossible_amounts(record.total_time):
+        remarks[IMPOSSIBLE_AMOUNT] = impossible
     more: dict[str, Any] = {
         "model": header.model,
         "tools": _tools(resolved(models[0].get("tools"))) if models else None,
-        "recorded": recorded,
-        "state": resolved(record.get("store")) or None,
+        "recorded": _recorded(record.scores or {}, resolved),
+        "state": resolved(record.store) or None,
         "usage": _usage(record, len(models)),
-        "agent_usage": record.get("model_usage") or None,
+        "agent_usage": record.model_usage or None,
         "ended": "completed",
     }
-    if record.get("invalidation"):
-        lost["invalidated"] = 1
-    if impossible := impossible_amounts(record.get("total_time")):
-        lost[IMPOSSIBLE_AMOUNT] = impossible
-    limit = as_map(record.get("limit")).get("type")
-    if limit is not None:
-        more["ended"] = f"limit:{limit}"
-    if record.get("error"):
-        more |= {**broken(record["error"], "the sample ended in an error"), "ended": "error"}
-    target = record.get("target")
-    targets = [target] if isinstance(target, str) else as_list(target)
+    if record.limit is not None and record.limit.type is not None:
+        more["ended"] = f"limit:{record.limit.type}"
+    if record.error:
+        more |= {**broken(record.error, "the sample ended in an error"), "ended": "error"}
+    targets = [record.target] if isinstance(record.target, str) else record.target or []
     if len(targets) == 1 and isinstance(targets[0], str):
         more["expected"] = Expectation(text=resolved(targets[0]))
     if not talk.asked:
-        asked = resolved(record.get("input"))
-        talk.asked = (
-            [asked]
-            if isinstance(asked, str)
-            else [text_of(as_map(each).get("content")) for each in as_list(asked)]
-        )
-    run = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) else None
-    known = Identity(
-        str(identifier), run, None, {}, {**facets, **as_map(record.get("metadata"))}, lost
-    )
-    place = source if isinstance(identifier, str) else replace(source, id=identifier)
+        asked = resolved(record.input)
+        texts = [text_of(as_map(each).get("content")) for each in as_list(asked)]
+        talk.asked = [asked] if isinstance(asked, str) else texts
+    facets = {"task": header.task} if header.task is not None else {}
+    facets |= record.metadata or {}
+    known = Identity(str(record.id), record.epoch, None, {}, facets, remarks)
+    place = source if isinstance(record.id, str) else replace(source, id=record.id)
     return log_sample(known, talk, place, **more)
+
+
+class _Attachments:
+    """Long texts of a sample that stand apart, by their names."""
+
+    def __init__(self, held: Any, remarks: dict[str, int]) -> None:
+        self._get: Callable[[str], Any] = getattr(held, "get", lambda _: None)
+        self._remarks = remarks
+
+    def resolved(self, value: JSON) -> JSON:
+        """Return a value with the texts that it names; each that is missing is remarked."""
+        if isinstance(value, str):
+            return self._text(value) if value.startswith(ATTACHMENT) else value
+        if isinstance(value, list):
+            return [self.resolved(each) for each in value]
+        if isinstance(value, dict):
+            return {key: self.resolved(each) for key, each in value.items()}
+        return value
+
+    def _text(self, name: str) -> str:
+        text = self._get(name.removeprefix(ATTACHMENT))
+        if isinstance(text, str):
+            return text
+        self._remarks["attachment_missing"] = self._remarks.get("attachment_missing", 0) + 1
+        return name
 
 
 def _message(entry: Any) -> Any:
@@ -196,35 +221,20 @@ def _tools(raws: Any) -> tuple[ToolSpec, ...] | None:
     return tuple(found for each in raws if (found := tool_spec(each)) is not None)
 
 
-def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> dict[str, JSON]:
+def _recorded(scores: Mapping[str, _Score], resolved: Callable[[JSON], JSON]) -> dict[str, JSON]:
     """Return scores by the names of their scorers, of several values by ``SCORER.NAME``, and what
     scorers say.
     """
     found: dict[str, JSON] = {}
     explained: dict[str, JSON] = {}
     for name, score in scores.items():
-        value = as_map(score).get("value")
-        several = (
-            value
-            if isinstance(value, dict)
-            else dict(enumerate(value))
-            if isinstance(value, list)
-            else None
-        )
-        values = (
-            {name: value}
-            if several is None
-            else {f"{name}.{key}": each for key, each in several.items()}
-        )
-        said = text_or_none(resolved(as_map(score).get("explanation")))
+        several = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        values = {name: several}
+        if isinstance(several, dict):
+            values = {f"{name}.{key}": each for key, each in several.items()}
+        said = text_or_none(resolved(score.explanation))
         for key, each in values.items():
-            number = (
-                VALUES.get(each)
-                if isinstance(each, str)
-                else float(each)
-                if isinstance(each, bool)
-                else each
-            )
+            number = _number(each)
             if isinstance(number, float) and not math.isfinite(number):
                 continue  # not scored
             found[key] = each if number is None else number
@@ -233,14 +243,20 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
     return {**found, "explanations": explained} if explained else found
 
 
-def _usage(record: Mapping[str, Any], asked: int) -> Usage | None:
-    by_model = [
-        each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)
-    ]
-    costs = [cost for each in by_model if (cost := as_number(each.get("total_cost"))) is not None]
+def _number(value: JSON) -> JSON:
+    """Return a score as a number; None of a text that is no grade."""
+    if isinstance(value, str):
+        return VALUES.get(value)
+    return float(value) if isinstance(value, bool) else value
+
+
+def _usage(record: _Record, asked: int) -> Usage | None:
+    by_model = (record.model_usage or {}).values()
+    costs = [as_number(each.get("total_cost")) for each in by_model]
+    known_costs = [cost for cost in costs if cost is not None]
     more = {
-        "cost_usd": sum(costs) if costs else None,
-        "seconds": as_number(record.get("total_time")),
+        "cost_usd": sum(known_costs) if known_costs else None,
+        "seconds": as_number(record.total_time),
     }
     found = replace(added(map(usage_of, by_model)) or Usage(), requests=asked or None, **more)
     return found if found != Usage() else None

@@ -94,11 +94,11 @@ DAMAGED = {
     ),
     "no messages": (
         lambda members: {**members, "samples/a_epoch_1.json": {"id": 1}},
-        "messages: expected a list",
+        "messages is missing",
     ),
     "no object": (
         lambda members: {**members, "samples/a_epoch_1.json": [1]},
-        "expected a sample (an object), found [1]",
+        "record: expected an object, found a list",
     ),
     "no piece": (
         lambda members: {**members, "samples/b_epoch_2/messages/3.json": b"nul"},

@@ -26,7 +26,7 @@ OWN = {
     "plugins/gradestack_plugins/engines/dask_local.py",
     "plugins/gradestack_plugins/engines/machine.py",  # what the system says
     "plugins/gradestack_plugins/judges/grader.py",  # a text of the distribution
-    "plugins/gradestack_plugins/readers/jsonl_lines.py",
+    "plugins/gradestack_plugins/readers/jsonl_form.py",
     "plugins/gradestack_plugins/reporters/commands.py",
 }
 """Files that read what the program itself, its distribution or the system wrote."""

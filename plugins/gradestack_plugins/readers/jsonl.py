@@ -11,9 +11,14 @@ from typing_extensions import override
 
 from gradestack import BadRecord, RecordReader, Sample, Shard, Source, reading
 from gradestack.jsonio import JsonProblem, begins_list, check_utf8, line_blocks, loads, open_lines
-from gradestack_plugins.readers import chat, jsonl_lines
-from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA
-from gradestack_plugins.readers.jsonl_sides import KEYS, Wrong, sample_of_record
+from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.jsonl_form import (
+    KEYS,
+    SAMPLE_SCHEMA,
+    Wrong,
+    sample_of_line,
+    sample_of_record,
+)
 
 _OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})
 """Those by one of which, beside the id, a record is known."""
@@ -100,44 +105,34 @@ class JsonLines(RecordReader):
     def _blocks_of_lines(
         self, shard: Shard, file: BufferedReader
     ) -> Iterator[list[Sample | BadRecord]]:
-        shown, sample_of = shard.input.shown, jsonl_lines.sample_of
         place = file, shard.start, shard.end, shard.first_line
         for first, lines in line_blocks(*place):
             block: list[Sample | BadRecord] = []
-            plain = all(map(bytes.isascii, lines))
             lines.reverse()
             for number in range(first, first + len(lines)):
-                data = (
-                    lines.pop()
-                )  # which may be long, and is not needed while somebody works on what it holds
-                try:
-                    if not (plain or data.isascii()):
-                        check_utf8(
-                            data
-                            # what is kept raw, or overridden by a later key, is not looked at
-                            # otherwise
-                        )
-                    record: Sample | BadRecord = sample_of(data, shown, number)
-                except (ValueError, RecursionError, jsonl_lines.Unusual):
-                    if not data or data.isspace():
-                        continue
-                    record = self._thorough(
-                        data, Source(file=shown, ordinal=number - 1, line=number)
-                    )
-                if self.ids is not None and isinstance(record, Sample):
-                    (record,) = self.identified((record,), loads(data))
-                block.append(record)
+                data = lines.pop()  # which may be long, and is not needed behind its sample
+                if data and not data.isspace():
+                    source = Source(file=shard.input.shown, ordinal=number - 1, line=number)
+                    block.append(self._line(data, source))
                 del data
             if block:
                 yield block
 
-    def _thorough(self, data: bytes, source: Source) -> Sample | BadRecord:
-        data = data.removesuffix(b"\n")  # of which messages count the characters
+    def _line(self, data: bytes, source: Source) -> Sample | BadRecord:
+        """Return the sample of one line, or what is wrong with it."""
         try:
-            record = loads(data)
-        except JsonProblem as problem:
-            return BadRecord(source=source, reason=str(problem))
-        return self.sample(record, source)
+            check_utf8(data)  # what is kept as text, or stands twice, is not looked at otherwise
+            record: Sample | BadRecord = sample_of_line(data, source)
+        except (ValueError, RecursionError):
+            try:
+                # without the end of the line, as messages count the characters
+                decoded = loads(data.removesuffix(b"\n"))
+            except JsonProblem as problem:
+                return BadRecord(source=source, reason=str(problem))
+            record = self.sample(decoded, source)
+        if self.ids is not None and isinstance(record, Sample):
+            (record,) = self.identified((record,), loads(data))
+        return record
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:
         """Return the sample of one decoded record."""

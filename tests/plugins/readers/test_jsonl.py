@@ -1,10 +1,11 @@
 """JSON Lines: fields, lists of parameters."""
 
+import copy
 import json
+import pickle
 from pathlib import Path
 
 import jsonschema
-import msgspec
 import pytest
 
 import gradestack
@@ -15,10 +16,12 @@ from gradestack import (
     Shard,
     Source,
     ToolCall,
+    ToolSpec,
+    replace,
     testing,
 )
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, CallDetails
 from tests.core.outcomes import data
 
 DATA = data(__file__, "jsonl.yaml")
@@ -34,7 +37,7 @@ def valid(record):
 
 @pytest.mark.slow
 def test_the_schema_allows_what_the_reader_takes(read):
-    """Every record of the cases in tests/cases/jsonl, in the straight way and the thorough one."""
+    """Every record of the cases in tests/cases/jsonl."""
     for case in data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml"):
         found = [read(**record) for record in case["records"]]
         assert sum(isinstance(each, BadRecord) for each in found) == len(
@@ -201,12 +204,21 @@ VALID = jsonschema.Draft202012Validator(JsonLines.json_schema()).is_valid
 
 
 @pytest.fixture
-def read(parse, tmp_path):
-    def read(**record):
+def read_line(tmp_path):
+    def read_line(line):
         path = tmp_path / "f.jsonl"
-        path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+        path.write_bytes(line + b"\n")
         shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f.jsonl"))
         (found,) = JsonLines().read(shard, None)
+        return found
+
+    return read_line
+
+
+@pytest.fixture
+def read(read_line):
+    def read(**record):
+        found = read_line(json.dumps(record).encode())
         again = JsonLines().sample(record, Source(file="f.jsonl", ordinal=0, line=1))
         assert found == again
         assert repr(found) == repr(again)
@@ -273,11 +285,57 @@ def test_the_second_version_is_that_of_the_schema():
 
 
 def test_the_form_has_every_detail_of_a_call():
-    """What a call of the model can say can be written in the form, in the quick way and in the
-    schema.
-    """
-    details = {field.name: field.type for field in msgspec.structs.fields(ToolCall)}
-    for name in ("name", "arguments", "raw_arguments", "id", "requestor"):
-        del details[name]
-    assert {field.name: field.type for field in msgspec.structs.fields(CallDetails)} == details
-    assert set(details) <= set(SAMPLE_SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])
+    """What a call of the model can say can be written in the form."""
+    form = set(SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])
+    assert set(ToolCall.__struct_fields__) - {"raw_arguments"} <= form
+
+
+DEEP = b"[" * 3000 + b"]" * 3000
+BORDER = [
+    *(line.encode("latin-1") for line in data(__file__, "border.yaml")),
+    b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"any_of": ' + DEEP + b"}}}]}",
+    b'{"id": "a", "usage": ' + DEEP + b"}",
+    b'{"id": "a", "predicted": [{"name": "f", "arguments": "' + b"[" * 3000 + b'"}]}',
+]
+
+
+@pytest.mark.parametrize("line", BORDER)
+def test_a_line_is_what_its_record_is(read_line, line):
+    """Repeated keys, odd numbers, bytes nobody looks at: the standard library's JSON is read."""
+    found = read_line(line)
+    source = Source(file="f.jsonl", ordinal=0, line=1)
+    try:
+        expected = JsonLines().sample(loads(line), source)
+    except JsonProblem as problem:
+        expected = BadRecord(source=source, reason=str(problem))
+    names = type(expected).__struct_fields__
+    assert type(found) is type(expected)
+    assert [repr(getattr(found, name)) for name in names] == [
+        repr(getattr(expected, name)) for name in names
+    ]
+
+
+def test_samples_read_equal_samples_made(read_line):
+    """Whether it was decoded or made by hand: equal, the same text, and the same after pickling."""
+    parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    tools = [{"name": "f", "parameters": parameters}, {"function": {"name": "g"}}]
+    found = read_line(json.dumps({"id": 7, "predicted": [FLAT], "tools": tools}).encode())
+    made = Sample(
+        id="7",
+        calls=(CALL,),
+        tools=(ToolSpec(name="f", parameters=parameters), ToolSpec(name="g")),
+        source=Source(file="f.jsonl", line=1, id=7),
+    )
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301 - our own
+    for each in (found, again, copy.deepcopy(found), replace(found, label=None)):
+        assert each == made
+        assert repr(each) == repr(made)
+    assert replace(found, model="m") != made
+
+
+def test_tools_are_shared_by_lines(read_all):
+    """Equal ones are decoded once; others are others."""
+    lines = [{"id": n, "tools": [{"name": "f", "parameters": {"a": n // 2}}]} for n in range(3)]
+    _, [(one, two, three)] = read_all(map(json.dumps, lines))
+    assert one.tools[0] is two.tools[0]
+    assert one.tools[0] != three.tools[0]

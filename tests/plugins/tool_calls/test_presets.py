@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Sample, ToolCall
-from gradestack_plugins.readers import jsonl_lines
+from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
@@ -48,7 +48,7 @@ def test_every_preset_says_what_its_program_says():
     samples = {}
     for name in ("cases.jsonl", "bfcl_cases.jsonl"):
         for line in (folder / name).read_bytes().splitlines():
-            found = jsonl_lines.sample_of(line, name, 1)
+            found = JsonLines().record(json.loads(line), file=name, ordinal=0)
             samples[found.id] = found
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     assert set(expected) == set(PRESETS)

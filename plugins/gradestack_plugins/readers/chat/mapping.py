@@ -36,7 +36,7 @@ from gradestack_plugins.readers.chat.names import (
 from gradestack_plugins.readers.chat.unread import not_read
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_lines import USAGE_NOT_READ
+from gradestack_plugins.readers.jsonl_form import USAGE_NOT_READ
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")

@@ -225,6 +225,8 @@ def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     if function is not None and isinstance(function, OBJECT):
         usual = usual_call(function)
         return entry if usual is function else {**entry, "function": usual}
+    if "name" in entry and "arguments" in entry:
+        return entry
     called = _usual_names(tuple(entry))
     return {called.get(key, key): value for key, value in entry.items()} if called else entry
 

@@ -1,0 +1,637 @@
+"""A record of the ``jsonl`` form, value by value.
+
+Short forms and dialects understood, or what is wrong, and where.
+
+The first version of the form looked at less than the second: ``VERSIONS`` says what it lets pass.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from gradestack import (
+    JSON,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Rule,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    impossible_amounts,
+    replace,
+    suggest,
+)
+from gradestack.jsonio import as_text, check_depth, loads
+from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.chat.names import usual_call
+
+VERSIONS = (1, 2)
+"""Versions of the form.
+
+What has no version is of the first, with all that the second added. Some things differ: null
+arguments of an expected call are none in the first, and not compared in the second; details of
+calls made that are of another kind than the form's, and unknown keys of expected calls, are left
+out in the first, and refused in the second; arguments of an expected call that are neither an
+object nor text cannot be decoded in the first, and are refused in the second.
+"""
+SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(
+    Path(__file__).with_name("sample_schema.json").read_bytes()
+)
+
+
+class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A record. What a sample takes as it stands has its kind here; the rest is looked at below."""
+
+    id: str | int
+    version: Any = VERSIONS[0]
+    cluster: str | None = None
+    model: str | None = None
+    run: int | str | None = None
+    input: str | tuple[str, ...] | None = None
+    ended: str | None = None
+    trace: Mapping[str, str] | None = None
+    children: tuple[str, ...] | None = None
+    agent_id: str | None = None
+    recorded: Mapping[str, JSON] | None = None
+    state: JSON = None
+    facets: Mapping[str, JSON] | None = None
+    turns: Any = None
+    messages: Any = None
+    expected: Any = None
+    predicted: Any = UNSET
+    tools: Any = None
+    error: Any = None
+    usage: Any = None
+
+
+class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A record as it stands in a line, whose tools are mostly those of other lines."""
+
+    tools: list[Raw] | None = None
+
+
+KEYS: Final = frozenset(_Record.__struct_fields__)
+_decode_line: Final = msgspec.json.Decoder(_Line).decode
+_LARGEST_TOOL: Final = 32 * 1024
+"""Bytes of a tool that is remembered."""
+_SIDE: Final = ("calls", "label", "text", "plan")
+_ADDED: Final = ("alternatives", "forbidden", "state")
+"""Keys of ``expected`` alone."""
+_RULED: Final = ("rules", "optional", "turn", "group", "requestor")
+_CONDITIONS: Final = frozenset({"names", *_RULED})
+"""What an expected call may say beside its name and arguments."""
+_DETAILS: Final = frozenset(ToolCall.__struct_fields__).difference(
+    ("name", "arguments", "raw_arguments", "id", "requestor")
+)
+"""What the form may say of a call that was made, beyond name, arguments, id and requestor."""
+_MADE: Final = ("id", "type", "index", *sorted(_DETAILS - {"turn"}))
+"""What a call that was made has and nothing is expected of.
+
+Such calls may be given as references.
+"""
+_UNNAMED: Final = frozenset({*_MADE, "kwargs"})
+"""Keys that are read over, or another word for one, and not named to who mistypes."""
+_FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
+_WRAPPED: Final = ("function", *_RULED, *_MADE)
+_FUNCTION: Final = ("name", "arguments", "kwargs")
+
+
+def _types(kind: Any) -> tuple[Any, ...]:
+    """Return the types one of which a value of a kind has."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+_KINDS: Final = {
+    form: {each.name: (each.type, _types(each.type)) for each in msgspec.structs.fields(form)}
+    for form in (_Record, Expectation, ExpectedCall, Rule, ToolCall)
+}
+"""Fields of a form, of what kind each is, and the types this is made of."""
+_WANTED: Final = {
+    **dict.fromkeys(("recorded", "facets"), "an object"),
+    **dict.fromkeys(("children", "names", "forbidden"), "a list of texts"),
+    **dict.fromkeys(("optional", "ignore"), "true or false"),
+    **dict.fromkeys(("step", "group"), "a whole number"),
+    **dict.fromkeys(("seconds", "tolerance"), "a number"),
+    "id": "text or a whole number",
+    "run": "a whole number or text",
+    "input": "text or a list of texts",
+    "trace": "an object of texts",
+    "turn": "a whole number of at least 0",
+    "any_of": "a list of values",
+}
+"""What is expected of a field, where it is not text, and not one of few words."""
+
+
+class Wrong(ValueError):
+    """A record that does not follow the form; the message begins with the place."""
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.place = place
+        """Where it is in what was looked at, such as ``.calls[0].turn``."""
+
+    def __str__(self) -> str:
+        return f"{self.place.removeprefix('.')}: {self.what}" if self.place else self.what
+
+
+def wrong(wanted: str, value: Any, place: str = "") -> Wrong:
+    """Return that something else stands at a place than what was expected."""
+    shown = json.dumps(value, default=str)
+    check_depth(shown)
+    short = shown if len(shown) <= 60 else shown[:57] + "..."
+    return Wrong(f"expected {wanted}, got {short}", place)
+
+
+def _unknown(name: Any, known: Sequence[str]) -> Wrong:
+    hint = suggest(name, known) or f"; known: {', '.join(known)}"
+    return Wrong(f"unknown key{hint}", _below(name))
+
+
+def _below(name: Any) -> str:
+    """Return the place of what an object holds under a name."""
+    shown = str(name)
+    return f".{shown}" if shown.isidentifier() else f"[{json.dumps(shown)}]"
+
+
+def _field(form: Any, name: str, value: Any) -> Any:
+    """Return a value as a field of a form holds it.
+
+    Raises:
+        Wrong: It is of another kind.
+    """
+    kind, types = _KINDS[form][name]
+    if type(value) in types or kind is Any:
+        return value
+    try:
+        return msgspec.convert(value, kind)
+    except ValueError:  # of msgspec's own kind, or a lone surrogate
+        words = [word for part in types for word in get_args(part) if type(word) is str]
+        wanted = f"one of {', '.join(words)}" if words else _WANTED.get(name, "text")
+        problem = wrong(wanted, value, f".{name}")
+        meant = suggest(value, words) if words and isinstance(value, str) else ""
+        raise Wrong(problem.what + meant, problem.place) from None
+
+
+_SHOWN_KEY: Final = re.compile(r"[A-Za-z_][\w.-]{0,47}")
+USAGE_NOT_READ: Final = "usage not read: "
+"""How the remarks begin that name keys of usage nobody reads."""
+_KEYS_OF_APIS: Final = frozenset(
+    """
+    total_tokens prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details
+    input_tokens_details output_tokens_details input_token_details output_token_details
+    cache_read_input_tokens cache_creation_input_tokens cache_creation cache_read server_tool_use
+    service_tier input_tokens_cache_read input_tokens_cache_write
+    """.split()  # noqa: SIM905
+)
+"""Keys of usage as APIs record it, which is not gradestack's form."""
+
+
+def sample_of_line(data: bytes, source: Source) -> Sample:
+    """Return the sample of one line, which is UTF-8.
+
+    Raises:
+        ValueError: It does not follow the form, or is JSON of the standard library's kind only;
+            ``sample_of_record`` says of the decoded line which.
+        RecursionError: It is nested too deeply.
+    """
+    record = _decode_line(data)
+    check_depth(data)
+    return _sample(record, source)
+
+
+def sample_of_record(record: Any, source: Source) -> Sample:
+    """Return the sample of a decoded record.
+
+    Raises:
+        Wrong: It does not follow the form.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        found = msgspec.convert(record, _Record)
+    except ValueError as error:  # of msgspec's own kind, or a lone surrogate
+        _check_record(record)
+        raise Wrong(str(error)) from None
+    return _sample(found, source)
+
+
+def _check_record(record: Any) -> None:
+    """Check the keys of a record, and what a sample takes as it stands.
+
+    Raises:
+        Wrong: Something is wrong with them.
+    """
+    if not isinstance(record, chat.OBJECT):
+        raise wrong("an object", record, "record")
+    _check_version(record.get("version", VERSIONS[0]))
+    for key in record:
+        if key not in KEYS:
+            hint = suggest(key, KEYS) or "; put your own data under facets"
+            raise Wrong(f"unknown key{hint}", f".{key}")
+    if "id" not in record:
+        raise Wrong("id is missing")
+    for name, value in record.items():
+        _field(_Record, name, value)
+
+
+def _check_version(version: Any) -> None:
+    if version not in VERSIONS or isinstance(version, bool):
+        raise Wrong(
+            f"version {version!r} of the sample form is unknown, this gradestack reads versions "
+            f"up to {VERSIONS[-1]}; "
+            "upgrade gradestack, or write the file in the form of `gradestack schema sample`"
+        )
+
+
+def _sample(record: _Record, source: Source) -> Sample:
+    """Return the sample of a record whose own keys follow the form."""
+    _check_version(record.version)
+    talk = _talk(record)
+    predicted = _predicted(record.predicted, record.version)
+    error = _error(record.error)
+    usage, remarks = usage_of(record.usage)
+    if isinstance(record.id, int):
+        source = replace(source, id=record.id)
+    sample = Sample(
+        id=str(record.id),
+        cluster=record.cluster,
+        model=record.model,
+        run=record.run,
+        input=record.input,
+        calls=predicted.get("calls"),
+        label=predicted.get("label"),
+        text=predicted.get("text"),
+        plan=predicted.get("plan"),
+        tools=_tools(record.tools),
+        expected=_reference(record.expected, record.version),
+        recorded=record.recorded or {},
+        status=Status.OK if error is None else Status.FAILED,
+        error=error,
+        state=record.state,
+        ended=record.ended,
+        trace=record.trace or {},
+        children=record.children or (),
+        agent_id=record.agent_id,
+        usage=usage,
+        agent_usage=record.usage,
+        facets=record.facets or {},
+        remarks=remarks,
+        source=source,
+    )
+    return sample if talk is None else _with_talk(sample, talk, record)
+
+
+def _with_talk(sample: Sample, talk: Any, record: _Record) -> Sample:
+    """Return a sample with its conversation, and of it what the record does not say itself."""
+    said = talk.said(() if record.predicted is UNSET else ("calls", "text"))
+    own = {"input": record.input, "model": record.model}
+    own |= dict.fromkeys(("usage", "agent_usage"), record.usage)
+    unsaid = {name: value for name, value in said.items() if own.get(name) is None}
+    return replace(sample, **unsaid, remarks={**talk.remarks, **sample.remarks})
+
+
+def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
+    """Return usage recorded in gradestack's own keys, and remarks on the keys that are not read.
+
+    The usage is None for any other form and where it says nothing.
+    """
+    if not recorded:
+        return None, {}
+    possible = recorded
+    if isinstance(recorded, dict) and impossible_amounts(recorded):
+        possible = {
+            name: amount for name, amount in recorded.items() if not impossible_amounts(amount)
+        }
+    try:
+        return msgspec.convert(possible, Usage), {}
+    except ValueError:  # of msgspec's own kind, or a lone surrogate
+        return _known_usage(possible)
+
+
+def _wanted_amount(name: str) -> str:
+    """Return in words which values a field of usage takes."""
+    measures = ("cost_usd", "seconds", "first_token_seconds")
+    return "expected a number" if name in measures else "expected a whole number"
+
+
+def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
+    """Return the usage in the known keys of an object, and remarks on its other keys."""
+    names = Usage.__struct_fields__
+    if not isinstance(recorded, dict) or recorded.keys().isdisjoint(names):
+        return None, {}
+    if not _KEYS_OF_APIS.isdisjoint(recorded):
+        return None, {}
+    known: dict[str, Any] = {}
+    remarks: dict[str, int] = {}
+    for key, value in recorded.items():
+        try:
+            known[key] = getattr(msgspec.convert({key: value}, Usage), key)
+        except ValueError:
+            shown = key if _SHOWN_KEY.fullmatch(key) else "other"
+            if key in names:
+                remarks[f"{USAGE_NOT_READ}{shown} ({_wanted_amount(key)})"] = 1
+                continue
+            hint = suggest(key, [name for name in names if name not in recorded])
+            remarks[f"{USAGE_NOT_READ}{shown}{hint}"] = 1
+    return (Usage(**known) if known else None), remarks
+
+
+def _talk(record: _Record) -> Any:
+    """Return the conversation of a record; None where it has none."""
+    turns, messages = record.turns, record.messages
+    if turns is None and messages is None:
+        return None
+    if turns is not None and not isinstance(turns, list):
+        raise wrong("a list of lists of messages", turns, "turns")
+    for turn in [messages] if turns is None else turns:
+        if not isinstance(turn, list) or not all(isinstance(each, chat.OBJECT) for each in turn):
+            raise wrong("a list of messages", turn, "messages")
+    try:
+        # many files have none
+        from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415
+
+        return conversation_of(messages, turns=turns)
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+
+
+def _tools(value: Any) -> tuple[Any, ...] | None:
+    if value is None:
+        return None
+    specs = list(map(_tool, value)) if isinstance(value, list) else [None]
+    if not all(specs):
+        raise wrong("a list of tools with a name", value, "tools")
+    return tuple(specs)
+
+
+def _tool(recorded: Any) -> ToolSpec | None:
+    """Return a tool, decoded or as the text that it is in a line; None where it has no name."""
+    if type(recorded) is not Raw:
+        return chat.tool_spec(recorded)
+    text = bytes(recorded)
+    return _tool_of_text(text) if len(text) <= _LARGEST_TOOL else chat.tool_spec(loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _tool_of_text(text: bytes) -> ToolSpec | None:
+    """Return the tool of a text; records repeat the same few, in any order."""
+    return chat.tool_spec(loads(text))
+
+
+def _error(value: Any) -> Fault | None:
+    """Return the recorded error; an empty text, list or object, or false, is none.
+
+    True is one of which nothing more is recorded.
+    """
+    if value is None or value is False or value in ("", {}, []):
+        return None
+    if value is True:
+        value = "the record says error: true, and no more"
+    if isinstance(value, str):
+        return Fault(category="target", code="target_error", message=value)
+    if not isinstance(value, chat.OBJECT):
+        raise wrong("text or an object with type and message", value, "error")
+    kind, message = value.get("type"), value.get("message")
+    return Fault(
+        category="target", code="target_error", message=str(message or ""), type=str(kind or "")
+    )
+
+
+Call = Callable[[Any, int], Any]
+"""Returns a call, in a version of the form."""
+
+
+class _Side(NamedTuple):
+    """One side of a record: what was done, or what is expected."""
+
+    key: str
+    known: tuple[str, ...]
+    """Keys that it may have."""
+    naming: frozenset[str]
+    """Those of a call: with one of them it is no side but its only call."""
+    call: Call
+
+
+def _predicted(value: Any, version: int) -> dict[str, Any]:
+    """Return what a run did, as fields of its sample."""
+    found = {} if value is UNSET else _parts(value, version, _DONE)
+    if isinstance(answer := found.get("text"), tuple):
+        found["text"] = "\n".join(answer)
+    return found
+
+
+def _reference(value: Any, version: int) -> Expectation:
+    """Return what is expected of a run."""
+    return Expectation(**_parts(value, version, _EXPECTED))
+
+
+def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:
+    """Return what a side holds, also in one of its short forms, by its keys."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"label": value, "text": value}
+    try:
+        if isinstance(value, list):
+            return {"calls": _calls(value, version, side.call)}
+        if not isinstance(value, chat.OBJECT):
+            raise wrong("calls, text or an object", value)
+        if side.naming.isdisjoint(value):
+            return _parts_of_object(value, version, side)
+        return {"calls": (_only_call(value, version, side),)}
+    except Wrong as problem:
+        problem.place = f"{side.key}{problem.place}"
+        raise
+
+
+def _only_call(value: Mapping[str, Any], version: int, side: _Side) -> Any:
+    """Return the call that a side is, beside which nothing else of a side can stand."""
+    for name in value:
+        if name in _ADDED and name in side.known:
+            said = f"not beside the name of a call; give the call in a list under {side.key}.calls"
+            raise Wrong(said, f".{name}")
+    return side.call(value, version)
+
+
+def _parts_of_object(value: Mapping[str, Any], version: int, side: _Side) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, held in value.items():
+        if name not in side.known:
+            raise _unknown(name, side.known)
+        if held is None:
+            continue
+        if name in ("calls", "alternatives"):
+            found[name] = _lists_of_calls(name, held, version, side.call)
+        else:
+            found[name] = _field(Expectation, name, held)
+    return found
+
+
+def _lists_of_calls(name: str, value: Any, version: int, call: Call) -> tuple[Any, ...]:
+    """Return the calls of a side, or (``alternatives``) lists of them."""
+    try:
+        if name == "calls":
+            return _calls(value, version, call)
+        if not isinstance(value, list):
+            raise wrong("a list of lists of calls", value)
+        return _calls(value, version, lambda calls, _: _calls(calls, version, call))
+    except Wrong as problem:
+        problem.place = f".{name}{problem.place}"
+        raise
+
+
+def _calls(value: Any, version: int, call: Call) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise wrong("a list of calls", value)
+    found: list[Any] = []
+    try:
+        for entry in value:
+            found.append(call(entry, version))
+    except Wrong as problem:
+        problem.place = f"[{len(found)}]{problem.place}"
+        raise
+    return tuple(found)
+
+
+def _named(entry: Any, *, several: bool = False) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return a call that names its tool, or (``several``) tools, and what of it holds name and
+    arguments.
+    """
+    if isinstance(entry, chat.OBJECT):
+        call = usual_call(entry)
+        function = call.get("function")
+        inner = call if function is None or not isinstance(function, chat.OBJECT) else function
+        name = inner.get("name")
+        if isinstance(name, str) or (name is None and several and _are_names(call.get("names"))):
+            return call, inner
+    raise wrong("a call with a name", entry)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(x, str) for x in value)
+
+
+def _made(entry: Any, version: int) -> ToolCall:
+    """Return a call that was made.
+
+    The first version of the form leaves out details of another kind.
+    """
+    entry, inner = _named(entry)
+    call: Any = chat.tool_call(entry)
+    if inner is not entry or _DETAILS.isdisjoint(entry):
+        return call  # type: ignore[no-any-return]
+    details = {}
+    for name, value in entry.items():
+        if name not in _DETAILS or value is None:
+            continue
+        try:
+            details[name] = _field(ToolCall, name, value)
+        except Wrong:
+            if version > 1:
+                raise
+    return replace(call, **details)  # type: ignore[no-any-return]
+
+
+def _expected(entry: Any, version: int) -> ExpectedCall:
+    entry, inner = _named(entry, several=True)
+    if inner is entry:
+        _check_keys(entry, _FLAT, version)
+        arguments = _arguments(entry, version)
+        if version > 1 and entry.get("function") is not None:
+            raise wrong("an object with name and arguments", entry["function"], ".function")
+    else:
+        _check_keys(entry, _WRAPPED, version)
+        try:
+            _check_keys(inner, _FUNCTION, version)
+            arguments = _arguments(inner, version)
+        except Wrong as problem:
+            problem.place = f".function{problem.place}"
+            raise
+    given, text = chat.parse_arguments(arguments)
+    call = ExpectedCall(
+        name=as_text(inner.get("name")),
+        arguments=given if version < 2 or inner.get("arguments", ()) is not None else None,
+        raw_arguments=text if given is None else None,
+    )
+    return call if _CONDITIONS.isdisjoint(entry) else replace(call, **_conditions(entry))
+
+
+def _arguments(call: Mapping[str, Any], version: int) -> Any:
+    """Return the recorded arguments of an expected call."""
+    arguments = call.get("arguments", call.get("kwargs"))
+    if version > 1 and not isinstance(arguments, (str, *chat.OBJECT)) and arguments is not None:
+        raise wrong("an object or JSON text", arguments, ".arguments")
+    return arguments
+
+
+def _conditions(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an expected call says beside its name and arguments."""
+    found: dict[str, Any] = {}
+    for name, value in entry.items():
+        if name not in _CONDITIONS or value is None:
+            continue
+        found[name] = _rules(value) if name == "rules" else _field(ExpectedCall, name, value)
+    if found.get("turn", 0) < 0:
+        raise wrong(_WANTED["turn"], found["turn"], ".turn")
+    return found
+
+
+_DONE: Final = _Side("predicted", _SIDE, frozenset({"name", "function"}), _made)
+_EXPECTED: Final = _Side(
+    "expected", (*_SIDE, *_ADDED), frozenset({"name", "names", "function"}), _expected
+)
+
+
+def _check_keys(entry: Mapping[str, Any], known: tuple[str, ...], version: int) -> None:
+    """Check the keys of an expected call.
+
+    The first version of the form let a call hold anything: there only what is nearly a key that it
+    lacks is refused.
+    """
+    for name in entry:
+        if name in known:
+            continue
+        if version > 1:
+            raise _unknown(name, [each for each in known if each not in _UNNAMED])
+        lacking = [each for each in _RULED if each in known and each not in entry]
+        nearly = suggest(name, lacking, cutoff=0.85)
+        if "arguments" in known and not {"arguments", "kwargs"} & entry.keys():
+            nearly = nearly or suggest(name, ("arguments",))
+        if nearly:
+            raise Wrong(f"unknown key{nearly}", _below(name))
+
+
+def _rules(value: Any) -> dict[str, Rule]:
+    if not isinstance(value, chat.OBJECT):
+        raise wrong("an object: argument to rule", value, ".rules")
+    found = {}
+    for argument, rule in value.items():
+        try:
+            found[argument] = _rule(rule)
+        except Wrong as problem:
+            problem.place = f".rules{_below(argument)}{problem.place}"
+            raise
+    return found
+
+
+def _rule(value: Any) -> Rule:
+    known = Rule.__struct_fields__
+    if not isinstance(value, chat.OBJECT):
+        raise wrong(f"a rule, which is an object with any of {', '.join(known)}", value)
+    for name in value:
+        if name not in known:
+            raise _unknown(name, known)
+    return Rule(**{name: _field(Rule, name, held) for name, held in value.items()})

@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import attrs
+from msgspec import Struct
 from typing_extensions import override
 
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
-from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
+from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
 from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds, time_range
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
@@ -20,6 +21,7 @@ from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.declared import Object, Text, convert_record
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _HELD_BY: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
@@ -27,6 +29,77 @@ _COPY: Final = re.compile(
     r"_\d+\Z"
 )  # what release 2 puts behind the names of spans that would have the same
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
+
+
+class _Held(Struct, frozen=True):
+    """The value of feedback or of an expectation, as it is or as the text of JSON."""
+
+    value: Any = None
+    serialized_value: Object = None
+
+
+class _Assessment(Struct):
+    """Feedback on a trace, or an expectation of it; release 2 calls its name and time otherwise."""
+
+    assessment_name: Text = None
+    name: Text = None
+    create_time: Any = None
+    create_time_ms: Any = None
+    valid: Any = None
+    rationale: Any = None
+    feedback: _Held = _Held()
+    expectation: _Held | None = None
+
+
+class _Info(Struct):
+    """What is said of a trace; release 2 calls its id and metadata otherwise."""
+
+    trace_id: Text = None
+    request_id: Text = None
+    trace_metadata: Object = None
+    request_metadata: Object = None
+    tags: Object = None
+    assessments: list[_Assessment] | None = None
+
+
+class _Event(Struct):
+    """An event of a span."""
+
+    name: str = ""
+    attributes: Object = None
+
+
+class _Span(Struct):
+    """A span; release 2 holds its ids in a context, and calls its times and status otherwise."""
+
+    name: str = ""
+    context: Object = None
+    trace_id: Any = None
+    span_id: Any = None
+    parent_span_id: Any = None
+    parent_id: Any = None
+    start_time_unix_nano: Any = None
+    start_time: Any = None
+    end_time_unix_nano: Any = None
+    end_time: Any = None
+    attributes: Object = None
+    events: list[_Event] | None = None
+    status: Object = None
+    status_code: Any = None
+    status_message: Any = None
+
+
+class _Data(Struct):
+    """The spans of a trace."""
+
+    spans: list[_Span]
+
+
+class _Trace(Struct):
+    """A trace."""
+
+    info: _Info
+    data: _Data
 
 
 @attrs.frozen(kw_only=True)
@@ -76,80 +149,75 @@ class MlflowTraces(RecordReader):
 
     @override
     def sample_of(self, record: dict[str, Any], source: Source) -> Sample:
-        info, raws = as_map(record["info"]), as_map(record["data"]).get("spans")
-        name = info.get("trace_id", info.get("request_id"))
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"info.trace_id: expected text, found {compact(name)[:60]}")
-        if not isinstance(raws, list):
-            # what makes a bad record
-            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")
-        spans = _spans([each for each in raws if isinstance(each, dict)], info)
-        found = sample_of(name, spans, source)
-        tags = {
-            key: each
-            for key, each in as_map(info.get("tags")).items()
-            if not key.startswith("mlflow.")
-        }
-        called = text_or_none(as_map(info.get("tags")).get("mlflow.traceName"))
-        facets = {**({"trace_name": called} if called else {}), **tags}
-        expected, remarks = _expected(_assessments(info), found.remarks)
-        return replace(found, facets=facets, expected=expected, remarks=remarks)
+        trace, wrong = convert_record(record, _Trace)
+        info = trace.info
+        name = info.trace_id or info.request_id
+        if not name:
+            raise ValueError("info.trace_id is missing")
+        assessments = _valid(info.assessments or [])
+        sample = sample_of(name, _spans(trace, assessments), source)
+        tags = info.tags or {}
+        facets = {key: each for key, each in tags.items() if not key.startswith("mlflow.")}
+        if called := text_or_none(tags.get("mlflow.traceName")):
+            facets = {"trace_name": called, **facets}
+        expected, remarks = _expected(assessments, {**wrong, **sample.remarks})
+        return replace(sample, facets=facets, expected=expected, remarks=remarks)
 
 
-def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
-    read = [
-        ({key: decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw)
-        for raw in raws
-    ]
-    kinds = [known.get("mlflow.spanType") for known, _ in read]
-    names = Counter(_COPY.sub("", as_text(raw.get("name"))) for raw in raws if "context" in raw)
+def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
+    spans = trace.data.spans
+    read = [{key: decoded(each) for key, each in (span.attributes or {}).items()} for span in spans]
+    kinds = [known.get("mlflow.spanType") for known in read]
+    names = Counter(_COPY.sub("", span.name) for span in spans if span.context is not None)
     answered = any(kind in _ANSWERS for kind in kinds)
+    metadata = trace.info.trace_metadata or trace.info.request_metadata or {}
+    session = metadata.get("mlflow.trace.session")
     found = []
-    for (known, raw), kind in zip(read, kinds, strict=True):
-        of_root = raw.get("parent_span_id", raw.get("parent_id")) in (None, "")
+    for span, known, kind in zip(spans, read, kinds, strict=True):
+        of_root = not (span.parent_span_id or span.parent_id)
         attributes: dict[str, Any] = {}
         is_answer = kind in _ANSWERS or (of_root and not answered)
         if is_answer:
             attributes = {"gen_ai.operation.name": "chat"}
         elif kind == "TOOL":
-            attributes = _tool(known, as_text(raw.get("name")), names)
-        held = map(as_map, as_list(raw.get("events")))
-        events = [Event(as_text(each.get("name")), as_map(each.get("attributes"))) for each in held]
+            attributes = _tool(known, span.name, names)
+        events = [Event(event.name, event.attributes or {}) for event in span.events or ()]
         if of_root:
-            session = as_map(info.get("trace_metadata", info.get("request_metadata"))).get(
-                "mlflow.trace.session"
-            )
             attributes |= {} if session is None else {"session.id": session}
-            events += [Event(EVALUATION, each) for each in _feedback(_assessments(info))]
-        found.append(_span(raw, attributes, events, _answer(known) if is_answer else None))
+            events += [Event(EVALUATION, each) for each in _feedback(assessments)]
+        found.append(_span(span, attributes, events, _answer(known) if is_answer else None))
     return found
 
 
 def _span(
-    raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event], answer: Answer | None
+    span: _Span, attributes: dict[str, Any], events: list[Event], answer: Answer | None
 ) -> Span:
-    status, context = as_map(raw.get("status")), as_map(raw.get("context"))
+    status, context = span.status or {}, span.context or {}
     problem: Mapping[str, Any] = next(
         (event.attributes for event in events if event.name == "exception"), {}
     )
-    failed = status.get("code") in _FAILED or raw.get("status_code") in _FAILED
+    failed = status.get("code") in _FAILED or span.status_code in _FAILED
     if failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
-    said = status.get("message") or raw.get("status_message") or problem.get("exception.message")
+    said = status.get("message") or span.status_message or problem.get("exception.message")
     return Span(
-        trace=_id(context.get("trace_id", raw.get("trace_id"))),
-        id=_id(context.get("span_id", raw.get("span_id"))),
-        parent=_id(raw.get("parent_span_id", raw.get("parent_id"))),
-        name=as_text(raw.get("name")),
+        trace=_id(context.get("trace_id", span.trace_id)),
+        id=_id(context.get("span_id", span.span_id)),
+        parent=_id(span.parent_span_id or span.parent_id),
+        name=span.name,
         **time_range(
-            nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
-            nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
+            nanoseconds(_first(span.start_time_unix_nano, span.start_time)),
+            nanoseconds(_first(span.end_time_unix_nano, span.end_time)),
         ),
         attributes=attributes,
         events=events,
         error=as_text(said) if failed else None,
         answer=answer,
     )
+
+
+def _first(value: Any, other: Any) -> Any:
+    return other if value is None else value
 
 
 def _id(value: Any) -> str:
@@ -232,14 +300,13 @@ def _said(value: Any) -> list[Any]:
     return list(as_list(known.get("messages"))[-1:])
 
 
-def _assessments(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what was assessed of a trace and still holds, the latest last."""
-    given = [as_map(each) for each in as_list(info.get("assessments"))]
-    return sorted((each for each in given if each.get("valid") is not False), key=_created)
+def _valid(assessments: list[_Assessment]) -> list[_Assessment]:
+    """Return the assessments of a trace that still hold, the latest last."""
+    return sorted((each for each in assessments if each.valid is not False), key=_created)
 
 
-def _created(assessment: Mapping[str, Any]) -> float:
-    when = assessment.get("create_time", assessment.get("create_time_ms"))
+def _created(assessment: _Assessment) -> float:
+    when = _first(assessment.create_time, assessment.create_time_ms)
     try:
         return (
             datetime.fromisoformat(when).timestamp()
@@ -250,32 +317,32 @@ def _created(assessment: Mapping[str, Any]) -> float:
         return 0.0
 
 
-def _value(held: Mapping[str, Any]) -> JSON:
-    serialized = as_map(held.get("serialized_value"))
-    return decoded(serialized["value"]) if "value" in serialized else held.get("value")
+def _value(held: _Held) -> JSON:
+    serialized = held.serialized_value or {}
+    return decoded(serialized["value"]) if "value" in serialized else held.value
 
 
-def _feedback(assessments: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
     """Yield feedback in the names of OpenTelemetry."""
     for each in assessments:
-        value = _value(as_map(each.get("feedback")))
+        value = _value(each.feedback)
         yield {
-            "gen_ai.evaluation.name": each.get("assessment_name", each.get("name")),
+            "gen_ai.evaluation.name": each.assessment_name or each.name,
             "gen_ai.evaluation.score.value": value,
             "gen_ai.evaluation.score.label": value if isinstance(value, str) else None,
-            "gen_ai.evaluation.explanation": each.get("rationale"),
+            "gen_ai.evaluation.explanation": each.rationale,
         }
 
 
 def _expected(
-    assessments: Iterable[Mapping[str, Any]], known: Mapping[str, int]
+    assessments: Iterable[_Assessment], known: Mapping[str, int]
 ) -> tuple[Expectation, Mapping[str, int]]:
     fields: dict[str, Any] = {}
     remarks = dict(known)
     for each in assessments:
-        if not isinstance(each.get("expectation"), dict):
+        if each.expectation is None:
             continue
-        name, value = each.get("assessment_name", each.get("name")), _value(each["expectation"])
+        name, value = each.assessment_name or each.name, _value(each.expectation)
         if name == "expected_response" and isinstance(value, str):
             fields["text"] = value
         elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:

@@ -29,23 +29,22 @@ _WORDS: Final = {
     "array": "a list",
     "object": "an object",
 }
-_MOST_KEYS: Final = 20
-"""Inner keys of a record that are left out one by one; beyond them, whole outer keys are."""
+_MOST: Final = 20
+"""Inner keys and entries that are left out one by one; beyond them, whole outer keys are."""
 
 
 def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[str, int]]:
     """Convert a record to the struct that declares the keys of its format.
 
-    Other keys are ignored, and null is as if a key were not there. A key of another type, or a
-    list with an entry of another type, is left out and remarked, unless the record cannot do
-    without it.
+    Other keys are ignored, and null is as if a key were not there. A key or an entry of a list that
+    is of another type is left out and remarked, unless the record cannot do without it.
 
     Args:
         record: The record, as JSON decodes it. It is not changed.
         form: The struct.
 
     Returns:
-        The struct, and a remark for each key that was left out.
+        The struct, and a remark for each kind of key or entry that was left out.
 
     Raises:
         ValueError: A key that is needed is missing or of another type. The message names the key,
@@ -53,6 +52,7 @@ def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[st
     """
     reasons: dict[_Path, str] = {}
     remarks: dict[str, int] = {}
+    left_out = 0
     while True:
         try:
             return msgspec.convert(record, form), remarks
@@ -65,29 +65,27 @@ def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[st
         reason = reasons.get(place, reason)
         if not path:
             raise ValueError(reason)
-        is_null = place == path and reason.endswith("found null")
-        if not is_null:
+        is_key = place == path and isinstance(path[-1], str)
+        if not (is_key and reason.endswith("found null")):
             remarks[reason] = 1
-        path = path if len(reasons) < _MOST_KEYS else path[:1]
+        left_out += 1
+        path = path if left_out <= _MOST else path[:1]
         reasons[path] = reason
         record = _without(record, path)
 
 
 def _explain(problem: str) -> tuple[_Path, _Path, str]:
-    """Return where a problem is, the path of the innermost key around it, and a sentence on it."""
+    """Return the place of a problem, the path of what to leave out, and a sentence."""
     what, _, at = problem.partition(" - at `$")
     steps = _STEP.findall(at.partition("[...]")[0])
-    place: _Path = tuple([key or int(index) for key, index in steps])
-    path = place
-    while path and isinstance(path[-1], int):
-        path = path[:-1]
+    path: _Path = tuple([key or int(index) for key, index in steps])
     if missing := _MISSING.fullmatch(what):
-        place = (*place, missing[1])
+        place = (*path, missing[1])
         return place, path, f"{_dotted(place)} is missing"
     types = what.replace(" | null`", "`").replace(" | ", "` or `")
     words = _TYPE.sub(lambda name: _WORDS.get(name[1], name[1]), types)
     sentence = words.replace("Expected", "expected").replace("got", "found")
-    return place, path, f"{_dotted(place) or 'record'}: {sentence}"
+    return path, path, f"{_dotted(path) or 'record'}: {sentence}"
 
 
 def _dotted(path: _Path) -> str:

@@ -81,7 +81,7 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
         except ValueError as problem:
             remarks[f"tasks: {problem}"] = 1
             continue
-        expected[str(task.id)] = expectation(task)
+        expected[str(task.id)] = Expectation() if wrong else expectation(task)
         remarks |= {f"tasks: {remark}": 1 for remark in wrong}
     return Setting(
         model=about.agent_info.llm or about.audio_native_config.model or None,

@@ -27,8 +27,8 @@ class Overlap(Grader):
     """Share of the calls asked for that were made, by name."""
 
     version = "2"
-    needs = frozenset({"calls", "expected"})
-    requires = frozenset({"calls"})
+    needs = frozenset({"calls"})
+    compares = frozenset({"calls"})
     graded_statuses = frozenset({Status.OK, Status.FAILED})
     metrics = ("mean",)
 

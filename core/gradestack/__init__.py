@@ -13,7 +13,7 @@ The one import root, for users and authors of plugins; beside it ``gradestack.te
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
+    "api": "TextGrader Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
     "GraderSummary Input Ratio "
     "Inputs Profile Program ProgramFigure ProgramInput ProgramRun Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",

@@ -20,6 +20,7 @@ from gradestack.api import Ratio as Ratio
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT
 from gradestack.api import Shard as Shard
+from gradestack.api import TextGrader as TextGrader
 from gradestack.api import valid_confidence as valid_confidence
 from gradestack.cli.signals import forward_termination as forward_termination
 from gradestack.comparison.compared import Comparison as Comparison

@@ -21,7 +21,7 @@ from msgspec.structs import force_setattr, replace
 
 from gradestack.errors import suggest
 from gradestack.hooks import Kind
-from gradestack.model import JSON, BadRecord, Grade, Outcome, Sample, Status
+from gradestack.model import JSON, BadRecord, Grade, Outcome, Reason, Sample, Status, skipped
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -211,18 +211,14 @@ class Grader(Contract):
     Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
     Attributes:
-        needs: Fields of ``Sample`` it reads (always allowed: ``id``, ``status``, ``error``
-            and ``remarks``).
-        requires: Those of them without which it cannot work at all: a reader that does not provide
-            one is refused before any data is read.
+        needs: Fields of ``Sample`` without which it cannot work at all: a reader that does not
+            provide one is refused before any data is read.
+        compares: Kinds of expectation it compares with, fields of ``Expectation`` such as ``calls``
+            and ``text``; empty for none, None where it is not said. A failed or missing run that
+            expects other kinds alone is another grader's: the kernel skips it.
         graded_statuses: Sample states it wants to judge itself. For the others the kernel writes a
             failed or missing grade.
         metrics: Names of the aggregators that run on its grades by default.
-        submission: True when it judges one text: the suite's ``extractor`` (default
-            ``last_assistant``) takes it out of the trajectory, and it is handed over as
-            ``Sample.text``.
-        alternatives: True when a list of reference texts holds accepted alternatives; otherwise it
-            holds one per turn.
         runs_code: True when its options name Python code to import; refused without
             ``--allow-code``.
         bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those
@@ -240,11 +236,9 @@ class Grader(Contract):
 
     contract: ClassVar[Kind] = "grader"
     needs: ClassVar[frozenset[str]] = frozenset()
-    requires: ClassVar[frozenset[str]] = frozenset()
+    compares: ClassVar[frozenset[str] | None] = None
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK})
     metrics: ClassVar[tuple[str, ...]] = ()
-    submission: ClassVar[bool] = False
-    alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     label: ClassVar[str] = ""
@@ -263,13 +257,9 @@ class Grader(Contract):
         return False
 
     @property
-    def references(self) -> frozenset[str]:
-        """Kinds of expectation it compares with: a run has to have one of them.
-
-        Fields of ``Expectation`` such as ``calls`` and ``text``; empty where it can do without. The
-        kernel skips a failed or missing run that expects other kinds alone: it is another grader's.
-        """
-        return frozenset()
+    def takes_text(self) -> bool:
+        """Whether it judges one text that an extractor takes out of the run."""
+        return False
 
     @property
     def score_range(self) -> tuple[float, float] | None:
@@ -297,6 +287,52 @@ class Grader(Contract):
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a
         failed grade.
         """
+
+
+class TextGrader(Grader):
+    """Judges one text, which it finds as ``Sample.text``.
+
+    The suite's ``extractor`` (default ``last_assistant``) takes it out of the trajectory. One that
+    compares it with a reference writes ``compare``, any other ``grade``.
+
+    Attributes:
+        alternatives: True when a list of reference texts holds accepted alternatives; otherwise it
+            holds one per turn, and every turn is graded by itself.
+    """
+
+    compares: ClassVar[frozenset[str] | None] = frozenset({"text", "label"})
+    metrics: ClassVar[tuple[str, ...]] = ("mean",)
+    alternatives: ClassVar[bool] = False
+
+    @property
+    def takes_text(self) -> bool:
+        """It judges one text."""
+        return True
+
+    def compare(self, text: str, reference: str) -> Grade | float:
+        """Return the grade of a text by a reference, which is not empty."""
+        raise NotImplementedError
+
+    def grade(self, sample: Sample) -> Grade | float:
+        """Return the grade of the text by its reference: the expected text, else the label.
+
+        Without a text, or a reference, it is skipped; an empty reference is 0.0.
+        """
+        reference = sample.expected.text
+        if reference is None:
+            reference = sample.expected.label
+        if sample.text is None:
+            return skipped("no_submission", "no answer text was recorded")
+        if reference is None:
+            return skipped("no_ground_truth", "the sample has no ground truth")
+        if not isinstance(reference, str):
+            why = "the reference is a list of texts, one per turn; this grader takes one"
+            return skipped("reference_per_turn", why)
+        if not reference:
+            why = "the ground truth is empty"
+            reason = Reason(code="empty_ground_truth", message=why)
+            return Grade(score=0.0, reasons=(reason,), rationale=why)
+        return self.compare(sample.text, reference)
 
 
 _AMOUNTS = ("count", "seconds", "tokens", "usd")
@@ -445,6 +481,9 @@ RENAMED = {
         "words": "verdict_labels",
         "handles": "graded_statuses",
         "explain": "Grade(items=FUNCTION), which is called where items are shown",
+        "requires": "needs, the fields it cannot work without (not all it reads)",
+        "references": "compares",
+        "submission": "TextGrader as its base",
         "sums": "Grade.numbers",
     },
 }
@@ -464,8 +503,9 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
 
 def _earlier_word(component: Any) -> str | None:
     """Return that a component has a word of an earlier contract, and the new one."""
+    options = {each.name for each in getattr(component, "__attrs_attrs__", ())}
     for old, new in RENAMED.get(component.contract, {}).items():
-        if hasattr(component, old):
+        if hasattr(component, old) and old not in options:
             return f"has {old!r}, of an earlier contract; write {new} in its place"
     return None
 
@@ -495,7 +535,7 @@ def misdeclared(component: Any) -> str | None:
         if of_grades
         else "a sample has no such field"
     )
-    for name in ("keeps",) if of_grades else ("needs", "requires", "provides"):
+    for name in ("keeps",) if of_grades else ("needs", "provides"):
         asked = getattr(component, name, ())
         if not isinstance(asked, frozenset | set | tuple | list | property):
             return f"has {name} = {asked!r}; write a frozenset of {', '.join(fields)}"
@@ -536,11 +576,14 @@ class Aggregator(Contract):
         figures: What its figures mean; one that is not declared has no direction and no interval.
         keeps: Parts of a grade that ``compute`` reads beyond the verdict: ``fault``, ``metadata``
             or ``metadata:NAME``.
+        of_scores: Whether its figures average scores, which data may have on any scale: then they
+            are not held to their bounds. Of any other a figure beyond them is an error.
     """
 
     contract: ClassVar[Kind] = "aggregator"
     figures: ClassVar[tuple[Figure, ...]] = ()
     keeps: ClassVar[frozenset[str]] = frozenset()
+    of_scores: ClassVar[bool] = False
 
     @property
     def facets(self) -> tuple[str, ...]:

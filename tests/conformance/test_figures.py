@@ -83,11 +83,7 @@ def checked(out):
                     # the same figure, whose interval has this name; alpha_interval is another
                     # figure
                     continue
-                if (
-                    figure is None
-                    or "ci95" in found
-                    or (path[0] == "models" and "ci95" in found["models"][path[1]])
-                ):
+                if figure is None:
                     continue
                 interval, (low, high) = beside(found, path), figure.bounds
                 if interval is None or not ("reason" in interval or value is not None):

@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 class Toy(Grader):
     """Gives the score found in ``recorded.score``, and misbehaves as ``recorded.do`` says."""
 
-    needs = frozenset({"recorded"})
+    needs, compares = frozenset({"recorded"}), frozenset()
     metrics = ("toy_count",)
     version = "7"
 
@@ -96,8 +96,8 @@ class Toy(Grader):
 class Demanding(Grader):
     """Cannot work without expected plans."""
 
-    needs = frozenset({"plan", "native"})
-    requires = frozenset({"native"})
+    needs = frozenset({"native"})
+    compares = frozenset({"plan"})
 
     def grade(self, sample: Sample) -> Grade:
         return Grade(score=1.0)

@@ -17,8 +17,6 @@ FIELDS = [
     "run",
 ]
 """Of a sample, those that graders are about."""
-ALWAYS = {"id", "status", "error", "native"}
-"""What is always there, and what a family keeps for its own grader."""
 
 
 def _table(head, rows):
@@ -34,13 +32,9 @@ def classes(registry, kind):
     return {name: registry.load(kind, name) for name in sorted(registry.names(kind))}
 
 
-def reads(grader):
-    """Return what a grader reads beside what it cannot do without.
-
-    Of one that may read anything, nothing.
-    """
-    found = set(grader.needs) - grader.requires - ALWAYS
-    return set() if len(found) > len(FIELDS) else found
+def compared(grader):
+    """Return the kinds of expectation that a grader compares with; nothing where it depends."""
+    return grader.compares if isinstance(grader.compares, frozenset) else ()
 
 
 def tables(registry):
@@ -50,23 +44,23 @@ def tables(registry):
         for name, reader in readers.items()
     ]
     needed = [
-        [f"`{name}`", _named(grader.requires), _named(reads(grader))]
+        [f"`{name}`", _named(grader.needs), _named(compared(grader))]
         for name, grader in graders.items()
     ]
     pairs = [
         [
             f"`{name}`",
-            *(_named(grader.requires - reader.provides) or "yes" for reader in readers.values()),
+            *(_named(grader.needs - reader.provides) or "yes" for reader in readers.values()),
         ]
         for name, grader in graders.items()
-        if grader.requires
+        if grader.needs
     ]
     return "\n".join(
         [
             "What each reader provides:\n",
             _table(["reader", *(f"`{field}`" for field in FIELDS)], provided),
-            "What each grader cannot do without, and what it also reads where it is there:\n",
-            _table(["grader", "needs", "also reads"], needed),
+            "What each grader cannot do without, and the kinds of expectation it compares with:\n",
+            _table(["grader", "needs", "compares"], needed),
             (
                 "Graders that need something, by reader: `yes`, or what is missing. All others take "
                 "every reader.\n"

@@ -129,7 +129,7 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
     assert set(files) == set(readers)
     graded = set()
     for name, reader in readers.items():
-        lacking = {each: grader.requires - reader.provides for each, grader in graders.items()}
+        lacking = {each: grader.needs - reader.provides for each, grader in graders.items()}
         refused = {each: fields for each, fields in lacking.items() if fields}
         if refused:
             said = _problems(tmp_path, files[name], name, refused)

@@ -14,7 +14,7 @@ from typing import Any
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.verdicts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
-from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_number, as_text
 from gradestack.model import Outcome
 from gradestack.outcome.causes import NO_REASON, Cause, causes_of_run, most_often
 from gradestack.output import coloured, counted, terminal_line
@@ -187,7 +187,12 @@ def _programs(report: Report) -> Iterator[str]:
         of = f" of {as_text(entry['input'])}" if "input" in entry else ""
         yield ""
         yield f"As {as_text(entry.get('title'))} computes it{of}:"
-        yield from as_text(entry.get("console")).splitlines()
+        printed = as_text(entry.get("console")).splitlines()
+        for figure in () if printed else map(as_map, as_list(entry.get("figures"))):
+            value = as_number(figure.get("value"))
+            shown = "n/a" if value is None else f"{value:.3f}"
+            printed.append(f"  {as_text(figure.get('label'))}: {shown}")
+        yield from printed
         files = ", ".join(f"native/{name}" for name in as_list(entry.get("files")))
         yield f"  in {files}"
 

@@ -29,10 +29,7 @@ class Located(NamedTuple):
     path: str  # the whole path below the aggregator
     reason: Any = None
     interval: Any = None
-    """What stands beside it under ``NAME_interval``, or for it in that of the map it is in.
-
-    For a mean in ``ci95``.
-    """
+    """What stands beside it under ``NAME_interval``, or for it in that of the map it is in."""
 
 
 def _first_key(text: str, keys: Iterable[str]) -> tuple[str, str]:
@@ -76,12 +73,6 @@ def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
             raise NoFigure(f"no figure {step!r} in {at}{hint}")
         within: Any = interval.get(name) if isinstance(interval, Mapping) else None
         interval = beside.get(f"{name}_interval", within)
-        if (
-            interval is None
-            and name == "mean"
-            and isinstance(ends := beside.get("ci95"), list | tuple)
-        ):
-            interval = {"low": ends[0], "high": ends[1], "confidence": 0.95}
         value, rest, at, reason = beside[name], left, f"{at}.{name}", beside.get(f"{name}_reason")
     return Located(value, path, reason, interval)
 

@@ -232,11 +232,11 @@ def _grade_elsewhere(stage: Stage, sample: Sample) -> Grade | None:
 
     Such a run is of another grader's kind, whatever became of it.
     """
-    references = stage.component.references
+    compared = stage.component.compares
     kinds = _expected_kinds(sample.expected)
-    if not references or not kinds or kinds & references:
+    if not compared or not kinds or kinds & compared:
         return None
-    wanted, expected = " or ".join(sorted(references)), " and ".join(sorted(kinds))
+    wanted, expected = " or ".join(sorted(compared)), " and ".join(sorted(kinds))
     return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
 
 
@@ -262,7 +262,9 @@ def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sa
     list of texts is graded turn by turn.
     """
     judged.append("")
-    if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
+    if isinstance(sample.expected.text, tuple) and not getattr(
+        stage.component, "alternatives", False
+    ):
         grade, judged[-1] = _per_turn(stage, sample, sample.expected.text, strict=strict)
         return grade
     try:

@@ -173,10 +173,31 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
             _check_declared(each, found, optional=optional)
     models = found.get("models")
     for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
-        if isinstance(of, dict) and not {"ci95", "ci"} & of.keys():  # intervals of upstream
+        if isinstance(of, dict):
+            _refuse_figures_beyond_bounds(aggregator, of)
             _bound_intervals(aggregator.figures, of)
             _order_intervals(aggregator.figures, of)
     return found
+
+
+_ROUNDING = 1e-9
+"""By how much a figure may lie beyond its bounds: what adding up in floats can cost."""
+
+
+def _refuse_figures_beyond_bounds(aggregator: Aggregator, found: Mapping[str, Any]) -> None:
+    """Refuse a figure beyond its bounds, as its unit or its declaration says them: a share of 3."""
+    if aggregator.of_scores:
+        return
+    for path, value in numbers_in(found):
+        name = ".".join(path)
+        declared = next((each for each in aggregator.figures if each.covers(name)), None)
+        if declared is None or value is None:
+            continue
+        low, high = declared.bounds
+        if not low - _ROUNDING <= value <= high + _ROUNDING:
+            raise ValueError(
+                f"the figure {name} is {value:g}, beyond its bounds {low:g} to {high:g}"
+            )
 
 
 def _order_intervals(figures: Sequence[Figure], found: Mapping[str, Any]) -> None:

@@ -65,6 +65,11 @@ def is_foreign(component: Any) -> bool:
     return whose not in _OURS or getattr(component, "runs_code", False)
 
 
+def may_compare(grader: Any) -> bool:
+    """Return whether a grader may compare with what is expected."""
+    return grader.compares is None or bool(grader.compares)
+
+
 class SampleRule(Protocol):
     """What decides whether one score passes."""
 

@@ -28,7 +28,7 @@ from gradestack.gates.verdicts import (
 )
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
-from gradestack.grading.plan import TO_COMPARE
+from gradestack.grading.plan import TO_COMPARE, may_compare
 from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON, Outcome, Source
@@ -358,7 +358,7 @@ def _why(firsts: Firsts, key: str, state: str = _ANY) -> str:
 
 
 def _fix(suite: Suite, key: str) -> str:
-    compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
+    compares = [stage.key for stage in suite.graders if may_compare(stage.component)]
     return (
         "; to add what is missing: --dataset FILE"
         if key in compares and suite.inputs.dataset is None

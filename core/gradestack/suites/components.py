@@ -31,7 +31,7 @@ from gradestack.errors import (
     guarded,
     hint_of,
 )
-from gradestack.grading.plan import Metric, Stage
+from gradestack.grading.plan import Metric, Stage, may_compare
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
@@ -394,7 +394,7 @@ def _with_extractor(
     resolver: Resolver, stage: Stage, written: Mapping[str, Any], location: Location
 ) -> Stage | None:
     """Return a grader with what finds the text it judges; of a whole sample it takes none."""
-    if not stage.component.submission:
+    if not stage.component.takes_text:
         for option in ("extractor", "extractor_config"):
             if option in written:
                 why = f"{stage.name} judges the whole sample; it takes no {option}"
@@ -656,7 +656,7 @@ def graders_for(
     for key, stage in graders.items():
         fitted = stage
         has_text = stage.extractor is not None and used.component.empty_answers
-        if has_text and "expected" in stage.component.needs:
+        if has_text and may_compare(stage.component):
             fitted = msgspec.structs.replace(stage, grades_empty=True)
         what = f"grader {key!r} ({stage.signature})"
         with resolver.refusals(("graders", key)), guarded(what):

@@ -372,15 +372,16 @@ def _unused(graders: Iterable[Stage], reader: Stage | None) -> dict[str, str]:
     Of a benchmark's, whose own stack may, all or none.
     """
     components = [stage.component for stage in graders]
-    needs = [getattr(each, "compares", each.needs) for each in components]
     compared = set[str]()
-    for fields in needs:
-        if "expected" in fields or not fields:  # who declares no field may read any
-            compared |= (fields & _GRADERS.keys()) or _GRADERS.keys()
+    for component in components:
+        kinds = component.compares
+        compared |= _GRADERS.keys() if kinds is None else kinds & _GRADERS.keys()
     if compared & {"text", "label"}:  # one word is both
         compared |= {"text", "label"}
     is_benchmark = reader is not None and reader.component.stack != "auto"
-    if is_benchmark and (compared or any("recorded" in fields for fields in needs)):
+    if is_benchmark and (
+        compared or any("recorded" in component.needs for component in components)
+    ):
         return {}
     return {kind: name for kind, name in _GRADERS.items() if kind not in compared}
 
@@ -395,7 +396,7 @@ def _check_needs(
         provides |= joined & target.dataset_reader.component.provides
     fields = ", ".join(sorted(provides)) or "only ids"
     for key, stage in graders.items():
-        lacking = ", ".join(sorted(stage.component.requires - provides))
+        lacking = ", ".join(sorted(stage.component.needs - provides))
         if lacking:
             may_help = target.inputs.dataset is None and "expected" in lacking
             advice = "; a --dataset that has it may help" if may_help else ""

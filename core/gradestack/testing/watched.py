@@ -1,30 +1,12 @@
-"""Samples and grades that say when a part of them is read that was not asked for."""
+"""Grades that say when a part of them is read that was not asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from gradestack.model import Grade, Sample
+from gradestack.model import Grade
 from gradestack.table import Table
-
-
-def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
-    """Return a copy of a sample whose other fields raise AssertionError when read."""
-    names = frozenset(Sample.__struct_fields__)
-    readable = {"id", "status", "error", "remarks", *allowed}
-
-    class Masked(Sample, frozen=True, kw_only=True, eq=False):
-        def __getattribute__(self, name: str) -> Any:
-            if name in names and name not in readable:
-                msg = (
-                    f"the grader read Sample.{name}, which its `needs` does not declare; add it "
-                    "there"
-                )
-                raise AssertionError(msg)
-            return super().__getattribute__(name)
-
-    return Masked(**{name: getattr(sample, name) for name in names})
 
 
 class WatchedTable(Table):

@@ -26,8 +26,8 @@ class BfclValid(Grader):
 
     version: ClassVar[str] = "2"
 
-    needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
-    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
     verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")

@@ -176,8 +176,8 @@ class DeepFabric(Grader):
     """How many turns ``multi_turn`` looks at."""
 
     version = "2"
-    needs = frozenset({"calls", "expected", "tools", "turns"})
-    requires = frozenset({"calls", "expected"})
+    needs = frozenset({"calls", "expected"})
+    compares = frozenset({"calls", "text"})
     graded_statuses = frozenset({Status.OK, Status.FAILED})
     metrics = ("deepfabric", "mean")
     verdict_labels = ("successful", "not successful")

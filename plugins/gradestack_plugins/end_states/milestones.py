@@ -462,13 +462,8 @@ class Milestones(Grader):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
-    requires: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"state"})
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"state"})
 
     @override
     def grade(self, sample: Sample) -> Grade:

@@ -351,8 +351,7 @@ class StateDiff(Grader):
         key: The field that rows are told by.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
-    requires: ClassVar[frozenset[str]] = frozenset({"state"})
+    needs: ClassVar[frozenset[str]] = frozenset({"state"})
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     assertions: tuple[dict[str, Any], ...] = ()
@@ -362,7 +361,7 @@ class StateDiff(Grader):
 
     @property
     @override
-    def references(self) -> frozenset[str]:
+    def compares(self) -> frozenset[str]:  # type: ignore[override]  # of these options, not of all
         return frozenset(() if self.assertions else {"state"})
 
     @override

@@ -269,11 +269,11 @@ class Judged(Grader):
 
     def contract_problem(self, sample: Sample) -> str | None:
         """Return what the kit refuses: requests that differ, or a reply that gives no sound grade."""
-        from gradestack.testing import masked  # noqa: PLC0415 - for the kit alone
+        from gradestack.testing import fresh  # noqa: PLC0415 - for the kit alone
 
         requests = self.requests(sample)
         keys = [each.key for each in requests]
-        if keys != [each.key for each in self.requests(masked(sample, self.needs))]:
+        if keys != [each.key for each in self.requests(fresh(sample)[0])]:
             return "two times the same sample, two different requests"
         for reply in (None, *_ODD_REPLIES):
             problem = check_grade(self.verdict(sample, [reply] * len(requests)))

@@ -15,7 +15,7 @@ from itertools import compress
 from operator import mul
 from pathlib import Path
 from statistics import median_low
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import attrs
 import msgspec
@@ -263,7 +263,6 @@ class JudgedByRubric(LabelledJudge):
     """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset({*get_args(_SHOWN), "expected", "model", "run"})
 
     rubric: Path
     content: Rubric = attrs.field(init=False, eq=False, repr=False)
@@ -472,10 +471,6 @@ class LettaJudge(LabelledJudge):
     """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset(
-        {"input", "text", "expected", "facets", "model", "run"}
-    )
-    submission: ClassVar[bool] = True
 
     prompt: str | None = None
     prompt_path: Path | None = None
@@ -520,6 +515,11 @@ class LettaJudge(LabelledJudge):
         object.__setattr__(self, "judge", judge)
         object.__setattr__(self, "asked", asked)
         self.read_people()
+
+    @property
+    @override
+    def takes_text(self) -> bool:
+        return True
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:

@@ -55,8 +55,13 @@ class _Requests(Grader):
 
     def __init__(self, judged: Judged) -> None:
         self.judged, self.found = judged, list[tuple[Request, Place]]()
-        for name in ("graded_statuses", "needs", "submission", "alternatives"):
+        for name in ("graded_statuses", "needs", "compares"):
             setattr(self, name, getattr(judged, name))
+
+    @property
+    @override
+    def takes_text(self) -> bool:
+        return self.judged.takes_text
 
     @override
     def grade(self, sample: Sample) -> Grade:

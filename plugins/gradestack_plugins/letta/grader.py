@@ -72,7 +72,7 @@ class Recorded(Grader):
 
     version: ClassVar[str] = "3"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
 

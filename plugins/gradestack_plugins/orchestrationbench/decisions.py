@@ -328,6 +328,8 @@ def _sample_step(sample: Sample) -> Step | None:
     predicted, bag = _predicted(sample.calls or (), sample.text or "")
     if bag is None:
         predicted = rejections.get(sample.label or "", predicted)
+    if sample.calls is None and predicted == FAILED:  # what was called is not known
+        return None
     known = sample.expected.text
     return Step(
         id="1",

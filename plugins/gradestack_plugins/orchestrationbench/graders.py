@@ -65,7 +65,7 @@ from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_cal
 _LONGEST = 2_000
 PLANS = ("scores", "structural", "component", "highest")
 """Figures of each gold plan, in the metadata of a grade as ``plan_NAME``."""
-ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
+COMPARED = frozenset({"calls", "label", "text", "plan"})
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +88,8 @@ class OrchestrationDecision(_Bench):
     score = right steps / graded steps, in [0, 1].
     """
 
-    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = COMPARED
     metrics: ClassVar[tuple[str, ...]] = ("orchestration_decisions", "mean")
 
     @override
@@ -141,7 +142,8 @@ class OrchestrationCall(_Calls):
     of ``judged``.
     """
 
-    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = COMPARED
     metrics: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
 
     @override
@@ -200,7 +202,7 @@ class OrchestrationPlan(_PlanOptions):
     one zero. Skipped when the trial has no gold plan.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"native", "plan", "expected"})
+    compares: ClassVar[frozenset[str] | None] = COMPARED
     metrics: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
     @override
@@ -224,7 +226,7 @@ class OrchestrationBench(_PlanOptions, _Calls):
     and ``judge`` are those of its calls.
     """
 
-    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
+    compares: ClassVar[frozenset[str] | None] = COMPARED
     metrics: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
     @override

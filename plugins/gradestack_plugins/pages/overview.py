@@ -90,7 +90,7 @@ def overview(report: Report, index: RowIndex) -> Shape:
         success=success_of(summary),
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
-        profile=brief(as_text(header.get("profile")), 60),
+        profile=_profile_text(report),
         lead=_lead(summary, Declarations(header), index, head or ""),
         graders=graders,
         head=graders[0] if graders else None,
@@ -110,6 +110,14 @@ def overview(report: Report, index: RowIndex) -> Shape:
         inputs=inputs,
         config=laid_out(summary["config"], 20_000) if summary.get("config") else "",
     )
+
+
+def _profile_text(report: Report) -> str:
+    """Return what a run says of its profile; the original program may have run beside it."""
+    if as_list(report.summary.get("programs")):
+        return "with the original program"
+    name = brief(as_text(report.header.get("profile")), 60)
+    return f"{name} profile" if name else ""
 
 
 def _verdict(report: Report) -> str:

@@ -134,7 +134,7 @@ def plugins() -> None:
 
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
-    "grader": ("needs", "requires", "metrics"),
+    "grader": ("needs", "compares", "metrics"),
     "aggregator": ("keeps",),
     "exporter": ("reader", "graders"),
 }
@@ -220,6 +220,14 @@ def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
     return _ENTRIES[kind].format(f"{{{found}}}" if options and kind != "extractor" else name)
 
 
+def _shown_value(attribute: str, value: Any) -> str:
+    """Return what a class variable of a component says."""
+    if attribute == "compares" and not isinstance(value, frozenset):
+        return "anything" if value is None else "by its options"
+    shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
+    return str(shown or "none")
+
+
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     """Yield the description of every component of a name."""
     found = [(kind, *offer[:3]) for kind in KINDS for offer in registry.offers(kind, name)]
@@ -237,9 +245,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         if hasattr(target, "version"):
             yield f"  version {target.version}"
         for attribute in _SHOWN.get(kind, ()):
-            value = getattr(target, attribute)
-            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
-            yield f"  {attribute}: {shown or 'none'}"
+            yield f"  {attribute}: {_shown_value(attribute, getattr(target, attribute))}"
         for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
             yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
         if documentation := inspect.getdoc(target):

@@ -51,16 +51,11 @@ class StabilityLabel(Grader):
     set.
     """
 
-    needs = frozenset({"label", "expected", "native"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"label"})
     graded_statuses = frozenset({Status.OK, Status.MISSING})
     metrics = ("mean", "stability")
     verdict_labels = ("correct", "wrong")
     native = StabilityRun
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"label"})
 
     @override
     def grade(self, sample: Sample) -> Grade:

@@ -54,6 +54,7 @@ class Mean(IntervalAggregator):
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
+    of_scores: ClassVar[bool] = True
     figures: ClassVar = (
         Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),
     )

@@ -50,8 +50,8 @@ class Tau2Reward(Grader):
         left_out: Termination reasons of simulations that count nowhere.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
-    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean", "pass_hat_k")
     verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")

@@ -93,6 +93,8 @@ class _Averages(IntervalAggregator):
     Failed and missing ones weigh like zeros.
     """
 
+    of_scores: ClassVar[bool] = True
+
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says."""
 

@@ -95,8 +95,8 @@ class TauPartial(Grader):
         profile: ``documented`` or ``upstream``.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
     verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
@@ -111,11 +111,6 @@ class TauPartial(Grader):
         total = self.name_weight + self.argument_weight
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"calls"})
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -306,8 +301,8 @@ class TauReward(Grader):
         profile: ``documented`` or ``upstream``; no effect.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
-    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
     verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")

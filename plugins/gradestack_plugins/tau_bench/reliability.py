@@ -99,6 +99,8 @@ class Trials(IntervalAggregator):
     max_k: int | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.ge(1))
     )
+    of_scores: ClassVar[bool] = True  # by the rule of its program pass^k may be above 1
+
     profile: Profile = "documented"
     num_runs: int | None = None
 

@@ -45,24 +45,27 @@ class Function(Grader):
 
     Of the sample alone, or of the sample and its submission, the text of an extractor.
 
-    The required positional parameters of ``function`` decide; ``submission`` is whether there is a
-    second one.
+    The required positional parameters of ``function`` decide.
     """
 
     version: ClassVar[str] = "2"
     runs_code: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
 
     function: Callable[..., Any]
-    submission: bool = attrs.field(init=False, repr=False)  # type: ignore[misc]  # of this function, not of all
+    parameters: int = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "submission", _parameters(self.function) == 2)
+        object.__setattr__(self, "parameters", _parameters(self.function))
+
+    @property
+    @override
+    def takes_text(self) -> bool:
+        return self.parameters == 2
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        if not self.submission:
+        if not self.takes_text:
             return as_grade(self.function(sample))
         fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}
         return as_grade(self.function(FunctionSample(**fields), sample.text or ""))

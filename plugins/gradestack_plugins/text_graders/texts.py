@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import math
 import re
 import warnings
@@ -24,6 +23,7 @@ from gradestack import (
     Grader,
     Reason,
     Sample,
+    TextGrader,
     ToolCall,
     failed,
     skipped,
@@ -78,40 +78,7 @@ def _shown(value: JSON) -> JSON:
 
 
 @attrs.frozen(kw_only=True)
-class _TextGrader(Grader):
-    needs: ClassVar[frozenset[str]] = frozenset({"text", "expected"})
-    metrics: ClassVar[tuple[str, ...]] = ("mean",)
-    submission: ClassVar[bool] = True
-
-
-@attrs.frozen(kw_only=True)
-class _Comparison(_TextGrader):
-    """Compares the submission with a reference; a missing one is skipped."""
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"text", "label"})
-
-    @abc.abstractmethod
-    def compare(self, text: str, truth: str) -> Grade:
-        """Return the grade of a submission by a reference that is not empty."""
-
-    @override
-    def grade(self, sample: Sample) -> Grade:
-        if sample.text is None:
-            return _NO_SUBMISSION
-        truth = _reference(sample)
-        if truth is None:
-            return skipped("no_ground_truth", _MISSING)
-        if isinstance(truth, tuple):
-            why = "the reference is a list of texts, one per turn; this grader takes one"
-            return skipped("reference_per_turn", why)
-        return self.compare(sample.text, truth) if truth else _wrong("empty_ground_truth", _EMPTY)
-
-
-@attrs.frozen(kw_only=True)
-class ExactMatch(_Comparison):
+class ExactMatch(TextGrader):
     """1.0 when submission and reference are equal once white space is stripped from both ends, else
     0.0.
 
@@ -122,26 +89,26 @@ class ExactMatch(_Comparison):
     verdict_labels: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
 
     @override
-    def compare(self, text: str, truth: str) -> Grade:
-        if text.strip() == truth.strip():
+    def compare(self, text: str, reference: str) -> Grade:
+        if text.strip() == reference.strip():
             return _right("equal to the ground truth")
         return _wrong(
-            "different_text", "not equal to the ground truth", truth.strip(), text.strip()
+            "different_text", "not equal to the ground truth", reference.strip(), text.strip()
         )
 
 
 @attrs.frozen(kw_only=True)
-class Contains(_Comparison):
+class Contains(TextGrader):
     """1.0 when the submission contains the reference, both in lower case, else 0.0.
 
     White space counts. An empty reference gives 0.0. A sample without reference is skipped.
     """
 
     @override
-    def compare(self, text: str, truth: str) -> Grade:
-        if truth.lower() in text.lower():
+    def compare(self, text: str, reference: str) -> Grade:
+        if reference.lower() in text.lower():
             return _right("contains the ground truth")
-        return _wrong("not_contained", "does not contain the ground truth", truth, text)
+        return _wrong("not_contained", "does not contain the ground truth", reference, text)
 
 
 @lru_cache(maxsize=1024)
@@ -159,7 +126,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | str:
 
 
 @attrs.frozen(kw_only=True)
-class RegexMatch(_Comparison):
+class RegexMatch(TextGrader):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 
     Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty
@@ -171,24 +138,24 @@ class RegexMatch(_Comparison):
     """
 
     @override
-    def compare(self, text: str, truth: str) -> Grade:
-        pattern = _compiled(truth)
+    def compare(self, text: str, reference: str) -> Grade:
+        pattern = _compiled(reference)
         if isinstance(pattern, str):
             message = f"the ground truth is not a regular expression: {pattern}"
             return _broken("invalid_regex", message)
         if pattern.search(text):
             return _right("the pattern matches")
-        return _wrong("no_match", "the pattern matches nowhere", truth, text)
+        return _wrong("no_match", "the pattern matches nowhere", reference, text)
 
 
-class AsciiPrintableOnly(_TextGrader):
+class AsciiPrintableOnly(TextGrader):
     """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else
     0.0.
 
     Carriage returns and line feeds are ignored; a tab is not. No reference is needed.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"text"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -207,7 +174,7 @@ _FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
 
 
 @attrs.frozen(kw_only=True)
-class JsonEqual(_Comparison):
+class JsonEqual(TextGrader):
     """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the first
     difference's place.
 
@@ -226,9 +193,9 @@ class JsonEqual(_Comparison):
     allow_fence: bool = False
 
     @override
-    def compare(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, reference: str) -> Grade:
         try:
-            wanted = loads(truth)
+            wanted = loads(reference)
         except JsonProblem as problem:
             return _broken("truth_not_json", f"the ground truth is {problem}")
         fenced = _FENCED.search(text) if self.allow_fence else None
@@ -281,7 +248,7 @@ _LARGEST_EXPONENT = 1000
 
 
 @attrs.frozen(kw_only=True)
-class NumericClose(_Comparison):
+class NumericClose(TextGrader):
     r"""1.0 when submission x and reference t are numbers with |x - t| <= max(abs_tol, rel_tol *
     |t|), else 0.0.
 
@@ -310,10 +277,12 @@ class NumericClose(_Comparison):
     number: Literal["whole", "first", "last"] = "whole"
 
     @override
-    def compare(self, text: str, truth: str) -> Grade:
-        wanted = read_number(truth)
+    def compare(self, text: str, reference: str) -> Grade:
+        wanted = read_number(reference)
         if wanted is None:
-            return _broken("truth_not_a_number", f"the ground truth is no number: {_shown(truth)}")
+            return _broken(
+                "truth_not_a_number", f"the ground truth is no number: {_shown(reference)}"
+            )
         numbers = [text] if self.number == "whole" else _INSIDE.findall(text) or [""]
         found = read_number(numbers[-1 if self.number == "last" else 0])
         if found is None:
@@ -322,7 +291,7 @@ class NumericClose(_Comparison):
             Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted)
         ):
             return _right("within the tolerance")
-        return _wrong("too_far", "outside the tolerance", truth.strip(), text.strip())
+        return _wrong("too_far", "outside the tolerance", reference.strip(), text.strip())
 
 
 def read_number(text: str) -> Fraction | None:
@@ -343,7 +312,7 @@ def read_number(text: str) -> Fraction | None:
 
 
 @attrs.frozen(kw_only=True)
-class OneOf(_TextGrader):
+class OneOf(TextGrader):
     """1.0 when the submission equals one of several texts once white space is stripped from the
     ends, else 0.0.
 
@@ -372,7 +341,7 @@ class OneOf(_TextGrader):
 
     @property
     @override
-    def references(self) -> frozenset[str]:
+    def compares(self) -> frozenset[str]:  # type: ignore[override]  # of these options, not of all
         return frozenset(() if self.values else {"text", "label"})
 
     @override
@@ -420,15 +389,10 @@ class Label(Grader):
     reference.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
-    requires: ClassVar[frozenset[str]] = frozenset({"expected"})
+    needs: ClassVar[frozenset[str]] = frozenset({"expected"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"calls", "label"})
     metrics: ClassVar[tuple[str, ...]] = ("classification", "mean")
     verdict_labels: ClassVar[tuple[str, str]] = ("correct", "wrong")
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"calls", "label"})
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -452,7 +416,7 @@ def _names(calls: Iterable[ExpectedCall | ToolCall]) -> str:
     return ", ".join([call.name for call in calls]) or _NO_TOOL
 
 
-BUILT_IN: dict[str, type[_TextGrader]] = {
+BUILT_IN: dict[str, type[TextGrader]] = {
     "exact_match": ExactMatch,
     "contains": Contains,
     "regex_match": RegexMatch,
@@ -464,7 +428,7 @@ BUILT_IN: dict[str, type[_TextGrader]] = {
 
 
 @attrs.frozen(kw_only=True)
-class Tool(_TextGrader):
+class Tool(TextGrader):
     """Grades with the text grader that ``function`` names, as ``kind: tool`` does in letta-evals
     suites.
 

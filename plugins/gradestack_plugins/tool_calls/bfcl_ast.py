@@ -67,11 +67,8 @@ class BfclAst(Grader):
 
     version: ClassVar[str] = "2"
 
-    needs: ClassVar[frozenset[str]] = frozenset(
-        {"calls", "expected", "tools", "facets", "text", "turns"}
-    )
-    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
     verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
@@ -82,11 +79,6 @@ class BfclAst(Grader):
     @override
     def tool_schemas(self) -> bool:
         return True
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"calls"})
 
     @override
     def grade(self, sample: Sample) -> Grade:

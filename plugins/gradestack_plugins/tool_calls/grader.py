@@ -129,8 +129,8 @@ class ToolCalls(Grader):
         max_pairs: Pairs of calls of one name that are compared at most, pairs of equal calls aside.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
     metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
     verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -194,11 +194,6 @@ class ToolCalls(Grader):
             return self
         stands = {} if preset.name == DOCUMENTED else preset.settings
         return attrs.evolve(self, preset=preset.full_name, **stands)
-
-    @property
-    @override
-    def references(self) -> frozenset[str]:
-        return frozenset({"calls"})
 
     @property
     @override

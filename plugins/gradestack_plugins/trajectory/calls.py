@@ -302,8 +302,8 @@ class ToolSuccess(Grader):
     """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     metrics: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
     verdict_labels: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -455,8 +455,8 @@ class CallRepeats(Grader):
         requestor: Whose calls; null for everybody's.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "text", "turns"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     metrics: ClassVar[tuple[str, ...]] = ("loops", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -592,10 +592,7 @@ class RunUsage(Grader):
     """
 
     version: ClassVar[str] = "3"
-    needs: ClassVar[frozenset[str]] = frozenset(
-        {"turns", "text", "calls", "usage", "model", "expected"}
-    )
-    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     """What is expected is no reference for it: it counts the steps that would do."""
     metrics: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)

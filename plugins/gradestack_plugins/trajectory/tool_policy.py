@@ -238,10 +238,9 @@ class ToolPolicy(Grader):
         preset: The rule of another tool.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "text", "expected"})
-    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     """Of what is expected it reads the forbidden tools alone."""
-    requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     metrics: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

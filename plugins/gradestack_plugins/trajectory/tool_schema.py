@@ -507,8 +507,8 @@ class ToolSchema(Grader):
         preset: The rule of another tool.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools", "text", "turns"})
-    requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
+    compares: ClassVar[frozenset[str] | None] = frozenset()
     metrics: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
     verdict_labels: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")
 

@@ -94,7 +94,7 @@ class When2Call(PartlyJudged):
     codes of ``judged``.
     """
 
-    needs = frozenset({"label", "expected", "calls", "tools", "native", "input", "text"})
+    compares: ClassVar[frozenset[str] | None] = frozenset({"label"})
     graded_statuses = frozenset({Status.OK, Status.FAILED, Status.MISSING})
     metrics = ("mean", "classification", "hallucination", "when2call_counts")
     verdict_labels = ("correct", "wrong")

@@ -111,7 +111,7 @@ class Part(Grader):
 
     name: str
 
-    needs = frozenset({"recorded"})
+    needs, compares = frozenset({"recorded"}), frozenset()
 
     def grade(self, sample):
         found = sample.recorded.get(self.name)

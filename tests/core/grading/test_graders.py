@@ -18,6 +18,7 @@ from gradestack import (
     Sample,
     Source,
     Status,
+    TextGrader,
 )
 from gradestack.grading.graders import check_grades
 from tests.core.workers import grade_sample, grader_stage
@@ -131,11 +132,8 @@ def test_a_grader_may_handle_failed_runs_itself():
 
 
 @attrs.frozen(kw_only=True)
-class Length(Grader):
+class Length(TextGrader):
     """Scores a text by its length over ten, or as the reference says."""
-
-    needs = frozenset({"text", "expected"})
-    submission = True
 
     def grade(self, sample):
         if sample.text == "boom":

@@ -327,7 +327,9 @@ def _aggregates(rows: list[Row]) -> Row:
                 "n": len(scores),
                 "mean": mean,
                 "stderr": error,
-                "ci95": None if mean is None else [mean - 0.06, mean + 0.06],
+                "mean_interval": {"reason": "nothing graded"}
+                if mean is None
+                else {"low": mean - 0.06, "high": mean + 0.06, "confidence": 0.95},
             },
             "partial_statistics": {
                 "average": mean,

@@ -90,10 +90,10 @@ def test_a_function_of_the_sample_alone_grades_the_sample(functions):
     The verdict is kept.
     """
     grader = PythonFunction(file=functions, name="alone")
-    assert grader.submission is False
+    assert grader.takes_text is False
     graded = [grader.grade(Sample(id="t", calls=calls)) for calls in ((), (ToolCall(name="f"),))]
     assert graded == [Grade(score=0.0, passed=False), Grade(score=1.0, passed=True)]
-    assert PythonFunction(file=functions, name="truth").submission is True
+    assert PythonFunction(file=functions, name="truth").takes_text is True
 
 
 @pytest.mark.parametrize(

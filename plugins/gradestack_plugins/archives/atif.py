@@ -28,7 +28,6 @@ from gradestack.jsonio import (
     as_list,
     as_map,
     as_number,
-    compact,
     is_number,
     loads,
     read_regular,
@@ -39,6 +38,7 @@ from gradestack_plugins.readers.chat.conversation import Conversation, text_or_n
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import added, usage_of
+from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.jsonl import JsonLines
 
 _VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
@@ -50,6 +50,73 @@ _TRIAL: Final = ("trial_name", "task_name", "verifier_result")
 _READ: Final = frozenset({"tool_calls", "observation", "message", "extra", "metrics", "source"})
 """Keys of a step that are read, or hold no calls."""
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
+
+
+class _Extra(msgspec.Struct, frozen=True):
+    """What ATIF has no place for: ``gradestack convert`` keeps it in a key of its own."""
+
+    gradestack: dict[str, Any] = {}
+    is_error: Any = None
+
+
+class _Agent(msgspec.Struct, frozen=True):
+    """The agent of a trajectory."""
+
+    name: Text = None
+    version: Text = None
+    model_name: Text = None
+    tool_definitions: Items = None
+
+
+class _Call(msgspec.Struct):
+    """A call of a step."""
+
+    tool_call_id: Any = None
+    function_name: Any = None
+    arguments: Any = None
+    extra: _Extra = _Extra()
+
+
+class _Result(msgspec.Struct):
+    """What came of a call, or of none."""
+
+    source_call_id: Text = None
+    content: Any = None
+    subagent_trajectory_ref: list[Any] = []
+    extra: _Extra = _Extra()
+
+
+class _Observation(msgspec.Struct, frozen=True):
+    """What came of a step."""
+
+    results: list[_Result] = []
+
+
+class _Step(msgspec.Struct):
+    """A step of a trajectory."""
+
+    source: Text = None
+    message: Any = None
+    reasoning_content: Any = None
+    model_name: Any = None
+    metrics: Any = None
+    is_copied_context: Any = None
+    tool_calls: list[_Call] = []
+    observation: _Observation = _Observation()
+    extra: _Extra = _Extra()
+
+
+class _Trajectory(msgspec.Struct):
+    """A trajectory."""
+
+    steps: list[dict[str, Any]]
+    agent: _Agent = _Agent()
+    trajectory_id: Any = None
+    session_id: Text = None
+    continued_trajectory_ref: Any = None
+    subagent_trajectories: list[dict[str, Any]] = []
+    final_metrics: Any = None
+    extra: _Extra = _Extra()
 
 
 @attrs.frozen(kw_only=True)
@@ -236,54 +303,42 @@ def _samples(
     record: dict[str, Any], source: Source, made: str, parent: Sample | None
 ) -> Iterator[Sample]:
     """Yield the sample of a trajectory, and behind it those of its sub-agents."""
-    talk, agent = Conversation(), as_map(record.get("agent"))
-    for step in as_list(record.get("steps")):
-        _take(as_map(step), talk)
-    facets = {
-        f"agent_{key}": agent[key] for key in ("name", "version") if isinstance(agent.get(key), str)
-    }
-    session = record.get("session_id")
+    trajectory, wrong = convert_record(record, _Trajectory)
+    talk, agent, session = Conversation(), trajectory.agent, trajectory.session_id
+    talk.remarks |= wrong
+    for step in trajectory.steps:
+        _take(step, talk)
+    facets = {"agent_name": agent.name, "agent_version": agent.version}
+    facets["subagent_of"] = None if parent is None else parent.id
     known = named(
-        record.get("trajectory_id") or session,
+        trajectory.trajectory_id or session,
         made,
         cluster=None if parent is None else parent.cluster or parent.id,
-        trace={"session_id": session} if isinstance(session, str) else {},
-        facets=facets if parent is None else {**facets, "subagent_of": parent.id},
+        trace={"session_id": session} if session is not None else {},
+        facets={key: each for key, each in facets.items() if each is not None},
     )
-    if record.get("continued_trajectory_ref"):
+    if trajectory.continued_trajectory_ref:
         talk.remark("continued_trajectory_ref")
     held = [
-        dict(each)
-        for each in as_list(record.get("subagent_trajectories"))
-        if isinstance(each, dict)
+        {**each, "trajectory_id": f"{known.id}/{text_or_none(each.get('trajectory_id')) or number}"}
+        for number, each in enumerate(trajectory.subagent_trajectories)
     ]
-    for number, each in enumerate(held):
-        each["trajectory_id"] = f"{known.id}/{text_or_none(each.get('trajectory_id')) or number}"
-    offered, model = agent.get("tool_definitions"), agent.get("model_name")
+    offered = agent.tool_definitions
     sample = log_sample(
         known,
         talk,
         source,
-        model=model if isinstance(model, str) else None,
-        tools=tuple(filter(None, map(tool_spec, offered))) if isinstance(offered, list) else None,
-        usage=_total(record.get("final_metrics"), talk),
-        agent_usage=record.get("final_metrics") or talk.usages or None,
+        model=agent.model_name,
+        tools=None if offered is None else tuple(filter(None, map(tool_spec, offered))),
+        usage=_total(trajectory.final_metrics, talk),
+        agent_usage=trajectory.final_metrics or talk.usages or None,
         children=tuple(str(each["trajectory_id"]) for each in held),
     )
-    sample = _completed(sample, own) if (own := _own(record)) else sample
+    own = trajectory.extra.gradestack
+    sample = _completed(sample, own) if own else sample
     yield sample
     for each in held:
         yield from _samples(each, source, made, sample)
-
-
-def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place
-    for.
-    """
-    own = as_map(holder.get("extra")).get("gradestack")
-    if own is not None and not isinstance(own, dict):
-        raise ValueError(f"extra.gradestack: expected an object, got {compact(own)[:60]}")
-    return own or {}
 
 
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
@@ -314,75 +369,61 @@ def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
         force_setattr(call, name, getattr(found, name))
 
 
-def _take(step: Mapping[str, Any], talk: Conversation) -> None:  # noqa: C901
-    role, said = _ROLES.get(str(step.get("source"))), step.get("message")
+def _take(entry: dict[str, Any], talk: Conversation) -> None:
+    """Read one step, with the results of its calls."""
+    step, wrong = convert_record(entry, _Step)
+    talk.remarks |= {f"steps.{remark}": 1 for remark in wrong}
+    role, results = _ROLES.get(step.source or ""), step.observation.results
     if role is None:
         talk.remark("step_without_source")
         return
-    results = [
-        each
-        for each in as_list(as_map(step.get("observation")).get("results"))
-        if isinstance(each, dict)
-    ]
-    if step.get("is_copied_context") is True:
+    if step.is_copied_context is True:
         talk.remark("copied_step")
-        for each in (
-            {"role": role, "content": said},
-            *({**result, "role": "tool"} for result in results),
-        ):
-            talk.add(Message(role=each["role"], content=each.get("content")))
+        talk.add(Message(role=role, content=step.message))
+        for result in results:
+            talk.add(Message(role="tool", content=result.content))
         return
-    calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
+    before, calls = len(talk.calls), step.tool_calls
+    said = step.message or None if calls else step.message
+    usual = {"role": role, "content": said, "usage": step.metrics, **step.extra.gradestack}
     if role == "assistant":
-        _remark_unread(step, talk)
-    entry = {
-        "role": role,
-        "content": said or None if calls else said,
-        "usage": step.get("metrics"),
-        **_own(step),
-    }
-    if role == "assistant":
-        entry["tool_calls"] = [
-            {
-                "id": each.get("tool_call_id"),
-                "function": {"name": each.get("function_name"), "arguments": each.get("arguments")},
-            }
-            for each in calls
-        ]
-        entry |= {
-            "reasoning_content": step.get("reasoning_content"),
-            "model": step.get("model_name"),
-        }
-    before = len(talk.calls)
-    talk.read([entry])
+        _remark_unread(entry, talk)
+        usual["tool_calls"] = list(map(_usual_call, calls))
+        usual["reasoning_content"] = step.reasoning_content
+        usual["model"] = step.model_name
+    talk.read([usual])
     made = talk.calls[before:]
-    for each in results:
-        identifier, own = each.get("source_call_id"), _own(each)
-        content, name = own.get("content", each.get("content")), text_or_none(own.get("name"))
-        refs = as_list(each.get("subagent_trajectory_ref"))
-        for _ in (ref for ref in refs if as_map(ref).get("trajectory_path")):
+    for result in results:
+        _take_result(result, talk)
+    for call, recorded in zip(made, calls, strict=False):
+        if recorded.extra.gradestack:
+            _complete(call, recorded.extra.gradestack)
+
+
+def _usual_call(call: _Call) -> dict[str, Any]:
+    function = {"name": call.function_name, "arguments": call.arguments}
+    return {"id": call.tool_call_id, "function": function}
+
+
+def _take_result(result: _Result, talk: Conversation) -> None:
+    """Read a result; one that names no call is a message."""
+    own, refs = result.extra.gradestack, result.subagent_trajectory_ref
+    content, name = own.get("content", result.content), text_or_none(own.get("name"))
+    for ref in refs:
+        if as_map(ref).get("trajectory_path"):
             talk.remark("trajectory_path")
-        if isinstance(identifier, str):
-            failed = (
-                {"status": "error"} if as_map(each.get("extra")).get("is_error") is True else {}
-            )
-            content = refs or None if content is None else content
-            talk.read(
-                [
-                    {
-                        "role": "tool",
-                        "tool_call_id": identifier,
-                        "content": content,
-                        "name": name,
-                        **failed,
-                    }
-                ]
-            )
-        else:
-            talk.add(Message(role="tool", content=content, name=name))
-    for call, each in zip(made, calls, strict=False):
-        if own := _own(each):
-            _complete(call, own)
+    if result.source_call_id is None:
+        talk.add(Message(role="tool", content=content, name=name))
+        return
+    entry = {
+        "role": "tool",
+        "tool_call_id": result.source_call_id,
+        "content": refs or None if content is None else content,
+        "name": name,
+    }
+    if result.extra.is_error is True:
+        entry["status"] = "error"
+    talk.read([entry])
 
 
 def _remark_unread(step: Mapping[str, Any], talk: Conversation) -> None:

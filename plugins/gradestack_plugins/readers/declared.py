@@ -71,6 +71,8 @@ def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[st
         left_out += 1
         path = path if left_out <= _MOST else path[:1]
         reasons[path] = reason
+        if isinstance(path[-1], int):
+            reasons.clear()  # the next entry takes its index
         record = _without(record, path)
 
 

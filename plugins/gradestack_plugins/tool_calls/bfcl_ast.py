@@ -25,9 +25,9 @@ from gradestack.jsonio import as_text
 from gradestack_plugins.readers.chat.unread import calls_unknown
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
-from gradestack_plugins.tool_calls.peers import bfcl
-from gradestack_plugins.tool_calls.peers.preset import Preset
 from gradestack_plugins.tool_calls.presets import find, peer_grade
+from gradestack_plugins.tool_calls.published import bfcl
+from gradestack_plugins.tool_calls.published.preset import Preset
 
 _PEER = find("bfcl/ast")
 _OPTIMAL = attrs.evolve(_PEER, rule=bfcl.rule(optimal=True))

@@ -47,8 +47,8 @@ from gradestack_plugins.tool_calls.outcomes import (
     figures_of,
     scored,
 )
-from gradestack_plugins.tool_calls.peers.preset import Preset
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
+from gradestack_plugins.tool_calls.published.preset import Preset
 
 _SIDES = frozenset({"assistant", "user"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})

@@ -13,15 +13,15 @@ from typing import Any
 from gradestack import Fault, Grade, Outcome, Sample, ToolCall, failed, replace, skipped, suggest
 from gradestack_plugins.tool_calls.diff import Expected, Made
 from gradestack_plugins.tool_calls.matching import WIDE, TooManyCalls
-from gradestack_plugins.tool_calls.peers import bfcl, frameworks, promptfoo
-from gradestack_plugins.tool_calls.peers.frameworks import hashable
-from gradestack_plugins.tool_calls.peers.preset import (
+from gradestack_plugins.tool_calls.published.frameworks import hashable
+from gradestack_plugins.tool_calls.published.preset import (
     NotExpressible,
     Preset,
     Raised,
     Settings,
     Verdict,
 )
+from gradestack_plugins.tool_calls.published.table import published_presets
 
 DOCUMENTED = "documented"
 _JUDGES = {
@@ -53,9 +53,7 @@ PRESETS: Mapping[str, Preset] = {
     for preset in sorted(
         (
             Preset(name=DOCUMENTED, version="1", settings=OWN, takes_rules=True),
-            *frameworks.presets(),
-            *promptfoo.presets(),
-            *bfcl.presets(),
+            *published_presets(),
         ),
         key=lambda preset: preset.name,
     )

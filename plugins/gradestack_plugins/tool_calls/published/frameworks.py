@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from gradestack import ExpectedCall, Sample
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json
-from gradestack_plugins.tool_calls.peers.preset import (
+from gradestack_plugins.tool_calls.published.preset import (
     NotExpressible,
-    Preset,
     Raised,
     Rule,
-    Settings,
     Verdict,
     by_turn,
     f1,
@@ -27,22 +25,6 @@ from gradestack_plugins.tool_calls.peers.preset import (
 
 Calls = Sequence[Expected]
 Done = Sequence[Made]
-
-
-def _settings(
-    order: str, extra: str, arguments: str, equality: str = "python", **more: Any
-) -> Settings:
-    """Return the options a rule stands for.
-
-    ``missing`` is ``forbid`` unless something else is said.
-    """
-    return {
-        "order": order,
-        "extra": extra,
-        "missing": "forbid",
-        "arguments": arguments,
-        "equality": equality,
-    } | more
 
 
 def _same(expected: Expected, made: Made) -> bool:
@@ -75,20 +57,10 @@ def hashable(value: Any) -> Hashable:
 # Google ADK: trajectories of invocations, each all or nothing
 
 
-def _adk() -> Iterator[Preset]:
-    modes = {
-        "exact": ("strict", "forbid"),
-        "in_order": ("in_order", "allow"),
-        "any_order": ("any", "allow"),
-    }
-    for mode, (order, extra) in modes.items():
-        for suffix, arguments in (("", "exact"), ("/names", "ignore")):
-            stands = _settings(order, extra, arguments, assignment="first_fit", credit="none")
-            rule = _adk_rule(mode, names=bool(suffix))
-            yield Preset(name=f"adk/{mode}{suffix}", version="2.13.0", rule=rule, settings=stands)
+def adk(mode: str, what: str = "") -> Rule:
+    """Return ADK's rule of a mode, of whole calls or of ``names``."""
+    names = what == "names"
 
-
-def _adk_rule(mode: str, *, names: bool) -> Rule:
     def same(expected: Expected, made: Made) -> bool:
         return expected.name == made.name if names else _same(expected, made)
 
@@ -133,25 +105,6 @@ def _invocations(expected: Calls, made: Done, sample: Sample) -> list[tuple[Call
 # agentevals: first fit, with modes for the arguments
 
 
-def _agentevals() -> Iterator[Preset]:
-    modes = {
-        "strict": {"order": "strict", "extra": "forbid", "missing": "forbid"},
-        "unordered": {"order": "any", "extra": "forbid", "missing": "forbid"},
-        "subset": {"order": "any", "extra": "forbid"},
-        "superset": {"order": "any", "extra": "allow", "missing": "forbid"},
-    }
-    for mode, stands in modes.items():
-        for arguments, agree in _AGENTEVALS_ARGUMENTS.items():
-            more = {
-                "arguments": arguments,
-                "equality": "python",
-                "assignment": "first_fit",
-                "credit": "none",
-            }
-            name, rule = f"agentevals/{mode}/{arguments}", _agentevals_rule(mode, agree)
-            yield Preset(name=name, version="0.0.9", rule=rule, settings={**stands, **more})
-
-
 def _within(inner: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
     return all(key in outer and outer[key] == value for key, value in inner.items())
 
@@ -165,11 +118,12 @@ _AGENTEVALS_ARGUMENTS: Mapping[str, _Agree] = {
 }
 
 
-def _agentevals_rule(mode: str, agree: _Agree) -> Rule:
-    """Return the rule of a mode.
+def agentevals(mode: str, arguments: str) -> Rule:
+    """Return agentevals' rule of a mode, and of one for the arguments.
 
     ``subset`` looks for made calls among expected ones: arguments change sides.
     """
+    agree = _AGENTEVALS_ARGUMENTS[arguments]
 
     def all_in(references: Sequence[Any], outputs: Sequence[Any]) -> bool:
         """Return whether every reference finds a call of its own among the outputs, first fit."""
@@ -206,29 +160,12 @@ def _agentevals_rule(mode: str, agree: _Agree) -> Rule:
 # text
 
 
-def _azure() -> Iterator[Preset]:
-    modes = {
-        "exact_match": ("strict", "forbid", "none"),
-        "in_order_match": ("in_order", "allow", "none"),
-        "any_order_match": ("any", "allow", "none"),
-        "f1": ("any", "penalise", "call"),
-    }
-    for mode, (order, extra, credit) in modes.items():
-        for suffix, arguments in (("", "exact"), ("/names", "ignore")):
-            missing = "penalise" if mode == "f1" else "forbid"
-            stands = _settings(order, extra, arguments, "text", credit=credit, missing=missing)
-            rule = _azure_rule(mode, names=bool(suffix))
-            yield Preset(
-                name=f"azure/{mode}{suffix}",
-                version="1.18.10",
-                rule=rule,
-                settings=stands,
-                pairs=False,
-            )
+def azure(mode: str, what: str = "") -> Rule:
+    """Return Azure's rule of a matching mode, or ``f1``: the property beside each mode's verdict.
 
-
-def _azure_rule(mode: str, *, names: bool) -> Rule:
-    """Return the rule of a matching mode, or ``f1``: the property beside each mode's verdict."""
+    Of whole calls, or of ``names``.
+    """
+    names = what == "names"
 
     def step(call: Expected | Made) -> Hashable:
         arguments: Mapping[str, Any] = {} if names else call.arguments
@@ -290,27 +227,10 @@ def _azure_text(value: Any) -> str:
 # deepeval: tool correctness, with its bookkeeping of used calls by value
 
 
-def _deepeval() -> Iterator[Preset]:
-    modes = {
-        "default": ("any", "allow", "penalise", "path"),
-        "ordering": ("in_order", "allow", "penalise", "path"),
-        "exact": ("strict", "forbid", "forbid", "none"),
-    }
-    for mode, (order, extra, missing, credit) in modes.items():
-        for what, compared in (("names", "ignore"), ("arguments", "exact")):
-            stands = _settings(
-                order, extra, compared, missing=missing, credit=credit, score="recall"
-            )
-            rule = _deepeval_rule(mode, arguments=what == "arguments")
-            yield Preset(
-                name=f"deepeval/tool_correctness/{mode}/{what}",
-                version="4.3.1",
-                rule=rule,
-                settings=stands,
-            )
+def deepeval(mode: str, what: str) -> Rule:  # noqa: C901
+    """Return deepeval's rule of a mode, of names or of names with ``arguments``."""
+    arguments = what == "arguments"
 
-
-def _deepeval_rule(mode: str, *, arguments: bool) -> Rule:  # noqa: C901
     def credit(expected: Expected, made: Made) -> float:
         if expected.name != made.name:
             return 0.0
@@ -392,14 +312,9 @@ def _deepeval_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float
 # MLflow: tool call correctness by exact match, over texts of whole calls
 
 
-def _mlflow() -> Iterator[Preset]:
-    for word, order, repeats in (("ordered", "strict", "multiset"), ("unordered", "any", "set")):
-        stands = _settings(order, "forbid", "exact", "text", repeats=repeats, credit="none")
-        rule, name = _mlflow_rule(ordered=word == "ordered"), f"mlflow/tool_call_correctness/{word}"
-        yield Preset(name=name, version="3.17.0", rule=rule, settings=stands, pairs=False)
+def mlflow(order: str) -> Rule:
+    """Return MLflow's rule of calls that are ``ordered``, or not."""
 
-
-def _mlflow_rule(*, ordered: bool) -> Rule:
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         refuse_nothing(expected)
         if len(expected) != len(made):
@@ -408,7 +323,7 @@ def _mlflow_rule(*, ordered: bool) -> Rule:
         if all(call.compared for call in expected):
             refuse_undecodable(expected, made)
             wanted, done = list(map(_mlflow_text, expected)), list(map(_mlflow_text, made))
-        return yes_or_no(wanted == done if ordered else set(wanted) == set(done))
+        return yes_or_no(wanted == done if order == "ordered" else set(wanted) == set(done))
 
     return verdict
 
@@ -420,20 +335,7 @@ def _mlflow_text(call: Expected | Made) -> str:
 # pydantic-evals and waza look at names only
 
 
-def _names() -> Iterator[Preset]:
-    orders = {"exact": "strict", "in_order": "in_order", "any_order": "any"}
-    for mode, order in orders.items():
-        credit, lost = ("none", "forbid") if mode == "exact" else ("call", "penalise")
-        stands = _settings(order, lost, "ignore", missing=lost, credit=credit)
-        name, rule = f"pydantic_evals/trajectory_match/{mode}", _trajectory_match(mode)
-        yield Preset(name=name, version="2.62.0", rule=rule, settings=stands)
-    for mode, order in orders.items():
-        stands = {"arguments": "ignore", "order": order, "credit": "call"}
-        name, rule = f"waza/action_sequence/{mode}_match", _action_sequence(mode)
-        yield Preset(name=name, version="091a1f9", rule=rule, settings=stands, pairs=False)
-
-
-def _trajectory_match(mode: str) -> Rule:
+def pydantic_evals(mode: str) -> Rule:
     """Return pydantic-evals' rule of an order; calls that failed are left out."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
@@ -456,7 +358,7 @@ def _trajectory_match(mode: str) -> Rule:
     return verdict
 
 
-def _action_sequence(mode: str) -> Rule:
+def waza(mode: str) -> Rule:
     """Return waza's rule of a mode, which decides the verdict.
 
     The score is F1 over the names, repeats kept.
@@ -466,9 +368,9 @@ def _action_sequence(mode: str) -> Rule:
         refuse_nothing(expected)
         wanted, done = [call.name for call in expected], [call.name for call in made]
         passed = {
-            "exact": lambda: wanted == done,
-            "in_order": lambda: _in(wanted, done),
-            "any_order": lambda: not Counter(wanted) - Counter(done),
+            "exact_match": lambda: wanted == done,
+            "in_order_match": lambda: _in(wanted, done),
+            "any_order_match": lambda: not Counter(wanted) - Counter(done),
         }[mode]()
         return Verdict(_f1_of(_shared(wanted, done), len(wanted), len(done)), passed)
 
@@ -478,18 +380,7 @@ def _action_sequence(mode: str) -> Rule:
 # ragas: tool call accuracy over positions, and F1 over sets
 
 
-def _ragas() -> Iterator[Preset]:
-    for mode, order in (("strict", "strict"), ("flexible", "any")):
-        stands = _settings(order, "forbid", "superset", "text", credit="path")
-        name, rule = f"ragas/tool_call_accuracy/{mode}", _ragas_accuracy(mode)
-        yield Preset(name=name, version="0.4.3", rule=rule, settings=stands, pairs=False)
-    stands = _settings("any", "penalise", "exact", repeats="set", credit="call", missing="penalise")
-    yield Preset(
-        name="ragas/tool_call_f1", version="0.4.3", rule=_ragas_f1, settings=stands, pairs=False
-    )
-
-
-def _ragas_accuracy(mode: str) -> Rule:
+def ragas_accuracy(mode: str) -> Rule:
     """Return tool call accuracy, ``strict`` or ``flexible``.
 
     0 unless all names agree, else the mean argument share.
@@ -531,7 +422,7 @@ def _ragas_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float:
     )
 
 
-def _ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
     """Return F1 over sets of names with arguments, rounded to four places.
 
     0 when both are empty.
@@ -546,23 +437,7 @@ def _ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
 # ones
 
 
-def _gold_actions() -> Iterator[Preset]:
-    stands = _settings("any", "allow", "subset", credit="none", repeats="set")
-    yield Preset(
-        name="tau2/action", version="a2c0247", rule=_tau2_actions, settings=stands, takes_rules=True
-    )
-    stands = {
-        "order": "any",
-        "extra": "allow",
-        "arguments": "superset",
-        "equality": "python",
-        "credit": "none",
-    }
-    name = "toolsandbox/tool_trace"
-    yield Preset(name=name, version="165848b", rule=_tool_trace, settings=stands, takes_rules=True)
-
-
-def _tau2_actions(expected: Calls, made: Done, sample: Sample) -> Verdict:
+def tau2(expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether every gold action is matched by some call, names and compared arguments."""
     refuse_undecodable(expected, made)
     gold = sample.expected.calls or ()
@@ -587,7 +462,7 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
     return left == right
 
 
-def _tool_trace(expected: Calls, made: Done, sample: Sample) -> Verdict:
+def toolsandbox(expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether one of the alternatives is some call of its name that has its arguments."""
     refuse_undecodable(expected, made)
     gold = sample.expected.calls or ()
@@ -616,9 +491,3 @@ def _close(wanted: Any, value: Any, tolerance: float | None) -> bool:
     ):
         return bool(wanted == value)
     return abs(value - wanted) <= tolerance
-
-
-def presets() -> Iterator[Preset]:
-    """Yield the rules of these programs."""
-    for family in (_adk, _agentevals, _azure, _deepeval, _mlflow, _names, _ragas, _gold_actions):
-        yield from family()

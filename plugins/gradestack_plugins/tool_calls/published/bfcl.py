@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import attrs
@@ -13,9 +13,8 @@ from gradestack import Rule as ArgumentRule
 from gradestack.jsonio import as_map
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json, name_of
 from gradestack_plugins.tool_calls.matching import heaviest
-from gradestack_plugins.tool_calls.peers.preset import (
+from gradestack_plugins.tool_calls.published.preset import (
     NotExpressible,
-    Preset,
     Raised,
     Rule,
     Verdict,
@@ -26,21 +25,6 @@ Problem = str | None
 _RAISED = (TypeError, KeyError, OverflowError, AttributeError)
 """What comparing values of unlike kinds ends in."""
 EXECUTED = "calls by turn are compared by what their execution leads to; see bfcl_valid"
-
-
-def presets() -> Iterator[Preset]:
-    """Yield the rule of BFCL's AST checker."""
-    stands = {
-        "order": "any",
-        "extra": "forbid",
-        "missing": "forbid",
-        "assignment": "first_fit",
-        "credit": "none",
-    }
-    stands["arguments"] = "rules"
-    yield Preset(
-        name="bfcl/ast", version="2025.10.27.1", rule=rule(), settings=stands, takes_rules=True
-    )
 
 
 @attrs.frozen

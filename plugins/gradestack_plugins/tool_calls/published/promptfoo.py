@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradestack import Sample
 from gradestack_plugins.tool_calls.diff import Expected, Made, decoded
-from gradestack_plugins.tool_calls.peers.preset import (
-    Preset,
+from gradestack_plugins.tool_calls.published.preset import (
     Raised,
     Rule,
     Verdict,
@@ -19,7 +18,6 @@ from gradestack_plugins.tool_calls.peers.preset import (
     yes_or_no,
 )
 
-_VERSION = "0.121.20"
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
@@ -30,41 +28,8 @@ _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = ("cmd", "command", "commands")
 
 
-def presets() -> Iterator[Preset]:
-    """Yield promptfoo's rules."""
-    stands = {
-        "order": "any",
-        "extra": "penalise",
-        "arguments": "ignore",
-        "repeats": "set",
-        "credit": "call",
-    }
-    yield Preset(
-        name="promptfoo/tool-call-f1", version=_VERSION, rule=_call_f1, settings=stands, pairs=False
-    )
-    named = {"arguments": "ignore", "missing": "forbid"}
-    stands = {**named, "order": "any", "extra": "allow", "repeats": "set", "credit": "none"}
-    yield Preset(
-        name="promptfoo/trajectory:tool-used", version=_VERSION, rule=_tool_used, settings=stands
-    )
-    for mode, order, extra in (("in_order", "in_order", "allow"), ("exact", "strict", "forbid")):
-        name, rule = f"promptfoo/trajectory:tool-sequence/{mode}", _tool_sequence(mode)
-        stands = {**named, "order": order, "extra": extra, "credit": "none"}
-        yield Preset(name=name, version=_VERSION, rule=rule, settings=stands, pairs=False)
-    for mode, compared in (("partial", "superset"), ("exact", "exact")):
-        name, rule = f"promptfoo/trajectory:tool-args-match/{mode}", _tool_args_match(mode)
-        stands = {
-            "order": "any",
-            "extra": "allow",
-            "missing": "penalise",
-            "arguments": compared,
-            "credit": "call",
-        }
-        stands["repeats"] = "set"
-        yield Preset(name=name, version=_VERSION, rule=rule, settings=stands)
-
-
-def _call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
+def call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
+    """Return F1 over the sets of names."""
     refuse_nothing(expected)
     wanted, done = {call.name for call in expected}, {call.name for call in made}
     hits = len(wanted & done)
@@ -72,13 +37,14 @@ def _call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample
     return Verdict(score, score >= 1)
 
 
-def _tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
+def tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
+    """Return whether every expected name was called."""
     refuse_nothing(expected)
     names = [name for name, _ in _steps(made)]
     return yes_or_no(all(any(map(_matching(call.name), names)) for call in expected))
 
 
-def _tool_sequence(mode: str) -> Rule:
+def tool_sequence(mode: str) -> Rule:
     """Return whether names come ``in_order``, others in between, or are ``exact``."""
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
@@ -99,7 +65,7 @@ def _tool_sequence(mode: str) -> Rule:
     return verdict
 
 
-def _tool_args_match(mode: str) -> Rule:
+def tool_args_match(mode: str) -> Rule:
     """Return the share of expected calls that some call of the name satisfies, one assertion each.
 
     Passed when all.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
+from msgspec import Struct, field
 from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
@@ -18,6 +19,7 @@ from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.unread import unread_in, unread_part
 from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
@@ -25,6 +27,67 @@ _MODEL: Final = "gradestack: model of the run"
 _READ_TURN: Final = frozenset({"role", "content", "tools_called", "toolsCalled"})
 """Keys of a turn of deepeval's that are read."""
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
+
+
+class _Prompt(Struct, frozen=True):
+    """A prompt as it was sent."""
+
+    raw: Any = None
+    label: Any = None
+
+
+class _Test(Struct, frozen=True):
+    """The test that a row is a run of."""
+
+    vars: Object = None
+    description: Any = None
+    metadata: dict[str, Any] = {}
+
+
+class _Row(Struct):
+    """A row of promptfoo's, its keys in snake case."""
+
+    test_idx: Any = None
+    prompt: _Prompt = _Prompt()
+    test_case: _Test = _Test()
+    vars: Object = None
+    provider: Any = None
+    response: dict[str, Any] = {}
+    failure_reason: Any = None
+    named_scores: dict[str, Any] = {}
+    success: Any = None
+    score: Any = None
+    cost: Any = None
+    latency_ms: Any = None
+
+
+class _Metric(Struct):
+    """What one metric says of a test case of deepeval's."""
+
+    name: Text = None
+    score: Any = None
+    error: Any = None
+
+
+class _Case(Struct):
+    """A test case of deepeval's, its keys in snake case."""
+
+    name: Any = None
+    input: Any = None
+    actual_output: Any = None
+    tools_called: Any = None
+    turns: list[dict[str, Any]] = []
+    expected_tools: Items = None
+    expected_output: Text = None
+    metrics_data: list[_Metric] = []
+    success: Any = None
+    additional_metadata: Object = None
+    metadata: Object = None
+    tags: Any = None
+    trace: Any = None
+    token_cost: Any = None
+    completion_time: Any = None
+    model: Any = field(default=None, name=_MODEL)
 
 
 @attrs.frozen(kw_only=True)
@@ -75,57 +138,43 @@ class Promptfoo(DocumentReader):
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterable[Sample]:
-        record = {in_snake(key): each for key, each in record.items()}
-        prompt, response, test, provider = map(
-            record.get, ("prompt", "response", "test_case", "provider")
-        )
-        prompt, response, test = as_map(prompt), as_map(response), as_map(test)
+        row, wrong = convert_record({in_snake(key): each for key, each in record.items()}, _Row)
+        prompt, test, provider = row.prompt, row.test_case, row.provider
         talk = Conversation()
         talk.results = False
-        asked = _asked(prompt.get("raw"), record.get("vars") or test.get("vars"))
-        talk.read([*asked, *_answer(response.get("output"))])
-        reason, tokens = record.get("failure_reason"), at(response, "token_usage")
+        talk.remarks |= wrong
+        asked = _asked(prompt.raw, row.vars or test.vars or {})
+        talk.read([*asked, *_answer(row.response.get("output"))])
+        tokens, reason = at(row.response, "token_usage"), row.failure_reason
+        failure = _FAILURES.get(reason) if isinstance(reason, int) else None
         facets = {
-            "prompt": prompt.get("label"),
-            "description": test.get("description"),
-            "failure_reason": _FAILURES.get(reason) if isinstance(reason, int) else None,
-            **{
-                key: each
-                for key, each in as_map(test.get("metadata")).items()
-                if isinstance(each, _SCALARS)
-            },
+            "prompt": prompt.label,
+            "description": test.description,
+            "failure_reason": failure,
+            **{key: each for key, each in test.metadata.items() if isinstance(each, _SCALARS)},
         }
-        verdicts = {
-            **as_map(record.get("named_scores")),
-            **{key: record.get(key) for key in ("success", "score")},
-        }
+        facets = {key: each for key, each in facets.items() if each is not None}
+        verdicts = {**row.named_scores, "success": row.success, "score": row.score}
         model = provider.get("id") if isinstance(provider, dict) else provider
-        known = named(
-            record.get("test_idx"),
-            made,
-            facets={k: each for k, each in facets.items() if each is not None},
-        )
-        talk.remark_amounts([record.get("cost"), record.get("latency_ms")])
+        talk.remark_amounts([row.cost, row.latency_ms])
         sample = log_sample(
-            known,
+            named(row.test_idx, made, facets=facets),
             talk,
             source,
-            model=model if isinstance(model, str) else None,
-            usage=_usage(
-                tokens, as_amount(record.get("cost")), as_amount(record.get("latency_ms"))
-            ),
+            model=text_or_none(model),
+            usage=_usage(tokens, as_amount(row.cost), as_amount(row.latency_ms)),
             agent_usage=tokens,
             recorded={key: each for key, each in verdicts.items() if isinstance(each, _NUMBERS)},
-            ended="error" if facets["failure_reason"] == "error" else None,
+            ended="error" if failure == "error" else None,
         )
         return (sample,)
 
 
-def _asked(raw: Any, given: Any) -> list[Any]:
+def _asked(raw: Any, given: dict[str, Any]) -> list[Any]:
     sent = decoded(raw)
     if dialect.of_entries(sent) is not None:
         return list(sent)
-    values = list(given.values()) if isinstance(given, dict) else []
+    values = list(given.values())
     said = raw if isinstance(raw, str) and raw else values[0] if len(values) == 1 else None
     return (
         []
@@ -254,58 +303,47 @@ class DeepEval(DocumentReader):
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterable[Sample]:
-        record = {in_snake(key): each for key, each in record.items() if each is not None}
+        case, wrong = convert_record({in_snake(key): each for key, each in record.items()}, _Case)
         talk = Conversation()
-        trace, called = record.get("trace"), record.get("tools_called")
-        if given := as_list(record.get("turns")):
-            for turn in map(as_map, given):
-                _take(turn, at(turn, "tools_called"), talk)
-        else:
-            if (asked := record.get("input")) is not None:
-                talk.ask(Message(role="user", content=asked), talk.text_of(asked, "\n") or "")
-            spans = as_list(at(trace, "tool_spans")) if called is None else []
-            _take(
-                {"role": "assistant", "content": record.get("actual_output")}, spans or called, talk
-            )
+        talk.remarks |= wrong
+        for turn in case.turns:
+            _take(turn, at(turn, "tools_called"), talk)
+        if not case.turns:
+            if case.input is not None:
+                asked = Message(role="user", content=case.input)
+                talk.ask(asked, talk.text_of(case.input, "\n") or "")
+            spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
+            answer = {"role": "assistant", "content": case.actual_output}
+            _take(answer, spans or case.tools_called, talk)
         scores: dict[str, Any] = {}
-        for each in map(as_map, as_list(record.get("metrics_data"))):
-            if (
-                isinstance(name := each.get("name"), str)
-                and (score := each.get("score")) is not None
-            ):
-                scores[name] = score
-            if each.get("error"):
+        for metric in case.metrics_data:
+            if metric.name is not None and metric.score is not None:
+                scores[metric.name] = metric.score
+            if metric.error:
                 talk.remark("metric_error")
-        scores |= {"success": record["success"]} if "success" in record else {}
-        details = as_map(record.get("additional_metadata", record.get("metadata")))
+        if case.success is not None:
+            scores["success"] = case.success
+        details = case.additional_metadata or case.metadata or {}
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
-        facets |= {"tags": tags} if (tags := record.get("tags")) else {}
-        models, spent = _requests(trace)
-        talk.remark_amounts([record.get("token_cost"), record.get("completion_time")])
-        cost, seconds = (
-            as_amount(record.get("token_cost")),
-            as_amount(record.get("completion_time")),
-        )
+        facets |= {"tags": case.tags} if case.tags else {}
+        models, spent = _requests(case.trace)
+        talk.remark_amounts([case.token_cost, case.completion_time])
+        cost, seconds = as_amount(case.token_cost), as_amount(case.completion_time)
         if cost is not None or seconds is not None:
-            spent = {
-                **spent,
-                "cost_usd": spent.get("cost_usd") if cost is None else cost,
-                "seconds": seconds,
-            }
-        usage = Usage(**spent) if spent else None
-        model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
-        tools, text = record.get("expected_tools"), record.get("expected_output")
-        if not isinstance(text, str | None):
-            # what makes a bad record
-            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")
-        due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
-        expected = Expectation(calls=due, text=text)
-        known = named(record.get("name"), made, facets=facets)
-        return [
-            log_sample(
-                known, talk, source, model=model, usage=usage, recorded=scores, expected=expected
-            )
-        ]
+            cost = spent.get("cost_usd") if cost is None else cost
+            spent = {**spent, "cost_usd": cost, "seconds": seconds}
+        tools = case.expected_tools
+        due = None if tools is None else tuple([_due(*each) for each in enumerate(tools)])
+        sample = log_sample(
+            named(case.name, made, facets=facets),
+            talk,
+            source,
+            model=text_or_none(models.pop() if len(models) == 1 else case.model),
+            usage=Usage(**spent) if spent else None,
+            recorded=scores,
+            expected=Expectation(calls=due, text=case.expected_output),
+        )
+        return [sample]
 
 
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import msgspec
@@ -35,6 +35,7 @@ from gradestack_plugins.bfcl.side_files import (
 from gradestack_plugins.readers.chat import parse_arguments, text_of
 from gradestack_plugins.readers.chat.names import call_of, calls_in_text
 from gradestack_plugins.readers.chat.unread import NOT_READ, not_read, unread_part, unread_tags
+from gradestack_plugins.readers.declared import Items, convert_record
 
 _FAILED = "Error during inference:"
 """How a result begins for which the model could not be asked."""
@@ -50,6 +51,18 @@ class BfclRun(msgspec.Struct, frozen=True):
     """
 
     failure: Mapping[str, JSON] | None = None
+
+
+class Result(msgspec.Struct):
+    """One result of a model, as far as it is read."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    result: str | list[Any]
+    input_token_count: Any = None
+    output_token_count: Any = None
+    latency: Any = None
+    reasoning_content: Any = None
+    inference_log: Items = None
 
 
 @attrs.define(eq=False)
@@ -153,7 +166,7 @@ def _answered(call: ToolCall, result: Any) -> ToolCall:
 
 
 def sample_of(
-    record: Mapping[str, Any],
+    record: Any,
     source: Source,
     side: SideFiles,
     *,
@@ -161,17 +174,18 @@ def sample_of(
     category: str,
     scored: str,
 ) -> Sample:
-    """Return the sample of one result."""
-    identifier, answer = record.get("id"), record.get("result")
-    if not isinstance(identifier, str) or not identifier:
-        raise ValueError("id is missing or no text; a result is joined with its question by it")
-    if not isinstance(answer, str | list):
-        # what makes a bad record
-        raise ValueError("result is missing, or neither a text nor a list")
+    """Return the sample of one result.
+
+    Raises:
+        ValueError: It has no id by which it is joined with its question, or no result.
+    """
+    result, wrong = convert_record(record, Result)
+    identifier, answer = result.id, result.result
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
+    reply.remarks.update(wrong)
     broken = answer if isinstance(answer, str) and answer.startswith(_FAILED) else None
-    turns = () if broken else _turns(record, answer, reply)
+    turns = () if broken else _turns(result, reply)
     expected, known = expected_of(side, identifier, category)
     reply.remarks["ground_truth_unusable"] += not known
     reply.remarks["question_missing"] += bool(side.questions) and question is None
@@ -182,7 +196,7 @@ def sample_of(
             Status.FAILED,
             Fault(category="target", code="inference_error", message=broken),
         )
-    amounts = [record.get(key) for key in ("input_token_count", "output_token_count", "latency")]
+    amounts = [result.input_token_count, result.output_token_count, result.latency]
     reply.remarks[IMPOSSIBLE_AMOUNT] += impossible_amounts(amounts)
     return Sample(
         id=identifier,
@@ -196,7 +210,7 @@ def sample_of(
         recorded=recorded,
         status=status,
         error=error,
-        usage=_usage(record),
+        usage=_usage(result),
         facets={"category": category},
         remarks={kind: number for kind, number in reply.remarks.items() if number},
         source=source,
@@ -243,16 +257,16 @@ def _verdict(
     return None, {"valid": True} if scores.complete else {}
 
 
-def _turns(record: Mapping[str, Any], answer: Any, reply: Reply) -> tuple[tuple[Message, ...], ...]:
+def _turns(result: Result, reply: Reply) -> tuple[tuple[Message, ...], ...]:
+    answer, reasoning = result.result, result.reasoning_content
     questions = [
         [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
         for turn in reply.question.turns
     ]
-    reasoning = record.get("reasoning_content")
     if not (answer and isinstance(answer, list) and all(isinstance(each, list) for each in answer)):
         said = reply.take(answer, 0, [], reasoning if isinstance(reasoning, str) else None)
         return ((*(questions[0] if questions else ()), *said),)
-    logged = _logged(record.get("inference_log"))
+    logged = _logged(result.inference_log or [])
     found = []
     for turn, steps in enumerate(answer):
         asked_now = questions[turn] if turn < len(questions) else []
@@ -271,10 +285,10 @@ def _nested(value: Any, turn: int, step: int) -> str | None:
     return said if isinstance(said, str) and said else None
 
 
-def _logged(log: Any) -> list[list[list[Any]]]:
+def _logged(log: list[Any]) -> list[list[list[Any]]]:
     """Return what the functions answered, by turn and step, as the log of the run has it."""
     found = []
-    for turn in as_list(log):
+    for turn in log:
         if isinstance(turn, dict) and "begin_of_turn_query" in turn:
             steps = [
                 map(as_map, as_list(each)) for key, each in turn.items() if key.startswith("step_")
@@ -288,9 +302,9 @@ def _logged(log: Any) -> list[list[list[Any]]]:
     return found
 
 
-def _usage(record: Mapping[str, Any]) -> Usage | None:
-    tokens = [_sum(record.get(key)) for key in ("input_token_count", "output_token_count")]
-    seconds = _sum(record.get("latency"))
+def _usage(result: Result) -> Usage | None:
+    tokens = [_sum(result.input_token_count), _sum(result.output_token_count)]
+    seconds = _sum(result.latency)
     if seconds is None and tokens == [None, None]:
         return None
     amounts = map(as_amount, tokens)

@@ -49,7 +49,7 @@ REPEATS = 5
 BUILT_IN = (
     TauPartial(),
     TauPartial(name_weight=0.5, argument_weight=0.5),
-    TauPartial(profile="upstream"),
+    TauPartial(no_expected="skip"),
     DeepFabric(),
     DeepFabric(unknown_arguments="wrong"),
     DeepFabric(multi_turn=True),

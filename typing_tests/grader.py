@@ -2,7 +2,7 @@
 every way.
 """
 
-from typing import assert_type
+from typing import Literal, assert_type
 
 import attrs
 
@@ -12,7 +12,6 @@ from gradestack import (
     Grader,
     Item,
     Outcome,
-    Profile,
     Reason,
     Sample,
     Status,
@@ -32,7 +31,7 @@ class Overlap(Grader):
     graded_statuses = frozenset({Status.OK, Status.FAILED})
     metrics = ("mean",)
 
-    profile: Profile = "documented"
+    mode: Literal["plain", "loud"] = "plain"
     ignored: tuple[str, ...] = ()
 
     def grade(self, sample: Sample) -> Grade:
@@ -58,10 +57,10 @@ class Overlap(Grader):
         )
 
 
-grader = Overlap(profile="upstream", ignored=("think",))
+grader = Overlap(mode="loud", ignored=("think",))
 assert_type(grader.grade(Sample(id="a")), Grade)
 assert_type(grader.grade(Sample(id="a")).score, float | None)
 
-Overlap(profile="newest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Overlap(mode="newest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Grader()  # type: ignore[abstract]  # pyright: ignore[reportAbstractUsage]
 Grade(scores=1.0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -15,7 +15,7 @@ from gradestack._version import __version__
 _NAMES = {
     "api": "TextGrader Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
     "GraderSummary Input Ratio "
-    "Inputs Profile Program ProgramFigure ProgramInput ProgramRun Reader ResultT Shard valid_confidence",
+    "Inputs Program ProgramFigure ProgramInput ProgramRun Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",
     "copies.files": "shown_address",
     "declared": "Declarations which_is_better with_unit",

@@ -11,7 +11,6 @@ from gradestack.api import Grader as Grader
 from gradestack.api import GraderSummary as GraderSummary
 from gradestack.api import Input as Input
 from gradestack.api import Inputs as Inputs
-from gradestack.api import Profile as Profile
 from gradestack.api import Program as Program
 from gradestack.api import ProgramFigure as ProgramFigure
 from gradestack.api import ProgramInput as ProgramInput

@@ -1,9 +1,8 @@
 """The contracts between the kernel and its plugins.
 
 A component is a frozen attrs class that derives from one of the bases below. **Its fields are its
-options**: the suite's YAML is structured into them strictly, unknown keys are refused. A field
-named ``profile`` inherits the suite's profile (``documented`` or ``upstream``). Class variables say
-what the kernel needs to know before any data is read.
+options**: the suite's YAML is structured into them strictly, unknown keys are refused. Class
+variables say what the kernel needs to know before any data is read.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
+"""What a suite computes: its own figures, or beside them what the original program computes."""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):
@@ -691,7 +691,6 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     input: Input
     reader: Reader
-    profile: Profile
     graders: Mapping[str, GraderSummary]
     """Grader component name -> figures."""
     dataset: Input | None = None

@@ -429,7 +429,7 @@ def grade(
         columns: Field -> column or path, of a data frame or of mappings of any form; without it,
             columns of a data frame that are named like fields are taken.
         name: Name of the run.
-        profile: Inherited by graders and aggregators given by name.
+        profile: ``documented``; samples in memory have no original program, which reads files.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
         min_graded: The least share of the runs that must be graded for the gate to pass, as in a
@@ -499,7 +499,6 @@ def stream(
     data: Samples | str | Path | Sequence[str | Path],
     graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
     *,
-    profile: Profile = "documented",
     reader: str | None = None,
     columns: Columns = None,
     records: str | None = None,
@@ -523,7 +522,6 @@ def stream(
         data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file
             or directory, or several of one format.
         graders: As for ``grade``.
-        profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
         reader: Name of the files' format; default: recognised.
         columns: Field -> column or path; columns that are not named are recognised.
         records: Path to the list of records in one JSON document.
@@ -558,9 +556,7 @@ def stream(
     ready = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
-        document = Document(
-            data={"name": "samples", "profile": profile, "graders": ready}, origin="stream()"
-        )
+        document = Document(data={"name": "samples", "graders": ready}, origin="stream()")
         reading = python_inputs.MemoryReader(
             samples=python_inputs.as_samples(cast("Samples", data), registry)
         )
@@ -570,7 +566,6 @@ def stream(
             "reader": reader,
             "ids": ids,
             "dataset": dataset,
-            "profile": profile,
         }
         given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}
         suite = files_suite(paths, options, graders=ready, **given)
@@ -622,7 +617,6 @@ def figures(
     metrics: Mapping[str, str | Mapping[str, Any]],
     rows: Iterable[GradedRow],
     *,
-    profile: Profile = "documented",
     registry: Registry | None = None,
 ) -> dict[str, Mapping[str, JSON]]:
     """Return the figures of aggregators over grades at hand.
@@ -633,8 +627,7 @@ def figures(
         rows: Task, run, model and ``Grade`` (or a score) of every sample, as tuples or as mappings
             with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not
             the task, and ``facets``; run and model may be None. Of several rows of one task, model
-            and named run the last counts; ``upstream`` counts all.
-        profile: Inherited by the aggregators.
+            and named run the last counts.
         registry: Plugins to use; default: all installed ones.
 
     Returns:
@@ -654,15 +647,12 @@ def figures(
         for key, each in metrics.items()
     }
     resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None)
-    resolver.profile = profile
     stages = {
         key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()
     }
     if resolver.problems:
         resolver.finish()
-    graded = [_graded(row, ordinal) for ordinal, row in enumerate(rows)]
-    if profile != "upstream":
-        graded = _without_copies(graded)
+    graded = _without_copies([_graded(row, ordinal) for ordinal, row in enumerate(rows)])
     chosen = [Metric(of=_OF, stage=stage) for stage in stages.values() if stage is not None]
     table = Table.of(
         wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]}

@@ -53,9 +53,7 @@ def rows_of(given):
 @pytest.mark.parametrize("name", CASES)
 def test_figures(name):
     case = CASES[name]
-    found = figures(
-        case["metrics"], list(rows_of(case["rows"])), profile=case.get("profile", "documented")
-    )
+    found = figures(case["metrics"], list(rows_of(case["rows"])))
     assert {path: at(found, path) for path in case["is"]} == case["is"]
     for path, names in case.get("keys", {}).items():
         assert list(at(found, path)) == names

@@ -215,7 +215,6 @@ class Aggregators(msgspec.Struct, frozen=True):
         resolver = Resolver(
             Document(data={}, origin=path), registry, folder, allow_code=self.allow_code
         )
-        resolver.profile = report.header.get("profile", "documented")
         options = {"kind": kind, **entry.get("options", {})}
         stage = resolver.stage(
             "aggregator", str(entry["key"]), options, ("metrics", str(entry["key"]))

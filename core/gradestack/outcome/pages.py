@@ -69,7 +69,6 @@ def _write_native(
     summary = ExportSummary(
         input=given,
         reader=suite.reader.component,
-        profile=suite.profile,
         dataset=suite.inputs.dataset,
         max_samples=suite.max_samples or None,
         graders={

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import attrs
 import msgspec
 
-from gradestack.api import Grader, Inputs, Profile, Reader
+from gradestack.api import Grader, Inputs, Reader
 from gradestack.copies.files import (
     Folder,
     local_files,
@@ -66,7 +66,6 @@ class Resolver:
     base: Folder | None = None
     allow_code: bool = False
     allow_remote: bool = False
-    profile: Profile = "documented"
     num_runs: int | None = None
     problems: dict[str, Location] = attrs.field(init=False, factory=dict)
     broken: list[str] = attrs.field(init=False, factory=list)
@@ -302,7 +301,7 @@ class Resolver:
                 "format; a component computes what the family's document defines"
             )
             self.add_problem((*location, "profile"), why)
-        inherited = {"profile": self.profile, "num_runs": self.num_runs, **(defaults or {})}
+        inherited = {"num_runs": self.num_runs, **(defaults or {})}
         for name, value in inherited.items():
             if name in fields and value is not None:
                 options.setdefault(name, value)

@@ -69,8 +69,6 @@ def resolve(
     resolver = Resolver(document, options.registry, base, options.allow_code, options.allow_remote)
     resolver.load_plugins(data.get("plugins"))
     made = _take_objects(data)
-    if data.get("profile") == "upstream":  # readers are made at once
-        resolver.profile = "upstream"
     limits = _limits(resolver)
     with limited(limits):
         if samples is None:
@@ -167,7 +165,7 @@ def _resolve(
 ) -> Suite:
     document, reader = resolver.document, target.reader
     spec = resolver.structure(document.data, SuiteSpec, ()) or SuiteSpec()
-    resolver.profile, resolver.num_runs = spec.profile, spec.num_runs
+    resolver.num_runs = spec.num_runs
     graders = grader_stages(resolver, spec, made)
     _check_there_is_work(resolver, spec, target, in_memory=in_memory)
     metrics = metric_stages(resolver, spec, graders)
@@ -187,7 +185,7 @@ def _resolve(
             resolver, named, format_reader, graders.values(), beside=not programs
         )
     if spec.profile == "upstream" and not programs:
-        _check_profile(resolver, reader, graders)
+        _refuse_profile(resolver, reader)
     resolver.finish()
     if target.late is not None:
         raise target.late
@@ -206,8 +204,6 @@ def _resolve(
     own_ids = getattr(reader.component, "ids", None) is not None
     # a format names its runs by its own ids: under others the same name may stand for several runs
     has_foreign_runs = own_ids and reader.component.stack != "auto"
-    # of families whose original is no program of its own yet: there graders compute what it does
-    is_all_upstream = spec.profile == "upstream" and not programs
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     warnings = [each.replace(document.origin, origin.name, 1) for each in resolver.warnings]
     return Suite(
@@ -238,7 +234,7 @@ def _resolve(
         limits=limits,
         # by ids of the caller's own, records of one id are runs, whatever the format
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        keeps_copies=has_foreign_runs or reader.component.keeps_copies or is_all_upstream,
+        keeps_copies=has_foreign_runs or reader.component.keeps_copies,
         rows=options.rows or spec.rows,
         reports=reports,
         exporters=exporters,
@@ -250,18 +246,10 @@ def _resolve(
     )
 
 
-def _check_profile(
-    resolver: Resolver,
-    reader: Stage | None,
-    graders: Mapping[str, Stage],
-) -> None:
-    """Refuse the profile ``upstream`` where nothing of a suite is computed by it."""
-    stages = [*graders.values(), *([] if reader is None else [reader])]
-    if any(hasattr(stage.component, "profile") for stage in stages):
-        return
+def _refuse_profile(resolver: Resolver, reader: Stage | None) -> None:
+    """Refuse the profile ``upstream`` of a format without an original program."""
     of = "samples in memory have" if reader is None or not reader.name else f"{reader.name!r} has"
-    offers = resolver.registry.names("program")
-    known = ", ".join(sorted(offers)) or "none"
+    known = ", ".join(resolver.registry.names("program")) or "none"
     why = f"the format {of} no original program; leave the profile out (programs: {known})"
     resolver.add_problem(("profile",), why)
 

@@ -28,7 +28,10 @@ def config_snapshot(
     config = {key: data[key] for key in data if key not in _NO_RESULT_DEPENDS_ON}
     target = dict(config.get("target") or {})
     target.pop("reader", None)
-    shares = [(_reader_entry(stage, data), own.data) for stage, own in reader.shares(inputs)]
+    shares = [
+        (_entry({**stage.options, "kind": stage.name}, stage), own.data)
+        for stage, own in reader.shares(inputs)
+    ]
     if reader.parts:
         config.pop("reader", None)
         target["paths"] = paths = list[Any]()
@@ -56,12 +59,6 @@ def config_snapshot(
     if "plugins" in config:
         config["plugins"] = [Path(file).name for file in config["plugins"]]
     return config
-
-
-def _reader_entry(stage: Stage, data: Mapping[str, Any]) -> Any:
-    inherited = ("profile", data.get("profile", "documented"))
-    options = {key: value for key, value in stage.options.items() if (key, value) != inherited}
-    return _entry({**options, "kind": stage.name}, stage)
 
 
 def _entry(written: Any, stage: Stage | None = None) -> Any:

@@ -46,7 +46,7 @@ def cases(folder: str | Path) -> list[Case]:
     - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines
       (``.jsonl``), or any JSON;
     - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``),
-      ``dataset`` (a list is written as records are), ``profile`` (each of a list is tried), and any
+      ``dataset`` (a list is written as records are), and any
       other key of a suite;
     - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade
       of results.jsonl, such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``.
@@ -112,23 +112,18 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
         AssertionError: A line for each difference: file, case, place, what was expected and what it
             is.
     """
-    registry, problems = registry or discover(), []
-    profiles = case.data.get("profile")
-    for profile in profiles if isinstance(profiles, list) else [profiles]:
-        try:
-            with tempfile.TemporaryDirectory(prefix="gradestack-case-") as place:
-                differences = list(_differences(case, profile, Path(place), registry))
-        except GradestackError as error:
-            refused = case.data.get("refused")
-            wanted = "" if refused is None else f"expected {refused!r}, got "
-            differences = (
-                [] if wanted and str(refused) in str(error) else [f"refused: {wanted}{error}"]
-            )
-        problems += [f"{case}{f' ({profile})' if profile else ''}: {each}" for each in differences]
-    assert not problems, "\n".join(problems)
+    try:
+        with tempfile.TemporaryDirectory(prefix="gradestack-case-") as place:
+            differences = list(_differences(case, Path(place), registry or discover()))
+    except GradestackError as error:
+        refused = case.data.get("refused")
+        wanted = "" if refused is None else f"expected {refused!r}, got "
+        is_meant = bool(wanted) and str(refused) in str(error)
+        differences = [] if is_meant else [f"refused: {wanted}{error}"]
+    assert not differences, "\n".join(f"{case}: {each}" for each in differences)
 
 
-def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> Iterator[str]:  # noqa: C901
+def _differences(case: Case, place: Path, registry: Registry) -> Iterator[str]:  # noqa: C901
     """Run a case in an empty folder and yield what is not as expected."""
     data = copy.deepcopy(dict(case.data))
     expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}
@@ -142,7 +137,7 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
     if "grader" in data:
         data["graders"] = {"grader": data.pop("grader")}
         expected |= {what: {"grader": expected[what]} for what in ("grades", "figures")}
-    data |= {"name": "case", "reports": []} | ({} if profile is None else {"profile": profile})
+    data |= {"name": "case", "reports": []}
     for name, content in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(_file_text(name, content), encoding="utf-8")

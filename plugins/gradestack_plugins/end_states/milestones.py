@@ -458,7 +458,7 @@ class Milestones(Grader):
     This is ToolSandbox's rule; columns are compared exactly where nothing else is said. ``items``
     are the milestones and minefields with the snapshot each was laid over. What is not of this
     form, or has more mappings than are looked at, fails the grade. Skipped without a recorded
-    state, and without a reference. Both profiles are the same.
+    state, and without a reference.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})

@@ -340,7 +340,7 @@ class StateDiff(Grader):
     The recorded state is what changed (``inserts``, ``updates`` with ``before`` and ``after``,
     ``deletes``, each with its ``__table__``), or tables ``before`` and ``after``, whose rows are
     told by ``key``. A state or an assertion that is of neither form fails the grade. Skipped
-    without a recorded state, and without assertions. Both profiles are the same.
+    without a recorded state, and without assertions.
 
     Attributes:
         assertions: For samples whose reference has none.

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-from gradestack import JSON, Fault, Grade, Grader, Profile, Sample, check_grade
+from gradestack import JSON, Fault, Grade, Grader, Sample, check_grade
 from gradestack.jsonio import dumps
 from gradestack_plugins.judges.journal import Journal, Reply
 
@@ -120,16 +120,12 @@ def marked(asked: str, data: str) -> tuple[str, str]:
     return nonce, f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
-def reply_text(reply: Reply | None, profile: Profile = "documented") -> tuple[str, str | None]:
+def reply_text(reply: Reply | None) -> tuple[str, str | None]:
     """Return what a reply says, without the fence it may stand in, or the code of why it says
     nothing whole.
-
-    ``upstream`` takes what is there as it is.
     """
     if reply is None:
         return "", "not_judged"
-    if profile == "upstream":
-        return reply.content or "", None
     if reply.refusal or reply.finish in _FINISHES:
         return "", "refused" if reply.refusal else _FINISHES[reply.finish]
     text = (reply.content or "").strip()

@@ -25,7 +25,7 @@ def stack() -> dict[str, Any]:
     """
     return {
         "graders": {"reward": {"kind": "tau2_reward"}},
-        "metrics": {"pass_hat_k": {"trials": "task"}, "pass_at_k": {"of": "reward"}},
+        "metrics": {"pass_at_k": {"of": "reward"}},
         "outcome": "reward",
         "headline": {
             "figures": {

@@ -20,6 +20,8 @@ aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a ta
 aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
 exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its
     script does
+program tau_bench .program:TauBenchProgram The partial scoring script, and pass^k as the runner
+    prints it
 panel reliability .panels:reliability pass^k and pass@k over k, and how often tasks succeed
 stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
 """

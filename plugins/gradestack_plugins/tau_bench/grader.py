@@ -8,32 +8,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import attrs
+from attrs.validators import ge, lt
 from typing_extensions import override
 
 from gradestack import (
     LARGEST_SCORE,
+    Expectation,
     ExpectedCall,
     Explanation,
     Fault,
     Grade,
     Grader,
     Item,
-    Profile,
     Reason,
     Sample,
     Status,
     ToolCall,
-    explained,
     failed,
     replace,
     skipped,
 )
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, as_map, as_number, compact, loads
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
-from gradestack_plugins.tau_bench.reader import Call, Malformed, TauRecord, content_of
+from gradestack_plugins.tau_bench.reader import TauRecord
 from gradestack_plugins.tau_bench.similarity import (
     Budget,
     Losses,
@@ -42,9 +42,6 @@ from gradestack_plugins.tau_bench.similarity import (
     similarity,
 )
 
-Parts = dict[str, float | None]
-Named = Call | ExpectedCall | ToolCall
-_OK = Status.OK
 _NOT_PLAIN = (
     "the reference is more than a list of names and arguments, which partial credit does "
     "not support"
@@ -71,15 +68,9 @@ class TauPartial(Grader):
       ``ignore_calls`` names tools that do not count here; ``no_expected: skip`` leaves such samples
       ungraded.
 
-    A record on which the original program stops (``info: null``, a missing ``traj``, a call that is
-    not an object) gives a failed grade. Samples of other readers are graded from their calls and
-    expected calls; without an expected-calls reference, or where calls were not recorded, they are
-    skipped.
-
-    ``documented`` differs from ``upstream`` in two ways, both in what counts as recorded: arguments
-    recorded as an object are taken as they are (upstream reads ``{}``), and act/react runs, which
-    have no ``tool_calls``, are read from the "Action:" texts of the assistant (upstream sees no
-    calls). Scores of all other records are equal to the last bit.
+    Samples of other readers are graded from their calls and expected calls; without an
+    expected-calls reference they are skipped, and so is every run whose calls were not recorded or
+    cannot be read.
 
     Each item of a grade is an expected call: ``id`` its index, ``gold`` its tool, ``label`` the
     same tool when it was called, ``parts.argument_similarity`` in that case only, ``metadata.call``
@@ -92,7 +83,6 @@ class TauPartial(Grader):
             1e-9).
         ignore_calls: Tools that do not count as calls where nothing is expected.
         no_expected: ``strict`` grades samples where nothing is expected, ``skip`` leaves them out.
-        profile: ``documented`` or ``upstream``.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
@@ -101,11 +91,10 @@ class TauPartial(Grader):
     metrics: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
     verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
 
-    name_weight: float = attrs.field(default=0.4, validator=attrs.validators.ge(0))
-    argument_weight: float = attrs.field(default=0.6, validator=attrs.validators.ge(0))
+    name_weight: float = attrs.field(default=0.4, validator=ge(0))
+    argument_weight: float = attrs.field(default=0.6, validator=ge(0))
     ignore_calls: tuple[str, ...] = ()
     no_expected: Literal["strict", "skip"] = "strict"
-    profile: Profile = "documented"
 
     def __attrs_post_init__(self) -> None:
         total = self.name_weight + self.argument_weight
@@ -114,174 +103,172 @@ class TauPartial(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None
-        parts: Parts = {} if reward is None else {"reward": reward}
-        try:
-            return self._grade(sample, parts)
-        except Malformed as error:
-            fault = Fault(category="data", code="malformed_record", message=str(error))
-        except (TooMuchWork, RecursionError) as error:
-            deep = "arguments are nested too deeply to be compared"
-            message = str(error) if isinstance(error, TooMuchWork) else deep
-            fault = Fault(category="grading", code="too_much_work", message=message)
-        return replace(failed(fault), parts=parts)
-
-    def _grade(self, sample: Sample, parts: Parts) -> Grade:
-        expected: Sequence[Named] | None
-        made: Sequence[Named] | None
-        native = sample.native
-        if isinstance(native, TauRecord):
-            content = content_of(native.record, self.profile)
-            errored, expected, made = content.errored, content.expected, content.made
-        else:
-            errored, expected, made = sample.status is not _OK, sample.expected.calls, sample.calls
-        if errored:
-            message = sample.error.message if sample.error is not None else ""
-            reason = Reason(code="run_error", message=message or "the run ended in an error")
-            return _without_items(0.0, (), parts, [reason])
+        reward = reward_of(sample.recorded.get("reward"))
+        parts = {} if reward is None else {"reward": reward}
+        if sample.status is not Status.OK:
+            return _grade_of_nothing((), [_run_error(sample)], parts)
+        expected = sample.expected.calls
+        made = sample.calls
+        record = sample.native if isinstance(sample.native, TauRecord) else None
+        if record is not None and record.problem is not None:
+            fault = Fault(category="data", code="malformed_record", message=record.problem)
+            return replace(failed(fault), parts=parts)
         if expected is None:
-            if not isinstance(native, TauRecord):
+            if record is None:
                 return skipped("no_reference", "no expected calls")
-            reason = Reason(
-                code="no_expected_actions", message="the record has no info.task.actions"
-            )
-            return _without_items(0.0, (), parts, [reason])
+            message = "the record has no info.task.actions"
+            reason = Reason(code="no_expected_actions", message=message)
+            return _grade_of_nothing((), [reason], parts)
         if has_unread_calls(sample):
             return calls_unknown(sample)
         if made is None:
             return skipped("no_calls_recorded", "no calls recorded")
-        if sample.expected.alternatives or sample.expected.forbidden:
+        if not _is_plain(sample.expected):
             return skipped("reference_not_plain", _NOT_PLAIN)
         if expected:
-            grade = self._scored(expected, made, parts)
-            return grade if native is None else explained(grade)
+            return self._score(expected, made, parts)
         if self.no_expected == "skip":
-            return skipped(
-                "nothing_expected",
-                "no call is expected, and such samples are left out (no_expected: skip)",
-            )
-        counted = [
-            call
-            for call in made
-            if not (isinstance(call.name, str) and call.name in self.ignore_calls)
-        ]
+            why = "no call is expected, and such samples are left out (no_expected: skip)"
+            return skipped("nothing_expected", why)
         reasons = [
-            Reason(code="unexpected_call", actual=_arguments(c), subject=_subject(c))
-            for c in counted
+            Reason(code="unexpected_call", actual=_arguments(call), subject=call.name)
+            for call in made
+            if call.name not in self.ignore_calls
         ]
-        return _without_items(0.0 if counted else 1.0, made, parts, reasons)
+        return _grade_of_nothing(made, reasons, parts)
 
-    def _scored(self, expected: Sequence[Named], made: Sequence[Named], parts: Parts) -> Grade:
-        total, budget = 0.0, Budget()
-        similar: list[float] = []
-        for call in expected:
-            if type(call) is ExpectedCall and (
-                call.rules
-                or call.names
-                or call.optional
-                or (call.arguments is None and not call.plain)
-            ):
-                return skipped("reference_not_plain", _NOT_PLAIN)
-            place, close = _best_match(call, made, budget)
-            if place is not None:
-                total += self.name_weight + self.argument_weight * close
-                similar.append(close)
+    def _score(
+        self,
+        expected: Sequence[ExpectedCall],
+        made: Sequence[ToolCall],
+        parts: Mapping[str, float],
+    ) -> Grade:
+        budget = Budget()
+        try:
+            matches = [_best_match(call, made, budget) for call in expected]
+        except (TooMuchWork, RecursionError) as error:
+            fault = Fault(category="grading", code="too_much_work", message=str(error))
+            return replace(failed(fault), parts=parts)
+        total = 0.0
+        for match in matches:
+            total += self._credit(match)
+        similarities = [match.similarity for match in matches if match.position is not None]
+        n_called = len(similarities)
         return Grade(
             score=total / len(expected),
             counts={
                 "expected_calls": len(expected),
-                "called": len(similar),
+                "called": n_called,
                 "made_calls": len(made),
             },
             parts=parts,
-            numbers={"similarities": len(similar), "similarity": math.fsum(similar)},
-            items=partial(self._explanation, expected, made),
+            numbers={"similarities": n_called, "similarity": math.fsum(similarities)},
+            items=partial(self._explain, expected, made, matches),
         )
 
-    def _explanation(self, expected: Sequence[Named], made: Sequence[Named]) -> Explanation:
-        budget, listing, lost, items = Budget(), Budget(), Losses(), []
-        for index, call in enumerate(expected):
-            place, close = _best_match(call, made, budget)
-            gold = call.name if isinstance(call.name, str) else None
-            reasons = () if close == 1.0 else lost.add(_reasons(call, made, place, listing))
-            items.append(
-                Item(
-                    id=str(index),
-                    score=0.0 if place is None else self.name_weight + self.argument_weight * close,
-                    gold=gold,
-                    label=None if place is None else gold,
-                    parts={} if place is None else {"argument_similarity": close},
-                    reasons=reasons,
-                    metadata={"call": place},
-                )
+    def _credit(self, match: Match) -> float:
+        """Return the score of an expected call."""
+        if match.position is None:
+            return 0.0
+        return self.name_weight + self.argument_weight * match.similarity
+
+    def _explain(
+        self,
+        expected: Sequence[ExpectedCall],
+        made: Sequence[ToolCall],
+        matches: Sequence[Match],
+    ) -> Explanation:
+        budget, losses = Budget(), Losses()
+        items: list[Item] = []
+        for call, match in zip(expected, matches, strict=True):
+            is_called = match.position is not None
+            reasons = losses.add(_losses(call, match, made, budget))
+            item = Item(
+                id=str(len(items)),
+                score=self._credit(match),
+                gold=call.name,
+                label=call.name if is_called else None,
+                parts={"argument_similarity": match.similarity} if is_called else {},
+                reasons=reasons,
+                metadata={"call": match.position},
             )
-        return Explanation(items=tuple(items), **lost.of_grade())
+            items.append(item)
+        return Explanation(items=tuple(items), **losses.of_grade())
 
 
-def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:
-    """Return the place of the first call of that name with the highest similarity, and the
-    similarity.
+class Match(NamedTuple):
+    """The call made that is most like an expected one."""
 
-    The weighted score rounds monotonically, so the highest similarity has the highest score. None
-    and 0.0 without such a call.
+    position: int | None
+    """Place of the call; None where the tool was never called."""
+    similarity: float
+    """How alike their arguments are."""
+
+
+def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget) -> Match:
+    """Return the first call of that name with the highest similarity.
+
+    The weighted score rounds monotonically, so the highest similarity has the highest score.
     """
-    name, arguments = expected.name, expected.arguments
-    best, most = None, 0.0
-    for place, call in enumerate(made):
-        if call.name != name:
+    best = Match(None, 0.0)
+    for position, call in enumerate(made):
+        if call.name != expected.name:
             continue
-        if arguments == call.arguments and arguments is not None:  # nearly always
-            return place, 1.0
         close = similarity(_arguments(expected), _arguments(call), budget)
-        if best is None or close > most:
-            best, most = place, close
-            if close == 1.0:
-                break
-    return best, most
+        if best.position is None or close > best.similarity:
+            best = Match(position, close)
+        if close == 1.0:
+            break
+    return best
 
 
-def _arguments(call: Named) -> Any:
-    """Return what is compared: undecodable arguments of any reader's call read as ``{}``.
-
-    Odd values stay.
-    """
-    arguments = call.arguments
-    if type(arguments) is dict or isinstance(call, Call):
-        return arguments
-    if arguments is not None:
-        return dict(arguments)
+def _arguments(call: ExpectedCall | ToolCall) -> Any:
+    """Return what is compared: undecodable arguments read as ``{}``, odd values stay."""
+    if call.arguments is not None:
+        return dict(call.arguments)
     try:
-        return {} if call.raw_arguments is None else loads(call.raw_arguments)
+        return loads(call.raw_arguments or "{}")
     except JsonProblem:
         return {}
 
 
-def _reasons(
-    expected: Named, made: Sequence[Named], place: int | None, budget: Budget
+def _is_plain(expected: Expectation) -> bool:
+    """Return whether a reference is a list of names and arguments."""
+    if expected.alternatives or expected.forbidden:
+        return False
+    return all(call.plain for call in expected.calls or ())
+
+
+def _losses(
+    expected: ExpectedCall, match: Match, made: Sequence[ToolCall], budget: Budget
 ) -> Iterator[Reason]:
-    subject = _subject(expected)
-    if place is None:
-        yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
-        return
-    try:
-        yield from differences(_arguments(expected), _arguments(made[place]), subject, budget)
-    except (TooMuchWork, RecursionError):
-        yield Reason(
-            code="arguments_differ", subject=subject, message="too large to be listed in detail"
-        )
+    """Yield why an expected call has less than full credit."""
+    arguments = _arguments(expected)
+    subject = expected.name
+    if match.position is None:
+        yield Reason(code="missing_call", expected=arguments, subject=subject)
+    elif match.similarity < 1.0:
+        try:
+            yield from differences(arguments, _arguments(made[match.position]), subject, budget)
+        except (TooMuchWork, RecursionError):
+            message = "too large to be listed in detail"
+            yield Reason(code="arguments_differ", subject=subject, message=message)
 
 
-def _subject(call: Named) -> str:
-    return call.name if isinstance(call.name, str) else compact(call.name)
+def _run_error(sample: Sample) -> Reason:
+    message = sample.error.message if sample.error is not None else ""
+    return Reason(code="run_error", message=message or "the run ended in an error")
 
 
-def _without_items(
-    score: float, made: Sequence[Named], parts: Parts, reasons: list[Reason]
+def _grade_of_nothing(
+    made: Sequence[ToolCall], reasons: list[Reason], parts: Mapping[str, float]
 ) -> Grade:
-    lost = Losses()
-    lost.add(reasons)
+    """Return the grade of a run of which nothing is expected: 1 without reasons, else 0."""
+    losses = Losses()
+    losses.add(reasons)
     counts = {"expected_calls": 0, "called": 0, "made_calls": len(made)}
-    return Grade(score=score, counts=counts, parts=parts, **lost.of_grade())
+    score = 0.0 if reasons else 1.0
+    return Grade(score=score, counts=counts, parts=parts, **losses.of_grade())
 
 
 @attrs.frozen(kw_only=True)
@@ -294,11 +281,8 @@ class TauReward(Grader):
     grade; a boolean counts as 0 or 1. Samples of other readers without a recorded ``reward`` are
     skipped.
 
-    Both profiles are the same here.
-
     Attributes:
         tolerance: How far from 1 a successful reward may be.
-        profile: ``documented`` or ``upstream``; no effect.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
@@ -307,10 +291,7 @@ class TauReward(Grader):
     metrics: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
     verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
-    tolerance: float = attrs.field(
-        default=1e-6, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]
-    )
-    profile: Profile = "documented"
+    tolerance: float = attrs.field(default=1e-6, validator=[ge(0), lt(math.inf)])
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -323,14 +304,11 @@ class TauReward(Grader):
             return skipped("no_reward", "the sample has no recorded reward")
         reward = reward_of(recorded["reward"])
         if reward is None:
-            what = (
-                "not a finite number"
-                if finite_number(recorded["reward"]) is None
-                else f"over {LARGEST_SCORE:g}"
-            )
+            is_number = finite_number(recorded["reward"]) is not None
+            what = f"over {LARGEST_SCORE:g}" if is_number else "not a finite number"
             return _unusable(f"the reward is {what}: {compact(recorded['reward'])[:80]}")
         passed = is_success(reward, self.tolerance)
-        reasons = () if passed else tuple(_reward_reasons(sample, recorded))
+        reasons = () if passed else tuple(_reward_reasons(sample))
         rationale = "; ".join(reason.message for reason in reasons)
         return Grade(score=reward, passed=passed, reasons=reasons, rationale=rationale)
 
@@ -339,29 +317,21 @@ def _unusable(message: str) -> Grade:
     return failed(Fault(category="data", code="unusable_reward", message=message))
 
 
-def _reward_reasons(sample: Sample, recorded: Mapping[str, object]) -> Iterator[Reason]:
+def _reward_reasons(sample: Sample) -> Iterator[Reason]:
+    recorded = sample.recorded
     if sample.status is Status.FAILED:
-        detail = sample.error.message if sample.error is not None else ""
-        yield Reason(code="run_error", message=detail or "the run ended in an error")
+        yield _run_error(sample)
         return
     if recorded.get("judged") is False:
-        yield Reason(
-            code="not_judged",
-            message="the conversation reached its step limit before it could be judged",
-        )
+        message = "the conversation reached its step limit before it could be judged"
+        yield Reason(code="not_judged", message=message)
     if finite_number(recorded.get("r_actions")) == 0.0:
-        yield Reason(
-            code="database_mismatch",
-            message="the database differs from what the expected calls leave",
-        )
-    outputs = recorded.get("outputs")
-    for text, occurred in outputs.items() if isinstance(outputs, Mapping) else ():
+        message = "the database differs from what the expected calls leave"
+        yield Reason(code="database_mismatch", message=message)
+    for text, occurred in as_map(recorded.get("outputs")).items():
         if occurred is False:
-            yield Reason(
-                code="missing_output",
-                expected=text,
-                message=f"the user was never told {compact(text)}",
-            )
+            message = f"the user was never told {compact(text)}"
+            yield Reason(code="missing_output", expected=text, message=message)
 
 
 def is_success(score: float, tolerance: float) -> bool:
@@ -382,10 +352,4 @@ def finite_number(value: Any) -> float | None:
 
     A boolean counts as 0 or 1.
     """
-    if not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    return float(value) if isinstance(value, bool) else as_number(value)

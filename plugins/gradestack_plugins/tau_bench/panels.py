@@ -22,28 +22,25 @@ def reliability(about: Report) -> Iterable[blocks.Block] | None:
     models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
     if not models:
         return _curves(hat, at) or None
-    parts = {model: _curves(_of(hat, model), _of(at, model)) for model in models}
+    parts: dict[str, list[blocks.Block]] = {}
+    for model in models:
+        of_model = [as_map(as_map(metrics.get("models")).get(model)) for metrics in (hat, at)]
+        parts[model] = _curves(*of_model)
     return [blocks.Section(model or "(no name)", part) for model, part in parts.items() if part]
 
 
-def _of(metrics: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    return as_map(as_map(metrics.get("models")).get(model))
-
-
 def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
-    named = (
-        ("pass^k: all of k trials succeed", _points(hat, "pass_hat_k")),
-        ("pass@k: one of k trials does", _points(at, "pass_at_k")),
-    )
+    points = {
+        "pass^k: all of k trials succeed": _points(hat, "pass_hat_k"),
+        "pass@k: one of k trials does": _points(at, "pass_at_k"),
+    }
     curves: list[blocks.Block] = [
-        blocks.Series(points, title) for title, points in named if len(points) > 1
+        blocks.Series(each, title) for title, each in points.items() if len(each) > 1
     ]
     counts = {str(times): count for times, count in as_map(hat.get("tasks_by_successes")).items()}
-    return (
-        [*curves, blocks.Counts(counts, "Tasks by number of successes")]
-        if curves and counts
-        else curves
-    )
+    if curves and counts:
+        curves.append(blocks.Counts(counts, "Tasks by number of successes"))
+    return curves
 
 
 def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import msgspec
@@ -18,7 +18,6 @@ from gradestack import (
     Input,
     Inputs,
     Message,
-    Profile,
     RecordFile,
     RecordReader,
     Sample,
@@ -28,7 +27,16 @@ from gradestack import (
     ToolCall,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Layout, Range, as_list, as_map, compact, loads
+from gradestack.jsonio import (
+    Element,
+    JsonProblem,
+    Range,
+    as_list,
+    as_map,
+    as_text,
+    compact,
+    loads,
+)
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls
 from gradestack_plugins.readers.chat.unread import count_unread
 
@@ -42,102 +50,44 @@ class TauRecord(msgspec.Struct, frozen=True):
     """A record as read from the file, for the grader and the exporter of this family."""
 
     record: Any
+    problem: str | None = None
+    """Why its calls, made or expected, cannot be read."""
 
 
-class Call(msgspec.Struct, frozen=True, gc=False):
-    """A call made or expected.
-
-    Values stand exactly as recorded: any JSON value may be in either place.
-    """
-
-    name: Any
-    arguments: Any
+class _Call(msgspec.Struct):
+    function: dict[str, Any] = {}
 
 
-class Malformed(Exception):
-    """A record of a shape on which the original script stops with an exception.
-
-    The message says what is wrong.
-    """
+class _Message(msgspec.Struct):
+    tool_calls: list[_Call] | None = None
 
 
-class Content(msgspec.Struct, frozen=True):
-    """What partial scoring needs of one record."""
-
-    errored: bool
-    """``info`` holds an ``error`` key; nothing else is looked at."""
-    expected: tuple[Call, ...] | None = None
-    """None when ``info``, ``info.task`` or ``info.task.actions`` is missing.
-
-    ``()`` when nothing is expected.
-    """
-    made: tuple[Call, ...] = ()
+class _Task(msgspec.Struct, frozen=True):
+    actions: list[dict[str, Any]] | None = None
 
 
-def content_of(record: dict[str, Any], profile: Profile) -> Content:
-    """Return what a record holds, in the order the original looks at it."""
-    info = record.get("info", {})
+class _Info(msgspec.Struct, frozen=True):
+    task: _Task = _Task()
+
+
+class _Run(msgspec.Struct):
+    """What is read of the calls of a run that did not end in an error."""
+
+    info: _Info = _Info()
+    traj: list[_Message] = []
+
+
+def find_problem(record: Mapping[str, Any]) -> str | None:
+    """Return why the calls of a record, made or expected, cannot be read; None where they can."""
     try:
-        if "error" in info:
-            return Content(errored=True)
-        actions = record["info"]["task"]["actions"]
-    except KeyError:
-        return Content(errored=False)
-    except TypeError as error:
-        raise Malformed(
-            f"{'info.task' if isinstance(info, dict) else 'info'} is not an object"
-        ) from error
-    made = _made(record, documented=profile == "documented")
-    try:
-        expected = tuple(
-            Call(action.get("name", ""), action.get("kwargs", {})) for action in actions or ()
-        )
-    except (AttributeError, TypeError) as error:
-        raise Malformed("info.task.actions is not a list of objects") from error
-    return Content(errored=False, expected=expected, made=made)
+        msgspec.convert(record, _Run)
+    except msgspec.ValidationError as problem:
+        return str(problem)
+    return None
 
 
-def _made(record: dict[str, Any], *, documented: bool) -> tuple[Call, ...]:
-    """Return the calls of a conversation: every truthy ``tool_calls`` of any role, in order."""
-    if "traj" not in record:
-        raise Malformed("traj is missing")
-    calls: list[Call] = []
-    at = -1
-    try:
-        for at, message in enumerate(record["traj"]):  # noqa: B007 - read by the handler below
-            for entry in message.get("tool_calls") or ():
-                function = entry.get("function", {})
-                arguments = function.get("arguments", "{}")
-                if isinstance(arguments, str):
-                    try:
-                        arguments = loads(arguments)
-                    except JsonProblem:
-                        arguments = {}
-                elif not (documented and isinstance(arguments, dict)):
-                    arguments = {}
-                calls.append(Call(function.get("name", ""), arguments))
-    except (AttributeError, TypeError) as error:
-        what = (
-            f"message {at} of traj, or one of its tool calls, is not an object"
-            if at >= 0
-            else "traj is not a list"
-        )
-        raise Malformed(what) from error
-    if documented and not calls:
-        said = [each.get("content") for each in record["traj"] if each.get("role") == "assistant"]
-        return tuple(
-            action
-            for action in map(react_action, said)
-            if action is not None and action.name != RESPOND
-        )
-    return tuple(calls)
-
-
-def react_action(content: Any) -> Call | None:
-    """Return the action an act/react message takes, ``respond`` like any other.
-
-    None when it is none.
-    """
+def react_action(content: Any) -> ToolCall | None:
+    """Return the action an act/react message takes, ``respond`` like any other; else None."""
     text = content.rpartition(ACTION_MARK)[2].strip() if isinstance(content, str) else ""
     if not text.startswith("{"):
         return None
@@ -146,12 +96,14 @@ def react_action(content: Any) -> Call | None:
     except JsonProblem:
         return None
     name, arguments = action.get("name"), action.get("arguments")
-    return Call(name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
+    is_action = isinstance(name, str) and isinstance(arguments, dict)
+    return ToolCall(name=name, arguments=arguments) if is_action else None
 
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
+_NAMES = ("task_id", "reward", "info", "traj")
 _FIELDS = "run input turns calls text expected recorded status error agent_usage facets remarks source native"
 
 
@@ -176,14 +128,14 @@ class TauBench(RecordReader):
             file's name is used.
     """
 
-    version: ClassVar[str] = "2"
-    provides: ClassVar[frozenset[str]] = frozenset(_FIELDS.split())
-    stack: ClassVar[str | None] = "tau-bench"
-    layout: ClassVar[Layout] = "list"
-    sniffed: ClassVar[int] = 5
-    behind_others: ClassVar[float] = 1.0
-    simulated_users: ClassVar[bool] = True
-    one_model: ClassVar[str] = "--id task_id --set reader.model=NAME"
+    version = "3"
+    provides = frozenset(_FIELDS.split())
+    stack = "tau-bench"
+    layout = "list"
+    sniffed = 5
+    behind_others = 1.0
+    simulated_users = True
+    one_model = "--id task_id --set reader.model=NAME"
 
     model: str | None = None
 
@@ -202,11 +154,7 @@ class TauBench(RecordReader):
         """Return 0.95 where the same names stand, and 0.4 where a long conversation stands before
         the others.
         """
-        named = {
-            name: None
-            for name in ("task_id", "reward", "info", "traj")
-            if f'"{name}"'.encode() in text
-        }
+        named = {name: None for name in _NAMES if f'"{name}"'.encode() in text}
         return cls.looks_like(named) or (0.4 if "traj" in named else None)
 
     @classmethod
@@ -215,11 +163,9 @@ class TauBench(RecordReader):
         """Return which of the names are missing from an object that has two of those that make it a
         record.
         """
-        missing = [name for name in ("task_id", "reward") if name not in record]
-        sides = {"info", "traj"} & record.keys()
-        if not missing and not sides:
-            return "info and traj missing"
-        return f"{missing[0]} missing" if len(missing) == 1 and len(sides) == 2 else None
+        missing = [name for name in _NAMES if name not in record]
+        is_near = missing in (["task_id"], ["reward"], ["info", "traj"])
+        return f"{' and '.join(missing)} missing" if is_near else None
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each."""
@@ -242,22 +188,18 @@ class TauBench(RecordReader):
             yield msgspec.structs.replace(each, problem=lost) if each.fatal else each
 
 
-def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:
-    """Return the sample of one record, or a bad record when it is not an object or has no usable
-    ``task_id``.
+def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:
+    """Return the sample of one record.
+
+    Raises:
+        ValueError: It is no object, or has no usable ``task_id``.
     """
-    native = TauRecord(record)
     if not isinstance(record, dict):
-        reason = f"expected an object, found {compact(record)[:60]}"
-        return BadRecord(source=source, reason=reason, native=native)
-    task_id = record.get("task_id")
-    if isinstance(task_id, bool) or not isinstance(task_id, int | str):
-        problem = (
-            f"task_id is {compact(task_id)[:60]}" if "task_id" in record else "task_id is missing"
-        )
-        return BadRecord(
-            source=source, reason=f"{problem}; an integer or a text is expected", native=native
-        )
+        raise ValueError(f"expected an object, found {compact(record)[:60]}")
+    if not is_result(record):
+        shown = f"is {compact(record['task_id'])[:60]}" if "task_id" in record else "is missing"
+        raise ValueError(f"task_id {shown}; an integer or a text is expected")
+    task_id = record["task_id"]
     info = as_map(record.get("info"))
     task = as_map(info.get("task"))
     error = _fault(info) if "error" in info else None
@@ -265,25 +207,23 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     acting = not any(message.tool_calls for message in conversation)
     calls, text = _acted(conversation) if acting else _called(conversation)
     unread = count_unread(as_list(record.get("traj")), has_calls=bool(calls))
-    is_recorded = isinstance(record.get("traj"), list) and (error is None or bool(conversation))
-    instruction, trial, cost = task.get("instruction"), record.get("trial"), info.get("user_cost")
+    problem = None if error else find_problem(record)
+    is_list = isinstance(record.get("traj"), list)
+    is_recorded = is_list and (error is None or bool(conversation))
+    instruction = task.get("instruction")
     if not isinstance(instruction, str):
-        instruction = next(
-            (text_of(message.content) for message in conversation if message.role == "user"), None
-        )
-    if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
-        trial = int(trial)  # also 1.0 and True
-    elif trial is not None and not isinstance(trial, str):
-        trial = compact(trial)
+        texts = (text_of(message.content) for message in conversation if message.role == "user")
+        instruction = next(texts, None)
+    cost = info.get("user_cost")
     return Sample(
         id=str(task_id),
         model=model,
-        run=trial,
+        run=trial_name(record.get("trial")),
         input=instruction,
         turns=(conversation,) if conversation else (),
         calls=calls if is_recorded and not unread else None,
         text=text,
-        expected=Expectation(calls=_expected_calls(task)),
+        expected=Expectation(calls=None if problem else _expected_calls(task)),
         recorded=_recorded(record, info),
         status=Status.OK if error is None else Status.FAILED,
         error=error,
@@ -291,8 +231,21 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         facets=_facets(info, task),
         remarks=unread,
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
-        native=native,
+        native=TauRecord(record, problem),
     )
+
+
+def is_result(record: Any) -> bool:
+    """Return whether a value is a record with a usable ``task_id``."""
+    task_id = record.get("task_id") if isinstance(record, dict) else None
+    return isinstance(task_id, int | str) and not isinstance(task_id, bool)
+
+
+def trial_name(trial: Any) -> int | str | None:
+    """Return a recorded trial as the name of a run: 1.0 and true are 1, odd values JSON text."""
+    if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
+        return int(trial)
+    return trial if trial is None or isinstance(trial, str) else compact(trial)
 
 
 def _fault(info: Mapping[str, Any]) -> Fault:
@@ -301,48 +254,44 @@ def _fault(info: Mapping[str, Any]) -> Fault:
     Its type is the exception named in the traceback's last line.
     """
     error, traceback = info["error"], info.get("traceback")
-    lines = traceback.strip().splitlines() if isinstance(traceback, str) else []
-    named = _EXCEPTION.match(lines[-1]) if lines else None
+    *_, last = "", *as_text(traceback).strip().splitlines()
+    named = _EXCEPTION.match(last)
     message = error if isinstance(error, str) else compact(error)
-    return Fault(
-        category="target", code="run_error", message=message, type=named["name"] if named else ""
-    )
+    kind = named["name"] if named else ""
+    return Fault(category="target", code="run_error", message=message, type=kind)
 
 
 def _expected_calls(task: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | None:
-    actions = task.get("actions", "missing")
-    if not actions:
-        return ()
-    calls = tool_calls(actions) if isinstance(actions, list) else ()
-    return tuple(map(ExpectedCall.of, calls)) if calls and len(calls) == len(actions) else None
+    if "actions" not in task:
+        return None
+    return tuple(map(ExpectedCall.of, tool_calls(task["actions"])))
 
 
 def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
     recorded = {"reward": record["reward"]} if "reward" in record else {}
     if "reward_info" in info:
         recorded["judged"] = info["reward_info"] is not None
-        details = as_map(as_map(info["reward_info"]).get("info"))
-        recorded |= {
-            name: details[name] for name in ("r_actions", "r_outputs", "outputs") if name in details
-        }
-    return recorded
+    details = as_map(as_map(info.get("reward_info")).get("info"))
+    names = ("r_actions", "r_outputs", "outputs")
+    return recorded | {name: details[name] for name in names if name in details}
 
 
 def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
-    facets = {"user_id": task["user_id"]} if isinstance(task.get("user_id"), str) else {}
+    facets = {"user_id": task.get("user_id"), "end": info.get("source")}
+    if info.get("reward_info", "") is None:
+        facets["end"] = "step_limit"
     if "error" in info:
         facets["end"] = "error"
-    elif "reward_info" in info and info["reward_info"] is None:
-        facets["end"] = "step_limit"
-    elif isinstance(info.get("source"), str):
-        facets["end"] = info["source"]
-    return facets
+    return {name: value for name, value in facets.items() if isinstance(value, str)}
 
 
 def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
     calls = made_calls(conversation, lambda call, message: _answered(call, message.content))
-    said = [text_of(message.content) for message in conversation if message.role == "assistant"]
-    return calls, next(filter(None, reversed(said)), None)
+    text = None
+    for message in conversation:
+        if message.role == "assistant":
+            text = text_of(message.content) or text
+    return calls, text
 
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
@@ -356,24 +305,23 @@ def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str
     Of a run without any action, just the speech.
     """
     calls: list[ToolCall] = []
-    plain: str | None = None
-    spoken: str | None = None
-    acting = called = False
+    plain = spoken = ""
+    is_acting = is_call = False
     for message in conversation:
         content = text_of(message.content)
-        if message.role == "user" and called and content.startswith(RESULT_MARK):
+        if is_call and message.role == "user" and content.startswith(RESULT_MARK):
             calls[-1] = _answered(calls[-1], content.removeprefix(RESULT_MARK))
-        called = False
+        is_call = False
         if message.role != "assistant":
             continue
         plain = content or plain
         action = react_action(message.content)
-        acting = acting or action is not None
         if action is None:
             spoken = content.rpartition(ACTION_MARK)[2].strip() or spoken
-        elif action.name == RESPOND:
-            spoken = text_of(action.arguments.get("content")) or spoken
+            continue
+        is_acting, is_call = True, action.name != RESPOND
+        if is_call:
+            calls.append(action)
         else:
-            calls.append(ToolCall(name=action.name, arguments=action.arguments))
-            called = True
-    return tuple(calls), spoken if acting else plain
+            spoken = text_of(as_map(action.arguments).get("content")) or spoken
+    return tuple(calls), (spoken if is_acting else plain) or None

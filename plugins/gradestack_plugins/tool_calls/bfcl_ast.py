@@ -13,7 +13,6 @@ from gradestack import (
     Grade,
     Grader,
     Outcome,
-    Profile,
     Reason,
     Sample,
     Status,
@@ -73,8 +72,6 @@ class BfclAst(Grader):
     metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
     verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
 
-    profile: Profile = "documented"
-
     @property
     @override
     def tool_schemas(self) -> bool:
@@ -106,7 +103,7 @@ class BfclAst(Grader):
             return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
         if "java" in category:
             return skipped("not_expressible", _JAVA)
-        return _graded(sample, _OPTIMAL if self.profile == "documented" else _PEER)
+        return _graded(sample, _OPTIMAL)
 
 
 def _is_of_relevance(category: str) -> bool:

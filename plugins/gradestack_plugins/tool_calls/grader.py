@@ -51,7 +51,7 @@ from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_gr
 from gradestack_plugins.tool_calls.published.preset import Preset
 
 _SIDES = frozenset({"assistant", "user"})
-_NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
+_NOT_OPTIONS = frozenset({"preset", "max_pairs"})
 
 
 @attrs.frozen(kw_only=True)
@@ -87,7 +87,7 @@ class ToolCalls(Grader):
 
     ``preset`` names a published rule instead, which is then followed to the letter: what its
     program says, including where it raises (failed) and where it cannot be told what is expected
-    (skipped, ``not_expressible``). Both profiles are the same. Alternatives: the list with the best
+    (skipped, ``not_expressible``). Alternatives: the list with the best
     score, its index in ``metadata.alternative``.
 
     Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded``

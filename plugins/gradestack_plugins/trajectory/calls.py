@@ -293,7 +293,7 @@ class ToolSuccess(Grader):
     ``retried`` (errors after which the same tool was called again) and ``recovered`` (errors after
     which it was called with success). ``items`` holds the same by tool. Where exit codes of shells
     are recorded, ``counts`` has ``commands`` and ``nonzero_commands``: commands that ended non-zero,
-    of which not all are failed calls. Both profiles are the same.
+    of which not all are failed calls.
 
     Attributes:
         errors: Regular expressions; a result in which one occurs is an error.
@@ -446,7 +446,7 @@ class CallRepeats(Grader):
     so on. ``counts`` has ``calls``, ``distinct``, ``repeats`` (identical to the call before),
     ``longest`` (the longest run of identical calls), and ``loops`` with ``looped``, the calls
     within one; reasons name each loop and how often it went round. Skipped without recorded calls,
-    and without any. Both profiles are the same.
+    and without any.
 
     Attributes:
         loop: How many rounds are a loop, at least 2.
@@ -582,8 +582,7 @@ class RunUsage(Grader):
     where any are.
 
     What was not recorded is None, never 0, and nothing is estimated. With ``prices`` the cost is
-    worked out from the recorded tokens, whatever cost was recorded; no price is known without. Both
-    profiles are the same.
+    worked out from the recorded tokens, whatever cost was recorded; no price is known without.
 
     Attributes:
         score: The figure that is the score; a run that does not record it is skipped.

@@ -219,7 +219,7 @@ class ToolPolicy(Grader):
     Presets are the rules of other tools, with the options they have: ``deepeval/tool_permission``
     (``allow``, ``deny``; names exactly, the share of calls), ``waza/tool_constraint`` (``expect``,
     ``deny``; expressions that occur, case ignored, arguments ``/command``, ``/path``, ``/skill``),
-    ``promptfoo/step-count`` (``calls``, or one glob in ``per_tool``). Both profiles are the same.
+    ``promptfoo/step-count`` (``calls``, or one glob in ``per_tool``).
 
     Attributes:
         allow: Patterns of which each call fits one; null: all are allowed.

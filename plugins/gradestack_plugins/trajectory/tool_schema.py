@@ -497,8 +497,7 @@ class ToolSchema(Grader):
     calls or tools, without any call, and where all are unchecked.
 
     With the preset ``mcp_bench/tool_accuracy`` the score is the share of known tools' calls that
-    keep their schema, 0 where no tool is known; ``parts`` are that benchmark's four rates. Both
-    profiles are the same.
+    keep their schema, 0 where no tool is known; ``parts`` are that benchmark's four rates.
 
     Attributes:
         strict_integers: 1.0 is no integer; by the standard it is one.

@@ -56,7 +56,7 @@ def labelled(seed, right, tasks=40):
 
 
 def graded_to(place, samples, **options):
-    metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g", "trials": "task"}}
+    metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g"}}
     graders = {"g": Labels} | options.pop("graders", {})
     gradestack.grade(
         samples,
@@ -86,9 +86,7 @@ def of_rows(report, without=None):
         for row in report.rows()
         if (grade := row["grades"]["g"]) and row["sample"]["id"] != without
     ]
-    found = figures(
-        {"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {"trials": "task"}}, rows
-    )
+    found = figures({"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {}}, rows)
     classes = found["classification"]
     return {
         "g.classification.macro_f1": classes["macro_f1"],

@@ -16,13 +16,13 @@ def test_aggregators_fold_rows_of_task_run_model_and_grade():
         (7, 1, "m", 1),
     ]
     found = figures(
-        {"mean": {"confidence": 0.9}, "k": {"kind": "pass_at_k"}, "pass_hat_k": {"trials": "task"}},
+        {"mean": {"confidence": 0.9}, "k": {"kind": "pass_at_k"}, "pass_hat_k": {"trials": 1}},
         rows,
     )
     assert (found["mean"]["mean"], found["mean"]["clusters"]) == (0.75, 3)
     assert found["mean"]["mean_interval"]["confidence"] == 0.9
     assert found["k"]["pass_at_k"]["1"] == pytest.approx(2.5 / 3)
-    assert found["pass_hat_k"]["rule"] == "task"
+    assert found["pass_hat_k"]["trials"] == 1
 
 
 @pytest.mark.parametrize(("metrics", "rows", "said"), DATA["what_cannot_be_folded_is_refused"])

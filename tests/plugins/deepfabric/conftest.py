@@ -113,7 +113,7 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
     }
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
     reader, graders = DeepFabricReader(), {"deepfabric": part}
-    summary = ExportSummary(input=given, reader=reader, profile="documented", graders=graders)
+    summary = ExportSummary(input=given, reader=reader, graders=graders)
     shard = Shard(ordinal=0, input=given)
     rows = [
         text

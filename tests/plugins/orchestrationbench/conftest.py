@@ -107,7 +107,6 @@ class Bench:
         summary = ExportSummary(
             input=Input(path=self.directory, name="out", shown="out"),
             reader=None,
-            profile="documented",
             graders={"orchestrationbench": grader},
         )
         return json.loads(OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"])

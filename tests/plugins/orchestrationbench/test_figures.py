@@ -75,9 +75,7 @@ def test_without_its_own_aggregator_nothing_is_exported():
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})
     given = Input(path=Path("x"), name="x", shown="x")
-    summary = ExportSummary(
-        input=given, reader=None, profile="documented", graders={"orchestrationbench": grader}
-    )
+    summary = ExportSummary(input=given, reader=None, graders={"orchestrationbench": grader})
     assert OrchestrationBenchExporter().finish(summary) == {}
 
 

@@ -83,47 +83,31 @@ def ref_similarity(expected: Any, actual: Any) -> float:
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
 
 
-def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:  # noqa: C901
-    """Calls of a conversation, straight from the rules; raises where the original does."""
+def ref_calls(traj: Any) -> list[tuple[Any, Any]]:
+    """Calls of a conversation, straight from the script's rules; raises where it does."""
     calls = []
     for message in traj:
         for call in message.get("tool_calls") or []:
             function = call.get("function", {})
             if not isinstance(function, dict):
                 raise TypeError
-            name = function.get("name", "")
-            raw = function.get("arguments", "{}")
-            if documented and isinstance(raw, dict):
-                arguments = raw
-            else:
-                try:
-                    arguments = json.loads(raw)
-                except (ValueError, TypeError):
-                    arguments = {}
-            calls.append((name, arguments))
-    if not calls and documented:
-        for message in traj:
-            content = message.get("content")
-            if message.get("role") == "assistant" and isinstance(content, str):
-                try:
-                    action = json.loads(content.split("Action:")[-1].strip())
-                    name, arguments = action["name"], action["arguments"]
-                except (ValueError, TypeError, KeyError):
-                    continue
-                if isinstance(name, str) and isinstance(arguments, dict) and name != "respond":
-                    calls.append((name, arguments))
+            try:
+                arguments = json.loads(function.get("arguments", "{}"))
+            except (ValueError, TypeError):
+                arguments = {}
+            calls.append((function.get("name", ""), arguments))
     return calls
 
 
-def ref_score(record: dict[str, Any], *, documented: bool = False) -> float:
-    """Partial score, straight from the rules; raises where the original does."""
+def ref_score(record: dict[str, Any]) -> float:
+    """Partial score, straight from the script's rules; raises where it does."""
     if "error" in record.get("info", {}):
         return 0.0
     try:
         actions = record["info"]["task"]["actions"]
     except KeyError:
         return 0.0
-    calls = ref_calls(record["traj"], documented=documented)
+    calls = ref_calls(record["traj"])
     if not actions:
         return 0.0 if calls else 1.0
     scores = []

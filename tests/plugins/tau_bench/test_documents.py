@@ -5,9 +5,8 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from gradestack import Grade, Key
+from gradestack.testing import explained_grade
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 from gradestack_plugins.tau_bench.similarity import describe
@@ -15,7 +14,6 @@ from gradestack_plugins.tau_bench.similarity import describe
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "tau-bench.md").read_text(encoding="utf-8")
 AIRLINE = ROOT / "examples" / "airline"
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
 def block(name):
@@ -27,10 +25,9 @@ def row(start):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-@PROFILES
-def test_worked_example(tau, profile):
+def test_worked_example(tau):
     """The page's record gives the page's numbers and reasons."""
-    grade = TauPartial(profile=profile).grade(tau.sample(json.loads(block("record"))))
+    grade = explained_grade(TauPartial(), tau.sample(json.loads(block("record"))))
     assert grade.score == float(row("score")[-1])
     assert [item.score for item in grade.items] == [
         float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")

@@ -1,10 +1,8 @@
-"""Exporter ``tau_bench`` and the text forms behind it."""
+"""Exporter ``tau_bench``."""
 
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gradestack import (
     BadRecord,
@@ -18,26 +16,13 @@ from gradestack import (
     figures,
 )
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.exporter import (
-    STATISTICS,
-    TauBenchExporter,
-    indented,
-    partial_name,
-    statistics_block,
-)
+from gradestack_plugins.tau_bench.exporter import TauBenchExporter
 from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.program import STATISTICS, partial_name, statistics_block
 from gradestack_plugins.tau_bench.reader import TauBench
 from tests.core.outcomes import data
 
 DATA = data(__file__, "exporter.yaml")
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=10,
-)
 
 
 def export(path, **options):
@@ -66,22 +51,7 @@ def summarise(given_input, reader, grader, grades):
     graders = {
         "tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)
     }
-    return ExportSummary(input=given_input, reader=reader, profile="documented", graders=graders)
-
-
-@given(json_values)
-def test_indented_is_what_the_standard_library_writes(value):
-    """The writer gives the standard library's text, at the top and one level deep."""
-    assert indented(value) == json.dumps(value, indent=2)
-    assert f"[\n  {indented(value, 1)}\n]" == json.dumps([value], indent=2)
-
-
-def test_indented_writes_values_of_any_depth():
-    """Values nested too deeply for the standard library's writer are written."""
-    value = json.loads("[" * 900 + '{"a": 1}' + "]" * 900)
-    text = indented(value)
-    assert json.loads(text) == value
-    assert text.splitlines()[901] == "  " * 901 + '"a": 1'
+    return ExportSummary(input=given_input, reader=reader, graders=graders)
 
 
 @pytest.mark.parametrize(("name", "new"), DATA["output_names"])
@@ -165,7 +135,7 @@ def test_empty_lists_of_cases_have_no_line(tau):
 
 
 def test_records_left_out_of_the_block_are_told(tau):
-    """Where the original stops, the block covers the records that could be scored and says how many
+    """Where calls cannot be read, the block covers the records with a score and says how many
     could not.
     """
     failed = TauPartial().grade(tau.sample(tau.record(info=None)))
@@ -181,5 +151,5 @@ def test_records_left_out_of_the_block_are_told(tau):
 
 def test_no_block_without_its_figures(tmp_path):
     given_input = Input(path=tmp_path, name="r", shown="r")
-    summary = ExportSummary(input=given_input, reader=TauBench(), profile="documented", graders={})
+    summary = ExportSummary(input=given_input, reader=TauBench(), graders={})
     assert TauBenchExporter().finish(summary) == {}

@@ -13,15 +13,6 @@ def entry(task, run, success, model=None):
     return Key(id=task, run=run, model=model), Grade(score=float(success), passed=bool(success))
 
 
-def test_figures_beyond_any_number_are_undefined(tau):
-    """Masses of records of the same trials give null rather than an error."""
-    key, grade = entry("a", 0, 1)
-    others = [entry("b", run, 0) for run in range(200)]
-    out = tau.fold(PassHatK(max_k=200, trials="file"), [*others, *[(key, grade)] * 20_000])
-    assert out["pass_hat_k"]["1"] == 20_000 / 200 / 2
-    assert out["pass_hat_k"]["200"] is None
-
-
 def test_tasks_of_several_models_are_clustered(tau):
     """The figure is the mean over models and tasks.
 

@@ -164,21 +164,19 @@ PROGRAM = [(RESUMED, {"1": 1.5, "2": 3.5}), (SHARDED, {"1": 0.5, "2": 1 / 3})]
 
 
 @pytest.mark.parametrize(("trials", "program"), PROGRAM, ids=["resumed", "sharded"])
-def test_the_program_keeps_its_rule_and_both_figures_are_named(tmp_path, trials, program):
+def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, program):
     path = tmp_path / "results.json"
     path.write_text(json.dumps([tau_record(task, trial, 1.0) for task, trial in trials]))
     report = gradestack.grade_files(
         path, output=tmp_path / "o", profile="upstream", overrides=["reports=[]"]
     )
-    figures = report.aggregates["reward"]["pass_hat_k"]
-    assert figures["pass_hat_k"]["1"] == program["1"]
-    assert figures["pass_hat_k"]["2"] == program["2"]
-    assert all("reason" in each for each in figures["pass_hat_k_interval"].values())
-    said = next(each for each in report.summary["warnings"] if "tau-bench's own program" in each)
-    assert f"pass^k 1: {program['1']:.3f}, 2: {program['2']:.3f}" in said
-    assert "by each task's own trials 1: 1.000" in said
-    own = gradestack.grade_files(path, output=tmp_path / "own", overrides=["reports=[]"])
-    assert own.aggregates["reward"]["pass_hat_k"]["pass_hat_k"]["1"] == 1.0
+    assert report.aggregates["reward"]["pass_hat_k"]["pass_hat_k"]["1"] == 1.0
+    native = json.loads((tmp_path / "o" / "native" / "tau_metrics.json").read_text())
+    assert {k: native["pass_hat_ks"][k] for k in program} == program
+    (entry,) = report.summary["programs"]
+    assert f"  k=1: {program['1']}\n" in entry["console"]
+    beside = next(each for each in entry["figures"] if each["label"] == "Pass^1")
+    assert beside["figure"] == "reward.pass_hat_k.pass_hat_k.1"
 
 
 @pytest.mark.parametrize("trials", [1, 2])

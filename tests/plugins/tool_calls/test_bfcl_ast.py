@@ -1,6 +1,6 @@
 """BFCL's rules for calls.
 
-Every error type from a prediction that was right before, and both profiles.
+Every error type from a prediction that was right before.
 """
 
 import pytest
@@ -42,11 +42,11 @@ def sample(calls, expected=ONE, tools=TOOLS[:1], **more):
     return Sample(id="s", expected=Expectation(calls=expected), calls=made, tools=tools, **more)
 
 
-def told(subject, profile="documented"):
+def told(subject):
     """Return the error type of a sample, 1.0 where it is right, or the code of why there is no
     score.
     """
-    grade = BfclAst(profile=profile).grade(subject)
+    grade = BfclAst().grade(subject)
     if grade.outcome is not Outcome.GRADED:
         return grade.fault.code if grade.fault else grade.reasons[0].code
     assert grade.passed is (grade.score == 1.0)
@@ -58,12 +58,11 @@ def told(subject, profile="documented"):
     return reason.code
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize(
     ("allowed", "given", "expected"), DATA["choices_inside_objects_are_those_of_the_program"]
 )
-def test_choices_inside_objects_are_those_of_the_program(profile, allowed, given, expected):
+def test_choices_inside_objects_are_those_of_the_program(allowed, given, expected):
     """An accepted ``""`` is a value of its key as well; errors are those of all values together."""
     name = "free" if isinstance(allowed, dict) else "lo"
     reference = expectation([{"f": {"s": ["Oslo"], name: [allowed]}}])
-    assert told(sample([("f", {"s": "Oslo", name: given})], reference.calls), profile) == expected
+    assert told(sample([("f", {"s": "Oslo", name: given})], reference.calls)) == expected

@@ -91,7 +91,6 @@ def evaluate(read, tmp_path):
         summary = ExportSummary(
             input=_input(tmp_path / "predictions.jsonl"),
             reader=reader,
-            profile="documented",
             graders={"when2call": graded},
         )
         text = When2CallExporter().finish(summary).get("when2call.json", "null")

@@ -332,5 +332,13 @@ def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generat
 
     Closed, it ends the engine's work: nobody takes its results any more.
     """
-    if shards:
-        yield from engine.map(worker, shards)
+    if not shards:
+        return
+    for result, shard in zip(engine.map(worker, shards), shards, strict=False):
+        if result.ordinal != shard.ordinal:
+            name = type(engine).__name__
+            raise PluginError(
+                f"engine {name} gives results in another order than its shards; yield work(shard) "
+                "in shard order"
+            )
+        yield result

@@ -86,16 +86,8 @@ def expected(summary):
             yield label, value, "–".join(f"{end:.3f}" for end in ends)
 
 
-@pytest.mark.parametrize(
-    ("name", "profile"),
-    [
-        (name, profile)
-        for name in some_of(EXAMPLES, 2)
-        for profile in ("documented", "upstream")
-        if (name, profile) != ("quickstart", "upstream")  # a format without an original program
-    ],
-)
-def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
+@pytest.mark.parametrize("name", some_of(EXAMPLES, 2))
+def test_all_media_of_a_run_agree(name, tmp_path, run):
     """Outcome's words and counts, figures, intervals, states by grader, notes and the verdicts of
     gates.
     """
@@ -103,9 +95,7 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
         tmp_path / "run",
         "reports=[html, {kind: markdown, max_characters: 10000000}, junit]",
     )
-    console = run(
-        "run", ROOT / name / "suite.yaml", "-o", out, "--profile", profile, "--set", reports
-    )
+    console = run("run", ROOT / name / "suite.yaml", "-o", out, "--set", reports)
     summary, header = (
         json.loads((out / f"{each}.json").read_text()) for each in ("summary", "header")
     )

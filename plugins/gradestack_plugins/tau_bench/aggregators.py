@@ -254,20 +254,16 @@ class PartialStatistics(_Averages):
             {"lower": lower, "upper": upper, "text": text, "samples": n}
             for text, (lower, upper, n) in zip(_BANDS.values(), ranges, strict=True)
         ]
-        figures = {
-            **super().compute(grades),
-            "failed": sum(failed),
-            "min": min(scores, default=None),
-            "max": max(scores, default=None),
-            **QUANTILES,
-            "histogram": make_histogram(scores),
-            "binary": binary,
-            **cases,
-            "expected_calls": int(totals["expected"]),
-            "called": int(totals["called"]),
-            "made_calls": int(totals["made"]),
-            "interpretation": {"bands": bands},
-        }
+        figures = super().compute(grades) | QUANTILES | cases
+        figures["failed"] = sum(failed)
+        figures["min"] = min(scores, default=None)
+        figures["max"] = max(scores, default=None)
+        figures["histogram"] = make_histogram(scores)
+        figures["binary"] = binary
+        figures["expected_calls"] = int(totals["expected"])
+        figures["called"] = int(totals["called"])
+        figures["made_calls"] = int(totals["made"])
+        figures["interpretation"] = {"bands": bands}
         if scores:
             counts = [n for _, _, n in ranges]
             figures["statements"] = [*_band_statements(counts), *_case_statements(cases)]
@@ -314,7 +310,9 @@ def case_of(reward: float | None, score: float | None) -> str | None:
         return None
     if reward < 0.1 and score > 0.7:
         return "binary_fail_high_partial"
-    return "binary_success_low_partial" if reward > SUCCESS_ABOVE and score < 0.8 else None
+    if reward > SUCCESS_ABOVE and score < 0.8:
+        return "binary_success_low_partial"
+    return None
 
 
 def _find_cases(grades: Grades, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import attrs
 from attrs.validators import ge, lt
@@ -85,11 +85,11 @@ class TauPartial(Grader):
         no_expected: ``strict`` grades samples where nothing is expected, ``skip`` leaves them out.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
-    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    metrics: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
-    verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
+    needs = frozenset({"calls", "expected"})
+    compares = frozenset({"calls"})
+    graded_statuses = frozenset({Status.OK, Status.FAILED})
+    metrics = ("mean", "partial_statistics")
+    verdict_labels = ("all calls right", "not all calls right")
 
     name_weight: float = attrs.field(default=0.4, validator=ge(0))
     argument_weight: float = attrs.field(default=0.6, validator=ge(0))
@@ -109,7 +109,8 @@ class TauPartial(Grader):
             return _grade_of_nothing((), [_run_error(sample)], parts)
         expected = sample.expected.calls
         made = sample.calls
-        record = sample.native if isinstance(sample.native, TauRecord) else None
+        native = sample.native
+        record = native if isinstance(native, TauRecord) else None
         if record is not None and record.problem is not None:
             fault = Fault(category="data", code="malformed_record", message=record.problem)
             return replace(failed(fault), parts=parts)
@@ -285,11 +286,11 @@ class TauReward(Grader):
         tolerance: How far from 1 a successful reward may be.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
-    compares: ClassVar[frozenset[str] | None] = frozenset()
-    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    metrics: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
-    verdict_labels: ClassVar[tuple[str, str]] = ("solved", "not solved")
+    needs = frozenset({"recorded"})
+    compares = frozenset()
+    graded_statuses = frozenset({Status.OK, Status.FAILED})
+    metrics = ("mean", "binary", "pass_hat_k", "pass_at_k")
+    verdict_labels = ("solved", "not solved")
 
     tolerance: float = attrs.field(default=1e-6, validator=[ge(0), lt(math.inf)])
 

@@ -144,20 +144,22 @@ def compute_statistics(results: Sequence[Result]) -> dict[str, Any]:
     for result in scored:
         if name := case_of(result.reward, result.partial_score):
             cases[name].append(result)
-    return {
-        "n": len(scored),
-        "failed": len(results) - len(scored),
-        "binary": {
-            "n": len(rewards),
-            "successes": len(successes),
-            "average": average(rewards),
-        },
-        "average": average(scores),
-        "min": min(scores, default=None),
-        "max": max(scores, default=None),
-        "histogram": make_histogram(Counter(scores)),
-        **{name: list_cases(results) for name, results in cases.items()},
+    n, n_rewards, n_successes = len(scored), len(rewards), len(successes)
+    failed = len(results) - n
+    average_reward, average_score = average(rewards), average(scores)
+    least, most = min(scores, default=None), max(scores, default=None)
+    histogram = make_histogram(Counter(scores))
+    binary = {"n": n_rewards, "successes": n_successes, "average": average_reward}
+    statistics = {
+        "n": n,
+        "failed": failed,
+        "binary": binary,
+        "average": average_score,
+        "min": least,
+        "max": most,
+        "histogram": histogram,
     }
+    return statistics | {name: list_cases(results) for name, results in cases.items()}
 
 
 def list_cases(results: Sequence[Result]) -> dict[str, Any]:
@@ -202,7 +204,9 @@ def statistics_block(statistics: Mapping[str, Any]) -> str:
     Args:
         statistics: Those of ``compute_statistics``, or the figures of ``partial_statistics``.
     """
-    n, failed, binary = statistics["n"], statistics["failed"], statistics["binary"]
+    n = statistics["n"]
+    failed = statistics["failed"]
+    binary = statistics["binary"]
     left_out = f"Not scored: {failed}\n" if failed else ""
     if n > binary["n"]:
         left_out += f"Without reward: {n - binary['n']}\n"
@@ -210,17 +214,17 @@ def statistics_block(statistics: Mapping[str, Any]) -> str:
     for name, title in CASES.items():
         cases += case_lines(title, statistics[name])
     histogram = [bin_line(n, **entry) for entry in statistics["histogram"]]
+    rate = percent(binary["successes"], binary["n"])
+    shown = {name: number(statistics[name]) for name in ("average", "min", "max")}
     return BLOCK.format(
         n=n,
         left_out=left_out,
         binary=binary,
-        rate=percent(binary["successes"], binary["n"]),
+        rate=rate,
         binary_average=number(binary["average"]),
-        average=number(statistics["average"]),
-        min=number(statistics["min"]),
-        max=number(statistics["max"]),
         histogram="".join(histogram),
         cases="".join(cases),
+        **shown,
     )
 
 
@@ -298,7 +302,8 @@ class TauBenchProgram(Program):
             STATISTICS: block,
             METRICS: indent_json(metrics),
         }
-        console = block + pass_hat_k_block(metrics)
+        reliability = pass_hat_k_block(metrics)
+        console = block + reliability
         figures = tuple(compare_figures(metrics, given.graders))
         return ProgramRun(files=files, console=console, figures=figures)
 

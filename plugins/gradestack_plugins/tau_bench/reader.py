@@ -197,24 +197,29 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, found {compact(record)[:60]}")
     if not is_result(record):
-        shown = f"is {compact(record['task_id'])[:60]}" if "task_id" in record else "is missing"
-        raise ValueError(f"task_id {shown}; an integer or a text is expected")
+        shown = "missing"
+        if "task_id" in record:
+            shown = compact(record["task_id"])[:60]
+        raise ValueError(f"task_id is {shown}; an integer or a text is expected")
     task_id = record["task_id"]
     info = as_map(record.get("info"))
     task = as_map(info.get("task"))
     error = _fault(info) if "error" in info else None
-    conversation = messages(record.get("traj"))
+    traj = record.get("traj")
+    conversation = messages(traj)
     acting = not any(message.tool_calls for message in conversation)
     calls, text = _acted(conversation) if acting else _called(conversation)
-    unread = count_unread(as_list(record.get("traj")), has_calls=bool(calls))
+    unread = count_unread(as_list(traj), has_calls=bool(calls))
     problem = None if error else find_problem(record)
-    is_list = isinstance(record.get("traj"), list)
+    is_list = isinstance(traj, list)
     is_recorded = is_list and (error is None or bool(conversation))
     instruction = task.get("instruction")
     if not isinstance(instruction, str):
         texts = (text_of(message.content) for message in conversation if message.role == "user")
         instruction = next(texts, None)
     cost = info.get("user_cost")
+    expected = None if problem else _expected_calls(task)
+    is_text = isinstance(task_id, str)
     return Sample(
         id=str(task_id),
         model=model,
@@ -223,14 +228,14 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:
         turns=(conversation,) if conversation else (),
         calls=calls if is_recorded and not unread else None,
         text=text,
-        expected=Expectation(calls=None if problem else _expected_calls(task)),
+        expected=Expectation(calls=expected),
         recorded=_recorded(record, info),
         status=Status.OK if error is None else Status.FAILED,
         error=error,
         agent_usage=None if cost is None else {"user_cost": cost},
         facets=_facets(info, task),
         remarks=unread,
-        source=source if isinstance(task_id, str) else replace(source, id=task_id),
+        source=source if is_text else replace(source, id=task_id),
         native=TauRecord(record, problem),
     )
 

@@ -120,14 +120,15 @@ class Trials(IntervalAggregator):
         is_graded = grade.outcome is Outcome.GRADED
         is_record = is_graded or grade.outcome is Outcome.FAILED
         is_passed = is_graded and self._is_passed(grade)
-        return {
-            "records": int(is_record),
-            "passed": int(is_passed),
-            "graded": int(is_graded),
-            "left_out": int(is_left_out),
+        numbers: dict[str, float] = {
+            "records": is_record,
+            "passed": is_passed,
+            "graded": is_graded,
+            "left_out": is_left_out,
             "planned": planned,
-            "plans": int(planned > 0),
+            "plans": planned > 0,
         }
+        return {name: int(number) for name, number in numbers.items()}
 
     def _is_passed(self, grade: Grade) -> bool:
         if grade.passed is None:
@@ -192,16 +193,21 @@ class Trials(IntervalAggregator):
         trials = [task.trials for task in tasks if task.trials]
         least = min(trials, default=0)
         nothing = {self._name: None, f"{self._name}_reason": "no task has a trial"}
-        passed = Counter(sorted(task.passed for task in tasks))
+        records = sum(task.records for task in tasks)
+        successes = sum(task.passed for task in tasks)
+        by_successes = Counter(sorted(task.passed for task in tasks))
+        n_by_successes = {str(passed): n for passed, n in by_successes.items()}
+        without_trials = len(tasks) - len(trials)
+        with_more_trials = len(trials) - trials.count(least)
         return {
             **({} if trials else nothing),
             "tasks": len(tasks),
-            "tasks_without_trials": len(tasks) - len(trials),
-            "tasks_with_more_trials": len(trials) - trials.count(least),
+            "tasks_without_trials": without_trials,
+            "tasks_with_more_trials": with_more_trials,
             "trials": least,
-            "records": sum(task.records for task in tasks),
-            "successes": sum(task.passed for task in tasks),
-            "tasks_by_successes": {str(successes): n for successes, n in passed.items()},
+            "records": records,
+            "successes": successes,
+            "tasks_by_successes": n_by_successes,
         }
 
 

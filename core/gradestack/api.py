@@ -751,11 +751,13 @@ class Program(Contract):
     Attributes:
         reader: Component name of the reader whose records it understands.
         title: Whose program it is, as a page says it: ``When2Call's evaluation suite``.
+        needs_rows: Whether it reads the rows of the graded samples; without them it is refused.
     """
 
     contract: ClassVar[Kind] = "program"
     reader: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    needs_rows: ClassVar[bool] = False
 
     @abc.abstractmethod
     def run(self, given: ProgramInput) -> ProgramRun:

@@ -67,6 +67,11 @@ def check_without_rows(suite: Suite) -> None:
     ]
     if suite.num_runs is not None:
         problems.append("num_runs: runs are told apart by their rows")
+    problems += [
+        f"profile: the program of {stage.name} reads the rows"
+        for stage in suite.programs
+        if stage.component.needs_rows
+    ]
     if problems:
         raise ConfigError("no rows are kept (rows: none), but the suite needs them", *problems)
 

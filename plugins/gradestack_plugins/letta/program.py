@@ -279,6 +279,7 @@ class LettaProgram(Program):
 
     reader: ClassVar[str] = "letta"
     title: ClassVar[str] = "letta-evals"
+    needs_rows: ClassVar[bool] = True
 
     @override
     def run(self, given: ProgramInput) -> ProgramRun:

@@ -217,7 +217,7 @@ def flaw(target: Any, kind: Kind) -> str | None:
     """
     if kind == "panel":
         is_panel = callable(target) and getattr(target, "contract", None) == kind
-        return None if is_panel else "is no function under @panel(TITLE)"
+        return None if is_panel else "is no function under @blocks.panel(TITLE)"
     if kind in FUNCTIONS:
         what = "click command" if kind == "command" else "function"
         return None if callable(target) else f"is not a {what}"

@@ -194,7 +194,8 @@ def _programs(report: Report) -> Iterator[str]:
             printed.append(f"  {as_text(figure.get('label'))}: {shown}")
         yield from printed
         files = ", ".join(f"native/{name}" for name in as_list(entry.get("files")))
-        yield f"  in {files}"
+        if files:
+            yield f"  in {files}"
 
 
 def _most_often(cause: Cause) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from gradestack.errors import ConfigError, suggest
-from gradestack.jsonio.values import loads
+from gradestack.jsonio.values import as_number, loads
 from gradestack.regular_files import open_regular
 
 
@@ -32,19 +32,20 @@ class NativeFiles(msgspec.Struct, frozen=True):
         Raises:
             ConfigError: No native file has such a number.
         """
-        names = list(self._names())
-        for name in names:
-            steps = PurePosixPath(name).with_suffix("").parts
-            if path[: len(steps)] != steps:
-                continue
-            found = _value_at(self._document(name), path[len(steps) :])
-            if isinstance(found, int | float) and not isinstance(found, bool):
-                return found, self.programs.get(name, f"{path[0]}'s exporter")
-            what = "no number" if found is not None else "nothing"
-            raise ConfigError(f"native.{'.'.join(path)}: {name} has {what} there")
-        written = ", ".join(names) or "none was written"
-        hint = suggest(path[0], [PurePosixPath(name).with_suffix("").name for name in names])
-        raise ConfigError(f"native.{'.'.join(path)}: no such native file ({written}){hint}")
+        shown = ".".join(["native", *path])
+        steps_of = {name: PurePosixPath(name).with_suffix("").parts for name in self._names()}
+        fitting = [name for name, steps in steps_of.items() if path[: len(steps)] == steps]
+        if not fitting:
+            written = ", ".join(steps_of) or "none was written"
+            hint = suggest(path[0], [steps[-1] for steps in steps_of.values()])
+            raise ConfigError(f"{shown}: no such native file ({written}){hint}")
+        name = max(fitting, key=lambda name: len(steps_of[name]))
+        value = _value_at(self._document(name), path[len(steps_of[name]) :])
+        number = as_number(value)
+        if number is None:
+            what = "nothing" if value is None else "no number"
+            raise ConfigError(f"{shown}: {name} has {what} there")
+        return number, self.programs.get(name, f"{path[0]}'s exporter")
 
     def _names(self) -> Iterator[str]:
         yield from self.texts
@@ -64,12 +65,12 @@ class NativeFiles(msgspec.Struct, frozen=True):
 
 def _value_at(document: Any, steps: tuple[str, ...]) -> Any:
     """Return the value at a path of keys and positions; None where there is none."""
-    found = document
+    value = document
     for step in steps:
-        if isinstance(found, Mapping):
-            found = found.get(step)
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
         else:
             return None
-    return found
+    return value

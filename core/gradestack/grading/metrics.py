@@ -174,30 +174,13 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     models = found.get("models")
     for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
         if isinstance(of, dict):
-            _refuse_figures_beyond_bounds(aggregator, of)
-            _bound_intervals(aggregator.figures, of)
+            _hold_to_bounds(aggregator, of)
             _order_intervals(aggregator.figures, of)
     return found
 
 
 _ROUNDING = 1e-9
 """By how much a figure may lie beyond its bounds: what adding up in floats can cost."""
-
-
-def _refuse_figures_beyond_bounds(aggregator: Aggregator, found: Mapping[str, Any]) -> None:
-    """Refuse a figure beyond its bounds, as its unit or its declaration says them: a share of 3."""
-    if aggregator.of_scores:
-        return
-    for path, value in numbers_in(found):
-        name = ".".join(path)
-        declared = next((each for each in aggregator.figures if each.covers(name)), None)
-        if declared is None or value is None:
-            continue
-        low, high = declared.bounds
-        if not low - _ROUNDING <= value <= high + _ROUNDING:
-            raise ValueError(
-                f"the figure {name} is {value:g}, beyond its bounds {low:g} to {high:g}"
-            )
 
 
 def _order_intervals(figures: Sequence[Figure], found: Mapping[str, Any]) -> None:
@@ -220,35 +203,37 @@ def _order_intervals(figures: Sequence[Figure], found: Mapping[str, Any]) -> Non
             before = here
 
 
-def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
+_ROUNDING = 1e-9
+"""By how much a figure may lie beyond its bounds: what adding up in floats can cost."""
+
+
+def _hold_to_bounds(aggregator: Aggregator, found: dict[str, Any]) -> None:
+    """Refuse figures beyond their bounds, a share of 3, and cut their intervals to the bounds."""
     for path, value in [*numbers_in(found)]:
-        declared = next((each for each in figures if each.covers(".".join(path))), None)
+        name = ".".join(path)
+        declared = next((each for each in aggregator.figures if each.covers(name)), None)
         if declared is None:
             continue
-        *above, last = _beside(declared, path)
-        place: Any = found
-        for name in above:
-            place = place.setdefault(name, {}) if isinstance(place, dict) else None
-        if (
-            not isinstance(place, dict) or "reason" in place
-        ):  # one reason for a whole map of figures
-            continue
-        known = place.setdefault(
-            last, {"reason": declared.undefined if value is None else "no interval is computed"}
-        )
         low, high = declared.bounds
-        if (
-            isinstance(known, dict)
-            and "low" in known
-            and value is not None
-            and low <= value <= high
-        ):
-            beyond = (
-                known.get("method") == "t" and declared.unit == "share"
-            )  # scores were no shares
-            known |= (
-                {} if beyond else {"low": max(known["low"], low), "high": min(known["high"], high)}
+        is_within = value is None or low - _ROUNDING <= value <= high + _ROUNDING
+        if not is_within and not aggregator.of_scores:
+            raise ValueError(
+                f"the figure {name} is {value:g}, beyond its bounds {low:g} to {high:g}"
             )
+        *above, last = _beside(declared, path)
+        holder: Any = found
+        for key in above:
+            holder = holder.setdefault(key, {}) if isinstance(holder, dict) else None
+        if not isinstance(holder, dict) or "reason" in holder:  # of a whole map of figures
+            continue
+        reason = declared.undefined if value is None else "no interval is computed"
+        interval = holder.setdefault(last, {"reason": reason})
+        if not isinstance(interval, dict) or "low" not in interval:
+            continue
+        are_no_shares = interval.get("method") == "t" and declared.unit == "share"
+        if value is not None and low <= value <= high and not are_no_shares:
+            interval["low"] = max(interval["low"], low)
+            interval["high"] = min(interval["high"], high)
 
 
 def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:

@@ -101,7 +101,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     foreign: bool = False
     """Whether its code is not ours.
 
-    Then it is watched, and its scores have to lie within its bounds.
+    Then its scores have to lie within its bounds.
     """
 
     def __post_init__(self) -> None:

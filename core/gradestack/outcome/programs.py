@@ -13,6 +13,7 @@ from gradestack.errors import error_text, storage_failed
 from gradestack.gates.native import NativeFiles
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Stage
+from gradestack.interpreter import time_limit, under_way
 from gradestack.report import Report
 from gradestack.suites.spec import Suite
 
@@ -69,7 +70,7 @@ def run_programs(
                     max_samples=suite.max_samples or None,
                     config=suite.config,
                     graders={each.key: each.component for each in suite.graders},
-                    rows=_RowsOf(merging, recorded, given),
+                    rows=_RowsOf(merging, recorded, given, suite.limits.seconds_per_grade),
                 )
                 try:
                     _keep(results, stage, given.name if several else "", program.run(about))
@@ -81,22 +82,31 @@ def run_programs(
 
 
 class _RowsOf(msgspec.Struct):
-    """Reads the rows of one input."""
+    """Reads the rows of one input; a program that stays at one longer than a grade may take has
+    ``TimedOut`` raised in it.
+    """
 
     merging: Merging
     recorded: Report
     given: Input
+    seconds_per_row: float | None
 
     def __call__(self) -> Iterator[Mapping[str, Any]]:
         numbers = set(self.merging.merged.table.of_input(self.given.name))
-        for number, row in enumerate(self.recorded.rows()):
-            if number in numbers:
-                yield row
+        read: list[int] = []
+        with time_limit(self.seconds_per_row), under_way(read):
+            for number, _, line in self.recorded.lines():
+                if number - 1 in numbers:
+                    yield self.recorded.row(number, line)
+                    read.append(number)
 
 
 def _keep(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
     """Add what a program made of an input, its files below a folder where there are several."""
     title = stage.component.title or stage.name
+    for name in run.files:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise ValueError(f"its file {name!r} is not below native/")
     names = [PurePosixPath(folder, name).as_posix() for name in run.files]
     results.files |= zip(names, run.files.values(), strict=True)
     results.titles |= dict.fromkeys(names, title)

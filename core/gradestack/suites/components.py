@@ -558,7 +558,7 @@ def _names_of(*stages: Stage) -> set[str]:
 
 
 def _unfit(writer: Any, reader: Stage, graders: AbstractSet[str]) -> str:
-    """Return why an exporter cannot write what a suite grades; "" where it can."""
+    """Return why an exporter or program cannot write what a suite grades; "" where it can."""
     if writer.reader and writer.reader not in _names_of(reader):
         return f"writes what the reader {writer.reader!r} reads, and this is {reader.name!r}"
     lacking = sorted(set(getattr(writer, "graders", ())) - graders)

@@ -166,8 +166,9 @@ def _stage(kind: Any, key: str, component: Any) -> Stage:
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     """Check a grader over typical samples and nasty ones.
 
-    By what a strict run refuses, and what it takes for unknown. A base of graders that promises more has a
-    method ``contract_problem``, which returns what is wrong over a sample, else None.
+    By what a strict run refuses, and by what it takes calls for that are not known. A base of
+    graders that promises more has a method ``contract_problem``, which returns what is wrong over a
+    sample, else None.
     """
     samples = [*samples, *nasty_samples()]
     contract_problem = getattr(grader, "contract_problem", lambda _: None)

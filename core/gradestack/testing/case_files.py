@@ -46,8 +46,7 @@ def cases(folder: str | Path) -> list[Case]:
     - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines
       (``.jsonl``), or any JSON;
     - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``),
-      ``dataset`` (a list is written as records are), and any
-      other key of a suite;
+      ``dataset`` (a list is written as records are), and any other key of a suite;
     - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade
       of results.jsonl, such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``.
       What is not there is null or empty, and null is the score of what was not graded;

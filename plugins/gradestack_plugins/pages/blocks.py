@@ -40,7 +40,7 @@ class Panel(Protocol):
         """Refuse a panel of an earlier contract, which was a class."""
         raise PluginError(
             f"panel {cls.__name__} is a class, of an earlier contract; write a function of what it "
-            "shows under @panel(TITLE, place=PLACE) in its place"
+            "shows under @blocks.panel(TITLE, place=PLACE)"
         )
 
 

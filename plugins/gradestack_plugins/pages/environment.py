@@ -154,15 +154,6 @@ def naming(templates: Path | None) -> Iterator[None]:
         raise ConfigError(f"templates: {where}:{line}: {error_text(error)}") from error
 
 
-def place_in_template(error: BaseException) -> str:
-    """Return ``card.html:7``, the line of a template that is not ours where an error arose.
-
-    "" for none.
-    """
-    place = _place(error)
-    return f"{place[0].name}:{place[1]}" if place is not None else ""
-
-
 def _place(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
     found = [

@@ -365,7 +365,7 @@ def test_the_kit_finds_what_is_wrong(report, panel, function, said):
 
 
 def test_a_panel_of_an_earlier_contract_is_refused_with_todays_words():
-    with pytest.raises(PluginError, match=r"panel Old is a class, .* under @panel\(TITLE"):
+    with pytest.raises(PluginError, match=r"panel Old is a class, .* under @blocks.panel\(TITLE"):
 
         class Old(blocks.Panel):
             pass

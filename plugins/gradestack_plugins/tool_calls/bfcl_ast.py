@@ -49,12 +49,10 @@ class BfclAst(Grader):
     argument is known to the tool and to the possible answers, of the declared type (or of the
     answers' own) and one of the allowed values, texts without blanks, punctuation and case; and
     when every argument left out has ``""`` among its possible answers. There must be as many calls
-    as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``:
-
-        documented: every expected call can have a call of its own that fits it.
-        upstream: each expected call takes the first one left that fits it, so that a broad answer
-            can take the call a narrow one needs. This is what the program does, and the preset
-            ``bfcl/ast`` of ``tool_calls``.
+    as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``,
+    where every expected call has to have a call of its own that fits it. BFCL's program gives each
+    the first one left that fits, so that a broad answer can take the call a narrow one needs: that
+    rule is the preset ``bfcl/ast`` of ``tool_calls``.
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
     relevance any is right. A reason has the error type as its code; so has ``metadata.error_type``.

@@ -74,9 +74,9 @@ def grade(sample, submission):
 
 ON_RECORD = """
 import sys
-from gradestack.rundir import recorder
+from gradestack.rundir import journal
 from gradestack.cli.commands import main
-recorder.PAUSE = -1.0
+journal.SECONDS_BETWEEN_WRITES = -1.0
 main()
 """
 """The command, which puts everything on record at once."""

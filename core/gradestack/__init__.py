@@ -46,7 +46,6 @@ _NAMES = {
     "report": "Report Reporter is_run load_report",
     "rows.read": "GradeRow Row grade_from_json",
     "rows.write": "grade_to_json",
-    "rundir.recorder": "free_memory",
     "suites.code": "load_file with_files",
     "suites.components": "stack_for",
     "suites.recognition": "recognise",

@@ -134,7 +134,6 @@ from gradestack.rows.read import GradeRow as GradeRow
 from gradestack.rows.read import Row as Row
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.write import grade_to_json as grade_to_json
-from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.code import with_files as with_files
 from gradestack.suites.components import stack_for as stack_for

@@ -33,8 +33,8 @@ from gradestack.model import JSON, BadRecord, Grade, Key, Sample
 from gradestack.output import terminal_line
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
-from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
+from gradestack.streaming import stream_grades
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
 from gradestack.suites.components import Resolver, samples_of, stack_for
 from gradestack.suites.document import Document, read_yaml, typed_texts

@@ -12,7 +12,7 @@ import msgspec
 
 from gradestack import ABSENT, Grade, Outcome
 from gradestack.grading.graders import unhandled
-from gradestack.rows.write import RowWriter
+from gradestack.rows.write import RowEncoder
 
 
 def pure(value):
@@ -253,19 +253,19 @@ class Always:
 def line_and_kept(
     sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False
 ):
-    writer = RowWriter(
+    encoder = RowEncoder(
         main=main,
         success=success,
         signatures=signatures or dict.fromkeys(grades, "toy 1"),
         strict=strict,
     )
-    data, (written,) = writer.recorded([sample])
+    data, (written,) = encoder.encode_samples([sample])
     if written is not sample:  # what graders would say of it
         grades, submissions = dict.fromkeys(grades, unhandled(written)), None
     columns = {key: [grade] for key, grade in grades.items()}
     texts = {key: [text] for key, text in (submissions or {}).items()}
-    lines, mended = writer.lines([written], data, columns, texts)
-    return b"".join(lines), written, {key: mended.get((key, 0), grades[key]) for key in grades}
+    pieces, kept = encoder.encode_rows([written], data, columns, texts)
+    return b"".join(pieces), written, {key: kept[key][0] for key in grades}
 
 
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):

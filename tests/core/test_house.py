@@ -69,6 +69,7 @@ LAYERS = [
     "rundir",
     "outcome",
     "runner",
+    "streaming",
     "python_api",
     "python_compare",
     "testing",

@@ -16,7 +16,6 @@ OWN = {
     "core/gradestack/runner.py",  # what it has just written
     "core/gradestack/outcome/pages.py",
     "core/gradestack/rundir/place.py",
-    "core/gradestack/rundir/recorder.py",
     "core/gradestack/suites/code.py",  # code that was allowed
     "core/gradestack/testing/__init__.py",  # an author's own files
     "core/gradestack/testing/case_files.py",
@@ -25,6 +24,7 @@ OWN = {
     "plugins/gradestack_plugins/deepfabric/evaluation.py",
     "plugins/gradestack_plugins/engines/dask_local.py",
     "plugins/gradestack_plugins/engines/machine.py",  # what the system says
+    "plugins/gradestack_plugins/engines/memory.py",
     "plugins/gradestack_plugins/judges/grader.py",  # a text of the distribution
     "plugins/gradestack_plugins/readers/jsonl_form.py",
     "plugins/gradestack_plugins/reporters/commands.py",

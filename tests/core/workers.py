@@ -5,7 +5,8 @@ from gradestack.grading.graders import Graders
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Metric, Plan, Stage, Success
 from gradestack.grading.worker import Worker
-from gradestack.rundir.recorder import FilePieces, RowWriter
+from gradestack.rows.write import RowEncoder
+from gradestack.rundir.recorder import FileShardWriters
 
 USUAL = {
     "exporters": (),
@@ -42,7 +43,7 @@ def metric(*, key, of, aggregator):
 def worker(folder, reader, *, graders, metrics=(), **fields):
     """Return a worker that writes its pieces into a folder.
 
-    ``exporters`` are (name, exporter) pairs; further fields are those of the plan, the pieces and
+    ``exporters`` are (name, exporter) pairs; further fields are those of the plan, the writers and
     the worker.
     """
     known = USUAL | fields
@@ -61,10 +62,10 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
         same_inputs=known.pop("same_inputs", False),
     )
     strict = known.pop("strict")
-    writer = RowWriter.of(plan, Success(plan.main, plan.rule), strict=strict)
+    encoder = RowEncoder.of(plan, Success(plan.main, plan.rule), strict=strict)
     rows_name = "results.jsonl" if known.pop("rows") else None
-    pieces = FilePieces(folder=folder, writer=writer, rows_name=rows_name)
-    return Worker(plan=plan, index=None, pieces=pieces, strict=strict, **known)
+    writers = FileShardWriters(folder, encoder, rows_name)
+    return Worker(plan=plan, index=None, writers=writers, strict=strict, **known)
 
 
 def merged(made, *results):

@@ -13,7 +13,7 @@ import msgspec
 
 from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, GradestackError, PluginError
-from gradestack.grading.merging import LISTED, Merged, Merging, Recorder, ShardResult
+from gradestack.grading.merging import LISTED, Merged, Merging, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import (
     InputFiles,
@@ -23,6 +23,7 @@ from gradestack.grading.reading import (
     shards_in,
     shards_of,
 )
+from gradestack.grading.recording import Recorder
 from gradestack.grading.selection import (
     Selection,
     first_ids,
@@ -202,7 +203,7 @@ class Loop:
         self.files.check(self.shards)
 
     def open(self, *, drop_copies: bool = False) -> Worker:
-        """Plan the shards, take up what an earlier attempt has on record, and return what grades
+        """Plan the shards, load those that an earlier attempt has on record, and return what grades
         the others.
         """
         plan, reader = self.plan, self.plan.reader.component
@@ -216,7 +217,9 @@ class Loop:
             self.shards = shards if plan.exporters else bundled(shards)  # their files are of inputs
             self.notes = [index.note] if isinstance(index, Separated) else []
             self.progress.plan(self.shards)
-            for result, shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
+            for result, shard in zip(
+                self.recorder.load_finished(self.shards), self.shards, strict=False
+            ):
                 self.merging.add(result)
                 self.progress.merged(shard, self.merged, resumed=True)
                 self.resumed += 1
@@ -224,7 +227,7 @@ class Loop:
             self._worker = Worker(
                 plan=plan.bare(),
                 index=index,
-                pieces=self.recorder.pieces,
+                writers=self.recorder.writers,
                 strict=self.strict,
                 dataset=dataset,
                 selection=_selection(plan, self.shards, index, dataset, drop_copies=drop_copies),
@@ -236,7 +239,7 @@ class Loop:
         begun = time.perf_counter()
         if shard is not None:
             self.files.check([shard], [each.input.path for each in shards_in(shard)])
-        self.recorder.take(result, shard)
+        self.recorder.save(result, shard)
         self.merging.add(result)
         if self.plan.duplicates == "error" and len(self.merged.table) >= self._next_look:
             self._next_look = 2 * len(self.merged.table)
@@ -259,7 +262,7 @@ class Loop:
             self.merged.table.keys["id"],
             rows[: LISTED - len(self.merged.duplicates_listed)],
         )
-        places = self.recorder.places(listed) or [
+        places = self.recorder.read_places(listed) or [
             f"task {ids.values[ids.codes[row]]}" for row in listed
         ]
         if self.plan.duplicates == "error":

@@ -1,24 +1,17 @@
-"""What shards came to, and all of them: columns joined in order, figures of the whole table.
-
-The seam to what keeps it.
-
-The seam has two halves: ``Pieces`` travels with the worker and takes what one shard writes; a
-``Recorder`` stays with the run and takes finished shards, in order.
-"""
+"""What shards came to, and all of them: columns joined in order, figures of the whole table."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from gradestack.api import Shard
 from gradestack.errors import PluginError, error_text
 from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of
 from gradestack.grading.plan import Plan
-from gradestack.model import JSON, Grade, Sample
+from gradestack.model import JSON, Grade
 from gradestack.table import Table
 
 LISTED = 1000
@@ -62,7 +55,7 @@ class ShardResult(Tally, kw_only=True):
     ordinal: int
     input: str
     parts: Any = None
-    """What its piece was closed with, for the recorder: where rows and native chunks are."""
+    """What its shard writer was closed with, for the recorder: where rows and native chunks are."""
     table: bytes = b""
     """Its columns of the table of grades."""
     superseded: list[str] = msgspec.field(default_factory=list)
@@ -158,71 +151,3 @@ class Merging:
 
 Grades = Mapping[str, Grade]
 """Grader key -> grade."""
-
-
-Mended = Mapping[tuple[str, int], Grade]
-"""Grader key and place in a block -> a failed grade, in place of one that cannot be written."""
-
-
-class Piece(Protocol):
-    """Takes what one shard writes."""
-
-    def recorded(self, samples: Sequence[Sample]) -> tuple[Any, Sequence[Sample]]:
-        """Return what ``add_rows`` needs of a block, whose samples graders may change, and what
-        they are to see.
-        """
-
-    def add_rows(
-        self,
-        samples: Sequence[Sample],
-        recorded: Any,
-        columns: dict[str, list[Grade]],
-        texts: Mapping[str, Sequence[str | None]],
-    ) -> Mended:
-        """Take the grades of a block by grader key, and what graders of texts judged."""
-
-    def native(self, artefact: str, text: str, separator: str) -> None:
-        """Take one chunk of an exporter's file; ``separator`` stands between two chunks."""
-
-    def close(self) -> Any:
-        """Return what the recorder needs to find all that; picklable."""
-
-
-class Pieces(Protocol):
-    """Makes a piece per shard; picklable.
-
-    Attributes:
-        rows: Whether samples are wanted one by one; without, only figures and native chunks are.
-    """
-
-    @property
-    def rows(self) -> bool: ...  # noqa: D102 - above
-
-    def open(self, shard: Shard) -> Piece:
-        """Return the piece of a shard."""
-
-
-class Recorder(Protocol):
-    """Takes finished shards, in order."""
-
-    @property
-    def pieces(self) -> Pieces:
-        """Its half that travels."""
-
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
-        """Yield what an earlier attempt has on record of the first shards."""
-
-    def take(self, result: ShardResult, shard: Shard | None) -> None:
-        """Take the next result; no shard: samples that no record answers."""
-
-    def finish(self) -> None:
-        """Have everything taken safe."""
-
-    def restart(self) -> None:
-        """Let go of everything taken: all of it is graded anew."""
-
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return where the samples of some rows were read, in order.
-
-        Nothing where no rows are kept.
-        """

@@ -17,7 +17,7 @@ import attrs
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, error_text, storage_failed
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
-from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
+from gradestack.grading.merging import LISTED, Grades, ShardResult
 from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import (
     ERROR_COUNTS,
@@ -27,6 +27,7 @@ from gradestack.grading.plan import (
     named_graders,
 )
 from gradestack.grading.reading import blocks_of
+from gradestack.grading.recording import ShardWriters
 from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import Interruption, for_a_shard, under_way
 from gradestack.model import (
@@ -57,7 +58,7 @@ class Worker:
     plan: Plan
     index: Any
     """What the reader made of side files."""
-    pieces: Pieces
+    writers: ShardWriters
     strict: bool = False
     """Raise at the first bad record or broken component."""
     dataset: Mapping[str, Sample] | None = None
@@ -111,7 +112,7 @@ class Worker:
                         progress(result.samples - reported)
                         reported = result.samples
             except KeyboardInterrupt:
-                if grader.torn:
+                if grader.partially_written:
                     raise
                 result.interrupted = True
             grader.finish()
@@ -124,7 +125,7 @@ class Worker:
 
 
 class ShardGrader:
-    """One shard being graded, in small blocks: its piece, counts and columns.
+    """One shard being graded, in small blocks: its writer, counts and columns.
 
     Use it as a context manager.
 
@@ -134,7 +135,7 @@ class ShardGrader:
 
     Attributes:
         position: How many samples of the shard were met, left out ones included.
-        torn: Whether a block is being counted, or was not counted to its end: rows and figures do
+        partially_written: Whether a block is being counted, or was not counted to its end: rows and figures do
             not agree.
     """
 
@@ -148,19 +149,19 @@ class ShardGrader:
         begin_grading()
         self.worker, self.shard, self.result = worker, shard, result
         self._interruption = interruption or Interruption()
-        self.torn = False
+        self.partially_written = False
         self.position = 0
         plan = self._plan = worker.plan
         plain = worker.dataset is None and worker.selection is None
         self._usual = plain and not worker.faults and worker.positions is None
-        self._rows, self._strict = worker.pieces.rows, worker.strict
+        self._strict = worker.strict
         self._broken = partial(_broken, result, worker.strict)
         keys = [stage.key for stage in plan.graders]
         needs = wanted(keys, plan.metrics, plan.facets)
-        explain = self._rows or bool(plan.exporters)
+        explain = worker.writers.keeps_rows or bool(plan.exporters)
         self._graders = Graders(plan.graders, needs.parts, explain=explain, strict=worker.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
-        self._piece = worker.pieces.open(shard)
+        self._writer = worker.writers.open(shard)
         self._pending: list[Sample] = []
         self._size = 1
         self._begun = perf_counter()
@@ -169,7 +170,7 @@ class ShardGrader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.result.parts = self._piece.close()
+        self.result.parts = self._writer.close()
 
     def finish(self) -> None:
         """Grade what is left and put counts and columns into the result."""
@@ -177,13 +178,13 @@ class ShardGrader:
         try:
             self.grade()
         except KeyboardInterrupt:
-            if self.torn:
+            if self.partially_written:
                 raise
             result.interrupted = True
         result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
 
-    def take(self, records: list[Sample | BadRecord]) -> None:
+    def take(self, records: Sequence[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""
         if self._usual and not self._strict and BadRecord not in map(type, records):
             self.position += len(records)
@@ -249,9 +250,9 @@ class ShardGrader:
         return sample
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
-        recorded, block = self._piece.recorded([sample]) if self._rows else (None, [sample])
+        encoded, block = self._writer.encode_samples([sample])
         grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
-        self._count(block, recorded, Graded(grades, {}, {}))
+        self._count(block, encoded, Graded(grades, {}, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
@@ -268,28 +269,28 @@ class ShardGrader:
             self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
     def _grade(self, samples: list[Sample]) -> None:
-        recorded, block = self._piece.recorded(samples) if self._rows else (None, samples)
+        encoded, block = self._writer.encode_samples(samples)
         graded = self._graders.grade(block)
         if self._graders.interrupted:
             block = block[: min(map(len, graded.columns.values()))]
         if block:
-            self._count(block, recorded, graded)
+            self._count(block, encoded, graded)
         if self._graders.interrupted:
             raise KeyboardInterrupt
 
-    def _count(self, block: Sequence[Sample], recorded: Any, graded: Graded) -> None:
-        columns = graded.columns
+    def _count(self, block: Sequence[Sample], encoded: Any, graded: Graded) -> None:
         with self._interruption.held():
-            self.torn = True
-            if self._rows:
-                mended = self._piece.add_rows(block, recorded, columns, graded.texts)
-                for (key, place), grade in mended.items():
-                    columns[key][place] = grade
-                    graded.verdicts.pop(key, None)
+            self.partially_written = True
+            columns = self._writer.save_rows(block, encoded, graded.columns, graded.texts)
+            verdicts = {
+                key: verdicts
+                for key, verdicts in graded.verdicts.items()
+                if columns[key] is graded.columns[key]
+            }
             if self._columns is not None:
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
                     self._columns.add(
-                        block, columns, [RAN[sample.status] for sample in block], graded.verdicts
+                        block, columns, [RAN[sample.status] for sample in block], verdicts
                     )
             if self._plan.exporters:
                 for number, sample in enumerate(block):
@@ -317,7 +318,7 @@ class ShardGrader:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
-            self.torn = False
+            self.partially_written = False
 
     def _take_remarks(self, block: Sequence[Sample], columns: Mapping[str, Column]) -> None:
         """Count what readers remarked, amounts that cannot be any, runs that count although they
@@ -367,7 +368,7 @@ class ShardGrader:
                 graders = named_graders(exporter, self._plan.graders) if grades else {}
                 named = {name: grades[stage.key] for name, stage in graders.items()}
                 for artefact, text in exporter.row(record, named, self.shard):
-                    self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
+                    self._writer.save_native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience
                 if storage_failed(error):
                     raise

@@ -9,8 +9,6 @@ forms of its own, and refuses lone surrogates: what it cannot write faithfully g
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, repeat
 from math import isfinite
 from typing import Any
 
@@ -18,8 +16,8 @@ import msgspec
 from msgspec.structs import astuple
 
 from gradestack.errors import PluginError
-from gradestack.grading.merging import Mended
 from gradestack.grading.plan import Plan, Success
+from gradestack.grading.recording import GradeColumns, JudgedTexts
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import (
     Expectation,
@@ -45,10 +43,6 @@ UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
 TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _LONG = 1 << 20
 """Bytes of a row of which no copy is made."""
-Columns = dict[str, list[Grade]]
-"""Grader key -> its grades of a block."""
-Texts = Mapping[str, Sequence[str | None]]
-"""Grader key -> the texts it judged."""
 
 
 def _form(name: str, required: str, optional: str = "") -> Any:
@@ -205,7 +199,7 @@ def _trajectory(sample: Sample, values: list[Any]) -> Any:
     )
 
 
-def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
+def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
     expected, calls, tools = sample.expected, sample.calls, sample.tools
     truth = expected.text if expected.text is not None else expected.label
     made = None
@@ -223,14 +217,14 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
     native = None
-    if writer.natives and isinstance(
-        sample.native, (dict, *writer.natives)
+    if encoder.natives and isinstance(
+        sample.native, (dict, *encoder.natives)
     ):  # a dict where a row is graded again
         native = msgspec.to_builtins(sample.native)
         values.append(native)
     specs: list[Any] | None = None if tools is None else [tool.name for tool in tools]
     if (
-        writer.schemas and tools is not None
+        encoder.schemas and tools is not None
     ):  # the fields of a tool, whatever else a reader's own class holds
         values += [tool.parameters for tool in tools]
         specs = [
@@ -266,12 +260,6 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         sample.remarks or None,
         native,
     )
-
-
-def _recorded_bytes(sample: Sample, writer: RowWriter) -> bytes:
-    values: list[Any] = []
-    row = _recorded(sample, values, writer)
-    return _encode(row, values)
 
 
 def _bare(sample: Sample, fault: Fault) -> Sample:
@@ -340,8 +328,8 @@ def grade_to_json(grade: Grade) -> GradeRow:
     return row
 
 
-class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes the rows of blocks of samples."""
+class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
+    """Encodes the rows of blocks of samples."""
 
     main: str
     success: Success | None
@@ -350,13 +338,13 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Grader key -> rule by which a sample passes; none of a grader whose score is no share."""
     strict: bool = False
     schemas: bool = False
-    """Tools are written with their schemas, which a grader reads."""
+    """Whether tools are written with their schemas, which a grader reads."""
     natives: tuple[type[Any], ...] = ()
     """Native forms that graders read, and which are written."""
 
     @classmethod
-    def of(cls, plan: Plan, success: Success | None, *, strict: bool) -> RowWriter:
-        """Return the writer of a plan's rows."""
+    def of(cls, plan: Plan, success: Success | None, *, strict: bool) -> RowEncoder:
+        """Return the encoder of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
         graders = [stage.component for stage in plan.graders]
         rules = {
@@ -376,111 +364,117 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             natives=tuple({grader.native: None for grader in graders if grader.native is not None}),
         )
 
-    def recorded(self, samples: Sequence[Sample]) -> tuple[list[bytes], Sequence[Sample]]:
-        """Return the samples' parts of their lines, written before graders see them, and the
-        samples to be graded.
+    def encode_samples(self, samples: Sequence[Sample]) -> tuple[list[bytes], Sequence[Sample]]:
+        """Encode the samples' parts of their rows.
 
-        A sample that cannot be written is a failed run, without what was recorded.
+        Returns:
+            The parts, and the samples that are to be graded. A sample that cannot be written is a
+            failed run, without what was recorded.
         """
-        with suppress(*UNWRITABLE):
-            values: list[Any] = []
-            forms = [_recorded(sample, values, self) for sample in samples]
-            data = list(map(_write, forms))
-            _check(values)
-            return data, samples
-        data, samples = [], list(samples)
-        for place, sample in enumerate(samples):
+        parts, graded = [], list(samples)
+        for number, sample in enumerate(samples):
             try:
-                data.append(_recorded_bytes(sample, self))
+                part = self._encode_sample(sample)
             except UNWRITABLE as error:
-                deep = isinstance(error, RecursionError)
-                fault = (
-                    TOO_DEEP
-                    if deep
-                    else Fault(category="data", code="not_json", message=f"not JSON: {error}")
-                )
-                samples[place] = _bare(sample, fault)
-                data.append(_recorded_bytes(samples[place], self))
-        return data, samples
+                graded[number] = _bare(sample, _fault_of(error, "data", "not_json", "not JSON"))
+                part = self._encode_sample(graded[number])
+            parts.append(part)
+        return parts, graded
 
-    def lines(
-        self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
-    ) -> tuple[list[bytes | memoryview], Mended]:
-        """Return the lines of a block in pieces, and grades that stand in them in place of those
-        given.
+    def _encode_sample(self, sample: Sample) -> bytes:
+        values: list[Any] = []
+        form = _recorded(sample, values, self)
+        return _encode(form, values)
+
+    def encode_rows(
+        self,
+        samples: Sequence[Sample],
+        encoded: Sequence[bytes],
+        columns: GradeColumns,
+        texts: JudgedTexts,
+    ) -> tuple[list[bytes | memoryview], GradeColumns]:
+        """Encode the rows of a block.
+
+        Args:
+            samples: The samples that were graded.
+            encoded: Their parts, as ``encode_samples`` has encoded them.
+            columns: Grader key -> its grades.
+            texts: Key of a grader of texts -> the texts it judged.
+
+        Returns:
+            The lines, in pieces, and the grades as they stand in them: a failed one in place of
+            each that cannot be written.
         """
-        mended: dict[tuple[str, int], Grade] = {}
-        try:
-            values: list[Any] = []
-            forms = {
-                key: [_grade(grade, values, self.rules.get(key)) for grade in column]
-                for key, column in columns.items()
-            }
-            written = {key: list(map(_write, column)) for key, column in forms.items()}
-            _check(values)
-        except UNWRITABLE:
-            written, columns = (
-                {key: [] for key in columns},
-                {key: list(column) for key, column in columns.items()},
-            )
-            for key, column in columns.items():
-                for at, (grade, sample) in enumerate(zip(column, samples, strict=True)):
-                    data, column[at] = self._written(grade, sample, key)
-                    written[key].append(data)
-                    if column[at] is not grade:
-                        mended[key, at] = column[at]
+        written: GradeColumns = {}
+        grade_bytes: dict[str, list[bytes]] = {}
+        for key, column in columns.items():
+            grade_bytes[key], written[key] = self._encode_column(key, column, samples)
+        pieces: list[bytes | memoryview] = []
         keys = [encode(key).replace(b"%", b"%%") for key in columns]
         form = b'{"grade":%%b,"grades":{%b},' % b",".join([b"%b:%%b" % key for key in keys])
-        heads = map(form.__mod__, zip(written[self.main], *written.values(), strict=True))
-        verdicts = list(self._verdicts(samples, columns, texts))
-        try:
-            tails = list(map(_write, verdicts))
-        except ValueError:  # a lone surrogate in a text that was judged
-            tails = [_encode(each, ()) for each in verdicts]
-        parts = zip(
-            heads,
-            map(_inner, tails),
-            repeat(b","),
-            map(_inner, recorded),
-            repeat(b"}\n"),
-            strict=False,
-        )
-        return list(chain.from_iterable(parts)), mended
+        heads = map(form.__mod__, zip(grade_bytes[self.main], *grade_bytes.values(), strict=True))
+        verdicts = self._verdicts(samples, written, texts)
+        for head, verdict, part in zip(heads, verdicts, encoded, strict=False):
+            pieces += (head, _inner(_encode(verdict, ())), b",", _inner(part), b"}\n")
+        return pieces, written
 
-    def _verdicts(self, samples: Sequence[Sample], columns: Columns, texts: Texts) -> Iterator[Any]:
-        success, main = self.success, columns[self.main]
-        for at, sample in enumerate(samples):
-            judged = (
-                {key: column[at] for key, column in texts.items() if column[at] is not None}
-                if texts
-                else {}
-            )
-            text = judged.get(self.main, sample.label if sample.text is None else sample.text) or ""
-            passed = None if success is None else success.passed(columns[success.grader][at])
-            yield _Verdict(passed, main[at].outcome, text, judged or None)
+    def _encode_column(
+        self, key: str, column: list[Grade], samples: Sequence[Sample]
+    ) -> tuple[list[bytes], list[Grade]]:
+        """Encode a grader's grades; return them as they stand in the rows, too."""
+        parts, written = [], column
+        for number, grade in enumerate(column):
+            try:
+                part = self._encode_grade(key, grade)
+            except UNWRITABLE as error:
+                if written is column:
+                    written = list(column)
+                written[number] = self._unwritable_grade(key, samples[number], error)
+                part = self._encode_grade(key, written[number])
+            parts.append(part)
+        return parts, written
 
-    def _written(self, grade: Grade, sample: Sample, key: str) -> tuple[bytes, Grade]:
-        """Return a grade as it stands in its row, and itself, or a failed one that says why it
-        cannot be written.
+    def _encode_grade(self, key: str, grade: Grade) -> bytes:
+        values: list[Any] = []
+        form = _grade(grade, values, self.rules.get(key))
+        return _encode(form, values)
+
+    def _unwritable_grade(self, key: str, sample: Sample, error: Exception) -> Grade:
+        """Return the failed grade that says why one cannot be written.
+
+        Raises:
+            PluginError: The run is strict.
         """
-        try:
-            values: list[Any] = []
-            return _encode(_grade(grade, values, self.rules.get(key)), values), grade
-        except RecursionError:
-            fault = TOO_DEEP
-        except (AttributeError, TypeError, ValueError) as error:
-            why, signature = f"the grade is not JSON: {error}", self.signatures[key]
-            if self.strict:
-                problem = (
-                    f"grader {key!r} ({signature}) broke its contract on "
-                    f"{sample.source or sample.id}"
-                )
-                raise PluginError(problem, why) from error
-            kind = type(error).__name__
-            fault = Fault(
-                category="grading", code="bad_grade", message=why, type=kind, component=signature
+        fault = _fault_of(error, "grading", "bad_grade", "the grade is not JSON")
+        if fault is TOO_DEEP:
+            return failed(fault)
+        signature = self.signatures[key]
+        if self.strict:
+            problem = (
+                f"grader {key!r} ({signature}) broke its contract on {sample.source or sample.id}"
             )
-        return self._written(failed(fault), sample, key)
+            raise PluginError(problem, fault.message) from error
+        return failed(replace(fault, type=type(error).__name__, component=signature))
+
+    def _verdicts(
+        self, samples: Sequence[Sample], columns: GradeColumns, texts: JudgedTexts
+    ) -> Iterator[Any]:
+        success, main = self.success, columns[self.main]
+        for number, sample in enumerate(samples):
+            judged = {
+                key: column[number] for key, column in texts.items() if column[number] is not None
+            }
+            answer = sample.label if sample.text is None else sample.text
+            submission = judged.get(self.main, answer) or ""
+            passed = None if success is None else success.passed(columns[success.grader][number])
+            yield _Verdict(passed, main[number].outcome, submission, judged or None)
+
+
+def _fault_of(error: Exception, category: str, code: str, what: str) -> Fault:
+    """Return why something cannot be written."""
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    return Fault(category=category, code=code, message=f"{what}: {error}")
 
 
 def _inner(data: bytes) -> bytes | memoryview:

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gradestack import free_memory, looked_at
+from gradestack import looked_at
+from gradestack_plugins.engines.memory import free_memory
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
 _SHARE = 0.8

@@ -8,7 +8,7 @@ import gradestack
 from gradestack import DataError
 from gradestack.api import Input, Shard
 from gradestack.grading import reading
-from gradestack.rundir import recorder
+from gradestack.rundir import journal, recorder
 from tests.core.outcomes import files_but_headers as files_of
 
 FILES = 200
@@ -56,7 +56,7 @@ def test_bundles_leave_every_byte_as_it_is(run, tmp_path, monkeypatch):
 
 
 def test_a_run_is_continued_behind_a_bundle(run, tmp_path, full_disk, monkeypatch):
-    monkeypatch.setattr(recorder, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
     run("whole")
     full_disk(5, lambda: run("out"))
     assert run("out", resume=True).header["resumed"] == 5
@@ -64,13 +64,13 @@ def test_a_run_is_continued_behind_a_bundle(run, tmp_path, full_disk, monkeypatc
 
 
 def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
-    grade = recorder.FilePiece.add_rows
+    grade = recorder.RowFile.save_rows
 
     def edit(self, *given):
         (folder / "150.jsonl").write_text('{"id": "other"}\n')
         return grade(self, *given)
 
-    monkeypatch.setattr(recorder.FilePiece, "add_rows", edit)
+    monkeypatch.setattr(recorder.RowFile, "save_rows", edit)
     with pytest.raises(DataError, match=r"runs/150\.jsonl|^150\.jsonl"):
         run("out")
 

@@ -13,7 +13,7 @@ from gradestack import ConfigError, Input, Shard, replace
 from gradestack.outcome.pages import rewrite_pages
 from gradestack.registry import discover
 from gradestack.report import GENERATOR, HEADER
-from gradestack.rundir import place, recorder
+from gradestack.rundir import place
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
 from tests.core.outcomes import data
@@ -175,16 +175,6 @@ def test_latest_points_at_the_last_run(tmp_path):
     link_latest(tmp_path / "one")
     assert (tmp_path / "latest").is_dir()
     assert not (tmp_path / "latest").is_symlink()
-
-
-@pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])
-def test_available_memory(tmp_path, monkeypatch, files, expected):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(recorder, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(recorder, "_GROUPS", tmp_path / "group")
-    assert recorder.free_memory() == expected
 
 
 def test_errors_name_files_where_they_were_going_to_be(tmp_path):

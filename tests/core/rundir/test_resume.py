@@ -13,7 +13,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, LostEngineError
-from gradestack.rundir import recorder
+from gradestack.rundir import journal
 from gradestack_plugins.readers import jsonl
 from tests.conftest import ON_RECORD
 from tests.core.outcomes import data, some_of
@@ -32,7 +32,7 @@ KEPT = "what was graded so far is kept: continue with --resume"
 def _small(monkeypatch):
     """Shards of some ten records, everything put on record at once."""
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
-    monkeypatch.setattr(recorder, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
     Continued, the bytes of an undisturbed run, and nothing is graded twice.
     """
     run("whole", rows=rows, reports=PAGES)
-    note, left = recorder.Journal.note, [pieces]
+    note, left = journal.Journal.note, [pieces]
 
     def full(self, *arguments):
         if not left[0]:
@@ -103,7 +103,7 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
 
     with monkeypatch.context() as disk:
         if rows == "none":
-            disk.setattr(recorder.Journal, "note", full)
+            disk.setattr(journal.Journal, "note", full)
         error = full_disk(pieces, lambda: run(rows=rows, reports=PAGES))
     assert error.problems == (KEPT,)
     assert not (tmp_path / "out").exists()
@@ -371,7 +371,7 @@ def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
 
     Ranges before the first of them are taken over, the others are not.
     """
-    monkeypatch.setattr(recorder, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
     (tmp_path / "grader.py").write_text(GRADER)
     for file in range(5):
         rows = [

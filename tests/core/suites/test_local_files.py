@@ -12,7 +12,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, load_file
-from gradestack.rundir import recorder
+from gradestack.rundir import journal
 from gradestack.suites.code import LocalFiles
 from tests.core.code_samples import average, graded, grader_text
 
@@ -50,7 +50,9 @@ def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, ful
         "allow_code": True,
         "registry": registry,
     }
-    monkeypatch.setattr(recorder, "PAUSE", -1.0)  # a run that short would not be kept
+    monkeypatch.setattr(
+        journal, "SECONDS_BETWEEN_WRITES", -1.0
+    )  # a run that short would not be kept
     full_disk(1, lambda: gradestack.grade_files(["runs.jsonl", "more.jsonl"], **options))
     text = (here / changed).read_text()
     (here / changed).write_text(text + "# changed\n")

@@ -4,7 +4,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, load_suite
-from gradestack.rundir import recorder
+from gradestack.rundir import journal
 from tests.core.outcomes import files_but_headers, write_records
 
 READERS = {"lines.jsonl": "jsonl", "chats.jsonl": "openai", "table.csv": "records"}
@@ -15,7 +15,7 @@ def run(tmp_path, monkeypatch):
     """Three files of three formats, of several ranges each, and what grades them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
-    monkeypatch.setattr(recorder, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
     many, said = range(30), {"role": "assistant", "content": "ok"}
     lines = [{"id": f"a{each}", "messages": [said], "expected": "ok"} for each in many]
     chats = [

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gradestack_plugins.engines import machine
+from gradestack_plugins.engines import machine, memory
 from tests.core.outcomes import data
 
 DATA = data(__file__, "machine.yaml")
@@ -65,3 +65,13 @@ def test_own_threads_do_not_count():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "1 2 {1}\n"
+
+
+@pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])
+def test_available_memory(tmp_path, monkeypatch, files, expected):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
+    assert memory.free_memory() == expected

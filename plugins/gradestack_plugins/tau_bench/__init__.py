@@ -16,16 +16,23 @@ grader tau_reward .grader:TauReward The reward the benchmark recorded, with a su
 aggregator partial_statistics .aggregators:PartialStatistics Average, range, histogram, tool and
     argument accuracy
 aggregator binary .aggregators:Binary Success rate (score above a threshold) and average
-aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a task all succeed
-aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
 exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its
     script does
 program tau_bench .program:TauBenchProgram The partial scoring script, and pass^k as the runner
     prints it
-panel reliability .panels:reliability pass^k and pass@k over k, and how often tasks succeed
 stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
 """
-gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))
+_TRIALS = """
+aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a task all succeed
+aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
+panel reliability .panels:reliability pass^k and pass@k over k, and how often tasks succeed
+"""
+gradestack_components = hookimpl(
+    lambda: (
+        Component.table(__name__, _TABLE)
+        + Component.table("gradestack_plugins.statistics", _TRIALS)
+    )
+)
 
 
 def stack() -> dict[str, Any]:

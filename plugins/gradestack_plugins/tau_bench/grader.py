@@ -33,6 +33,7 @@ from gradestack import (
 )
 from gradestack.jsonio import JsonProblem, as_map, as_number, compact, loads
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
+from gradestack_plugins.statistics.reliability import is_success
 from gradestack_plugins.tau_bench.reader import TauRecord
 from gradestack_plugins.tau_bench.similarity import (
     Budget,
@@ -333,11 +334,6 @@ def _reward_reasons(sample: Sample) -> Iterator[Reason]:
         if occurred is False:
             message = f"the user was never told {compact(text)}"
             yield Reason(code="missing_output", expected=text, message=message)
-
-
-def is_success(score: float, tolerance: float) -> bool:
-    """Return whether a score is within ``tolerance`` of 1, both bounds included."""
-    return 1.0 - tolerance <= score <= 1.0 + tolerance
 
 
 def reward_of(value: Any) -> float | None:

@@ -24,6 +24,7 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import JsonProblem, loads
+from gradestack_plugins.statistics.reliability import is_success
 from gradestack_plugins.tau_bench.aggregators import (
     CASES,
     FIRST_CASES,
@@ -31,7 +32,7 @@ from gradestack_plugins.tau_bench.aggregators import (
     case_of,
     make_histogram,
 )
-from gradestack_plugins.tau_bench.grader import is_success, reward_of
+from gradestack_plugins.tau_bench.grader import reward_of
 from gradestack_plugins.tau_bench.reader import is_result, trial_name
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, similarity
 

@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import Grade, Key
 from gradestack.cli import main
-from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
+from gradestack_plugins.statistics.reliability import PassAtK, PassHatK
 
 
 def entry(task, run, success, model=None):

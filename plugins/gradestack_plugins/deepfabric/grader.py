@@ -24,12 +24,7 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
-from gradestack_plugins.deepfabric.schemas import (
-    MOST_REASONS,
-    Strictness,
-    find_signature,
-    schema_reasons,
-)
+from gradestack_plugins.deepfabric.schemas import MOST_REASONS, Check
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 
 DEFAULT_WEIGHTS: Final = {
@@ -262,11 +257,11 @@ class DeepFabric(Grader):
         return reasons, (is_selected, is_accurate, is_selected and is_accurate)
 
     def _argument_reasons(self, made: ToolCall, tools: tuple[ToolSpec, ...]) -> list[Reason]:
-        signature = find_signature(tools, made.name)
-        if signature is not None:
-            refuses_unknown = self.unknown_arguments == "wrong"
-            strict = Strictness(refuses_unknown, self.check_enums, self.nested)
-            return schema_reasons(signature, made.arguments or {}, made.name, strict)
+        for tool in tools:
+            if tool.name == made.name:
+                is_closed = self.unknown_arguments == "wrong"
+                check = Check(made.name, is_closed, self.check_enums, self.nested)
+                return check.list_reasons(tool.parameters, made.arguments or {})
         message = "the called tool is not in the snapshot"
         return [Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)]
 

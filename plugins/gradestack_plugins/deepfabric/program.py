@@ -55,7 +55,7 @@ from gradestack_plugins.deepfabric.replies import (
     split_kind,
 )
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Entry
-from gradestack_plugins.deepfabric.schemas import CLASSES, OWN_OF_JSON
+from gradestack_plugins.deepfabric.schemas import CLASSES, Classes
 
 SAME_NUMBER: Final = 1e-6
 
@@ -83,7 +83,7 @@ class Tool(NamedTuple):
 
     name: str
     required: list[str]
-    classes: dict[str, frozenset[type]]
+    classes: dict[str, Classes]
     """Accepted classes of decoded values by parameter; nothing is coerced."""
 
 
@@ -115,7 +115,7 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
     properties, listed = schema.get("properties") or {}, set(schema.get("required") or ())
     declared = {name: inner for name, inner in properties.items() if inner is not None}
     words = {name: inner.get("type", "string") for name, inner in declared.items()}
-    classes = {name: CLASSES[OWN_OF_JSON.get(word, "str")] for name, word in words.items()}
+    classes = {name: CLASSES.get(word, CLASSES["string"]) for name, word in words.items()}
     name = function.get("name", "")
     described = (function, *declared.values())
     for text in (name, *(each.get("description", "") for each in described)):

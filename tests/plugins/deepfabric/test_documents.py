@@ -51,6 +51,6 @@ def test_options_bands_and_reasons_are_documented():
     source = "".join(
         (package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py")
     )
-    codes = set(re.findall(r'(?:Reason\(\s*code=|skipped\(|_lost\()"(\w+)"', source))
+    codes = set(re.findall(r'(?:Reason\(\s*code=|skipped\(|_reason\()"(\w+)"', source))
     assert len(codes) > 11
     assert codes <= spans

@@ -10,13 +10,7 @@ from gradestack_plugins.deepfabric.replies import (
     kind_of,
     read_reply,
 )
-from gradestack_plugins.deepfabric.schemas import (
-    Strictness,
-    convert,
-    find_signature,
-    schema_reasons,
-    signature,
-)
+from gradestack_plugins.deepfabric.schemas import Check, convert
 from tests.core.outcomes import data
 
 DATA = data(__file__, "schemas.yaml")
@@ -34,9 +28,9 @@ ACCEPTED = {
 }
 
 
-def accepts(checked, arguments):
+def accepts(schema, arguments):
     """Return whether a schema has nothing against arguments."""
-    return not schema_reasons(checked, arguments, "f", Strictness())
+    return not Check("f").list_reasons(schema, arguments)
 
 
 @pytest.mark.parametrize("word", ACCEPTED)
@@ -45,18 +39,16 @@ def test_types(word):
 
     Nothing is coerced, a bool is no number, null is of no type.
     """
-    checked = signature({"properties": {"a": {"type": word}}})
-    assert {name for name, value in VALUES.items() if accepts(checked, {"a": value})} == ACCEPTED[
-        word
-    ]
+    schema = {"properties": {"a": {"type": word}}}
+    assert {name for name, value in VALUES.items() if accepts(schema, {"a": value})} == ACCEPTED[word]
 
 
 @pytest.mark.parametrize(
     "declared", [{}, {"type": None}, {"type": "any"}, {"type": "uuid"}, {"type": 3}]
 )
 def test_missing_and_unknown_types_are_not_checked(declared):
-    checked = signature({"properties": {"a": declared}})
-    assert all(accepts(checked, {"a": value}) for value in VALUES.values())
+    schema = {"properties": {"a": declared}}
+    assert all(accepts(schema, {"a": value}) for value in VALUES.values())
 
 
 def test_lists_of_types():
@@ -68,11 +60,10 @@ def test_lists_of_types():
             "c": {"type": []},
         }
     }
-    checked = signature(schema)
-    assert accepts(checked, {"a": None, "b": 3, "c": 3})
-    assert accepts(checked, {"a": "x"})
-    assert not accepts(checked, {"a": 3})
-    assert accepts(signature({"properties": {"a": {"type": "null"}}}), {"a": None})
+    assert accepts(schema, {"a": None, "b": 3, "c": 3})
+    assert accepts(schema, {"a": "x"})
+    assert not accepts(schema, {"a": 3})
+    assert accepts({"properties": {"a": {"type": "null"}}}, {"a": None})
 
 
 def test_required_names():
@@ -81,9 +72,10 @@ def test_required_names():
         "properties": {"a": {"type": "string"}, "gone": None},
         "required": ["a", "ghost", "gone", "a", 3],
     }
-    assert signature(schema).required == ("a", "ghost", "gone")
-    assert accepts(signature(schema), {"a": "x", "ghost": 1, "gone": 2})
-    assert not accepts(signature(schema), {"a": "x", "gone": 2})
+    missing = Check("f").list_reasons(schema, {})
+    assert [reason.pointer for reason in missing] == ["/a", "/ghost", "/gone"]
+    assert accepts(schema, {"a": "x", "ghost": 1, "gone": 2})
+    assert not accepts(schema, {"a": "x", "gone": 2})
 
 
 OWN = DATA["own"]
@@ -97,7 +89,7 @@ def test_own_form():
     (spec,) = convert([OWN])
     assert (spec.name, spec.description) == ("f", "does it")
     assert spec.parameters == data(__file__, "schemas.yaml")["own_form_documented"]
-    assert accepts(signature(spec.parameters), {"a": "x", "c": 5})
+    assert accepts(spec.parameters, {"a": "x", "c": 5})
 
 
 def test_a_bare_function_and_a_nameless_entry():
@@ -107,18 +99,11 @@ def test_a_bare_function_and_a_nameless_entry():
     assert [(spec.name, spec.description) for spec in specs] == [("f", "")]
 
 
-def test_the_first_tool_of_a_name_counts():
-    specs = convert([_tool("f", "string"), _tool("f", "integer")])
-    assert accepts(find_signature(specs, "f"), {"a": "x"})
-    assert find_signature(specs, "g") is None
-
-
-def _tool(name, word, pad=""):
-    schema = {"properties": {"a": {"type": word, "description": pad}}}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": "d", "parameters": schema},
-    }
+def test_the_first_tool_of_a_name_counts(df):
+    tools = [df.tool("f", a="string"), df.tool("f", a="integer")]
+    record = df.record(("f", {"a": "x"}), tools)
+    assert df.grade(record, df.reply(("f", {"a": "x"}))).passed
+    assert not df.grade(record, df.reply(("f", {"a": 1}))).passed
 
 
 REPLIES = data(__file__, "replies.yaml")

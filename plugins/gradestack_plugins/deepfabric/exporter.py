@@ -54,7 +54,7 @@ def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
         result["predicted_answer"] = sample.text
         calls = [call for message in sample.turns[0] for call in message.tool_calls]
         for made in calls[:1]:
-            result["predicted_tool"] = sample.native.called
+            result["predicted_tool"] = made.name or None
             result["predicted_parameters"] = made.arguments or {}
     if grade is not None:
         is_skipped = grade.outcome is Outcome.SKIPPED
@@ -150,7 +150,7 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     config = native_config(dataset.shown, grader, summary.max_samples)
     config |= {
         "profile": "documented",
-        "weights_in_effect": dict(zip(METRICS, grader.resolved_weights, strict=True)),
+        "weights_in_effect": dict(zip(METRICS, grader.weights, strict=True)),
         "unknown_arguments": grader.unknown_arguments,
         "check_enums": grader.check_enums,
         "nested": grader.nested,
@@ -165,13 +165,13 @@ def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, 
     figures = {name: metrics.get(name) for name in (*FIGURES, *COUNTS)}
     rates: Any = [figures[name] for name in FIGURES[:4]]
     if None not in rates and figures["samples_evaluated"]:
-        figures["overall_score"] = weighted(rates, grader.resolved_weights)
+        figures["overall_score"] = weighted(rates, grader.weights)
     return figures
 
 
 def native_config(dataset: str, grader: DeepFabric, max_samples: int | None) -> dict[str, Any]:
     """Return the original's configuration."""
-    weights = grader.given_weights
+    weights = grader.metric_weights
     return {
         "dataset_path": dataset,
         "output_path": None,

@@ -150,10 +150,8 @@ class DeepFabric(Grader):
     ``tools``; without a reference or without recorded calls they are skipped.
     """
 
-    weights: dict[str, float] | None = None
-    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0."""
     metric_weights: dict[str, float] | None = None
-    """The original's name for ``weights``."""
+    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0."""
     normalize: bool = False
     """Divide the weights by their sum."""
     unknown_arguments: Literal["ignore", "wrong"] = "ignore"
@@ -178,23 +176,13 @@ class DeepFabric(Grader):
     verdict_labels = ("successful", "not successful")
 
     def __attrs_post_init__(self) -> None:
-        if self.weights is not None and self.metric_weights is not None:
-            raise ValueError(
-                "weights and metric_weights are two names of one option: give one of them"
-            )
-        self.resolved_weights  # noqa: B018  refuse bad weights before any data is read
+        self.weights  # noqa: B018  refuse bad weights before any data is read
 
     @cached_property
-    def resolved_weights(self) -> Weights:
+    def weights(self) -> Weights:
         """The weights in effect, in the order of the sum."""
-        given = self.given_weights
-        weights = DEFAULT_WEIGHTS if given is None else given
+        weights = DEFAULT_WEIGHTS if self.metric_weights is None else self.metric_weights
         return resolve_weights(weights, normalize=self.normalize)
-
-    @property
-    def given_weights(self) -> dict[str, float] | None:
-        """The weights as they were given, under either name."""
-        return self.weights if self.weights is not None else self.metric_weights
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -299,7 +287,7 @@ class DeepFabric(Grader):
         reasons: Sequence[Reason],
         quality: float = 0.0,
     ) -> Grade:
-        score, parts, counts = _parts(verdict, self.resolved_weights, quality)
+        score, parts, counts = _parts(verdict, self.weights, quality)
         return Grade(
             score=score,
             passed=verdict == RIGHT,
@@ -311,7 +299,7 @@ class DeepFabric(Grader):
         )
 
     def _error(self, fault: Fault, expected: Sequence[ExpectedCall] | None) -> Grade:
-        _, parts, counts = _parts(WRONG, self.resolved_weights, processed=False)
+        _, parts, counts = _parts(WRONG, self.weights, processed=False)
         tip = TIPS.get(fault.category)
         return Grade(
             outcome=Outcome.FAILED,

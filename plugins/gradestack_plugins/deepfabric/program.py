@@ -382,7 +382,7 @@ def mean(predictions: Sequence[Mapping[str, Any]], field: str) -> float:
 def compute_metrics(predictions: Sequence[Mapping[str, Any]], grader: DeepFabric) -> dict[str, Any]:
     """Return the metrics of results."""
     rates = [mean(predictions, field) for field in (*VERDICTS, "response_score")]
-    score = weighted(rates, grader.resolved_weights)
+    score = weighted(rates, grader.weights)
     errors = sum(prediction["error"] is not None for prediction in predictions)
     counts = (len(predictions), len(predictions) - errors, errors)
     return dict(zip((*FIGURES, *COUNTS), (*rates, score, *counts), strict=True))

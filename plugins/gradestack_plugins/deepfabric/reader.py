@@ -29,8 +29,8 @@ from gradestack.jsonio import JsonProblem, Range, as_map, first_records, open_re
 from gradestack_plugins.deepfabric.records import RECORD_KEYS
 from gradestack_plugins.deepfabric.samples import (
     build,
-    identifier,
     is_reply,
+    read_id,
     split_entry,
     with_reply,
 )
@@ -185,12 +185,13 @@ class DeepFabricReader(RecordReader):
 
 def id_of_row(line: Any) -> str | None:
     """Return the id of a dataset row."""
-    return split_entry(line).id
+    return split_entry(line).name
 
 
 def id_of_reply(line: Any) -> str | None:
     """Return the id of a reply in a file of its own."""
-    return identifier(as_map(line).get("id"))
+    identity = read_id(as_map(line).get("id"))
+    return None if identity is None else str(identity)
 
 
 def _read_joined(model: str | None, line: Any, source: Source) -> Iterator[Sample]:
@@ -207,13 +208,13 @@ def _read_row(
     entry, number = split_entry(line), at_row.ordinal + 1
     if number in index.repeated:
         reason = (
-            f"id {entry.id!r} is taken by an earlier row of the dataset (join by line, "
+            f"id {entry.name!r} is taken by an earlier row of the dataset (join by line, "
             "or make ids unique)"
         )
         yield BadRecord(source=at_row, reason=reason)
         return
     build_one = partial(build, row=at_row.ordinal, model=shard.extra["model"])
-    key: Any = number if index.by == "line" else entry.id
+    key: Any = number if index.by == "line" else entry.name
     places = index.lines[shard.input.name].places.get(key, ())
     for place in places:
         try:

@@ -48,8 +48,6 @@ class Response(NamedTuple):
 
     content: str
     calls: tuple[ToolCall, ...] = ()
-    called: str | None = None
-    """Name of the first call; None where the record gives it none."""
 
 
 def kind_of(reply: Mapping[str, JSON]) -> str | None:
@@ -109,8 +107,7 @@ def read_reply(reply: JSON) -> Response:
     """
     kind, said = split_kind(reply)
     if kind == "text":
-        calls = parse_text(said)
-        return Response(said, tuple(calls), calls[0].name if calls else None)
+        return Response(said, tuple(parse_text(said)))
     content, call, calls = said.get("content"), said.get("tool_call"), said.get("tool_calls")
     is_chat = kind == "chat" and bool(calls or not call)
     if not isinstance(content, str):
@@ -136,7 +133,7 @@ def _with_call(content: str, call: JSON, others: list[Any] | tuple[()] = ()) -> 
     if arguments is None:
         raise ReplyProblem(f"the arguments of the call are not a JSON object: {(raw or '')[:80]}")
     first = ToolCall(name=name or "", arguments=arguments, raw_arguments=raw)
-    return Response(content, (first, *chat.tool_calls(others)), name)
+    return Response(content, (first, *chat.tool_calls(others)))
 
 
 def function_of(call: JSON) -> tuple[Mapping[str, JSON], bool]:

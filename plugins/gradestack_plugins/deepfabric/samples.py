@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
@@ -22,7 +22,6 @@ from gradestack import (
 )
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.deepfabric.records import (
-    GroundTruth,
     Record,
     RecordProblem,
     parse_record,
@@ -31,7 +30,6 @@ from gradestack_plugins.deepfabric.records import (
 )
 from gradestack_plugins.deepfabric.replies import (
     ReplyProblem,
-    Response,
     kind_of,
     read_reply,
     replies_of,
@@ -51,11 +49,14 @@ class Entry(NamedTuple):
 
     record: JSON
     reply: JSON = ABSENT
-    id: str | None = None
+    id: int | str | None = None
     model: str | None = None
     run: int | str | None = None
-    number: int | None = None
-    """The id, where it is a whole number."""
+
+    @property
+    def name(self) -> str | None:
+        """The id as text, by which lines are joined."""
+        return None if self.id is None else str(self.id)
 
 
 class Native(NamedTuple):
@@ -64,8 +65,6 @@ class Native(NamedTuple):
     row: int
     """Zero-based position of the record in its dataset."""
     entry: Entry
-    called: str | None = None
-    """The first called tool; None without a call, and where the call has no name."""
 
 
 def split_entry(line: JSON) -> Entry:
@@ -80,21 +79,17 @@ def split_entry(line: JSON) -> Entry:
         return Entry(line)
     if "sample" in line and "messages" not in line:
         record = line["sample"]
-    elif ENVELOPE_KEYS.isdisjoint(line):
-        record = line
     else:
         record = {key: value for key, value in line.items() if key not in ENVELOPE_KEYS}
-    within = as_map(record)
-    places = (line, within, as_map(within.get("metadata")))
+    fields = as_map(record)
+    places = (line, fields, as_map(fields.get("metadata")))
     ids = [place["id"] for place in places if place.get("id") is not None]
-    identity = ids[0] if ids else None
-    number = identity if type(identity) is int else None
-    return Entry(record, reply_of(line), identifier(identity), *_run_of(line), number)
+    return Entry(record, reply_of(line), read_id(ids[0]) if ids else None, *_run_of(line))
 
 
-def identifier(value: Any) -> str | None:
-    """Return an id as text: text that is not empty, or a whole number; None for anything else."""
-    return str(value) or None if type(value) in (int, str) else None
+def read_id(value: Any) -> int | str | None:
+    """Return an id: text that is not empty, or a whole number; None for anything else."""
+    return value if type(value) is int or (value and isinstance(value, str)) else None
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:
@@ -126,69 +121,36 @@ def with_reply(entry: Entry, line: JSON) -> Entry:
     return entry._replace(reply=reply_of(line) if is_wrapped else line, model=model, run=run)
 
 
-class Case(NamedTuple):
-    """A record and its reply as the document reads them."""
-
-    record: Record | None = None
-    truth: GroundTruth | None = None
-    responses: Sequence[Response] = ()
-    problem: RecordProblem | ReplyProblem | None = None
-    """Why they cannot be processed."""
-
-
-def read_entry(entry: Entry) -> Case:
-    """Return a record and its reply as far as they can be read."""
-    case = Case()
-    try:
-        record = parse_record(entry.record)
-        case = Case(record, read_truth(record, read_calls(record)))
-        return case._replace(responses=_read_replies(record, entry.reply))
-    except (RecordProblem, ReplyProblem) as problem:
-        return case._replace(problem=problem)
-
-
-def _read_replies(record: Record, reply: JSON) -> list[Response]:
-    prompt = list(record.prompt)
-    for message in prompt:
-        if message.content is UNSET:
-            raise RecordProblem(f"a {message.role} message of the prompt has no content")
-    responses = [] if reply is ABSENT else [read_reply(each) for each in replies_of(reply)]
-    for message in reversed(prompt):
-        if message.content is None:
-            raise RecordProblem(f"a {message.role} message of the prompt has null content")
-    return responses
-
-
 def build(entry: Entry, *, row: int, source: Source, model: str | None = None) -> Sample:
     """Return the sample of one record and its reply, failed where they cannot be processed."""
-    record, truth, responses, problem = read_entry(entry)
     status, fault = Status.OK, None
-    if entry.reply is ABSENT:
-        status = Status.MISSING
-        fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
-    elif problem is not None:
+    fields: dict[str, Any] = {}
+    try:
+        record = parse_record(entry.record)
+        fields |= _fields_of_record(record)
+        if entry.reply is not ABSENT:
+            fields |= _fields_of_replies(record, entry.reply)
+    except (RecordProblem, ReplyProblem) as problem:
         status = Status.FAILED
         category: Any = "data" if isinstance(problem, RecordProblem) else "target"
         fault = Fault(category=category, code=PROCESSING_ERROR, message=str(problem))
-    called = [response.called for response in responses if response.calls]
-    fields: dict[str, Any] = {}
-    if record is not None and truth is not None:
-        fields = _fields_of_record(record, truth)
-        if responses:
-            fields |= _fields_of_replies(record, entry.reply, responses)
+    if entry.reply is ABSENT:
+        status = Status.MISSING
+        fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
     return Sample(
-        id=entry.id if entry.id is not None else str(row),
+        id=entry.name or str(row),
         model=entry.model or model,
         run=entry.run,
         status=status,
         error=fault,
-        source=source if entry.number is None else replace(source, id=entry.number),
-        native=Native(row, entry, called[0] if called else None),
+        source=replace(source, id=entry.id) if isinstance(entry.id, int) else source,
+        native=Native(row, entry),
         **fields,
     )
 
 
-def _fields_of_record(record: Record, truth: GroundTruth) -> dict[str, Any]:
+def _fields_of_record(record: Record) -> dict[str, Any]:
+    truth = read_truth(record, read_calls(record))
     metadata = record.metadata or {}
     facets: dict[str, JSON] = {
         key: value for key, value in metadata.items() if isinstance(value, str | int | float)
@@ -207,9 +169,12 @@ def _fields_of_record(record: Record, truth: GroundTruth) -> dict[str, Any]:
     }
 
 
-def _fields_of_replies(
-    record: Record, reply: JSON, responses: Sequence[Response]
-) -> dict[str, Any]:
+def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
+    responses = [read_reply(each) for each in replies_of(reply)]
+    for message in record.prompt:
+        if message.text is None:
+            what = "no" if message.content is UNSET else "null"
+            raise RecordProblem(f"a {message.role} message of the prompt has {what} content")
     messages = [Message(role=message.role, content=message.text) for message in record.prompt]
     calls: list[ToolCall] = []
     for step, response in enumerate(responses):

@@ -43,7 +43,7 @@ def test_golden_file_of_results(lines):
     the options are in the configuration.
     """
     weights = {"tool_selection": 2}
-    found = evaluate(lines, weights=weights, normalize=True)
+    found = evaluate(lines, metric_weights=weights, normalize=True)
     check_golden_file("deepfabric_documented.json", found.text)
 
 

@@ -49,22 +49,22 @@ def test_documented_refuses_bad_weights(weights, message):
     The message says what is wrong.
     """
     with pytest.raises(ValueError, match=message):
-        DeepFabric(weights=weights)
+        DeepFabric(metric_weights=weights)
 
 
 def test_normalize():
     """Weights can be divided by their sum, unless that is 0."""
-    grader = DeepFabric(weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
-    assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
+    grader = DeepFabric(metric_weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
+    assert grader.weights == (0.75, 0.25, 0.0, 0.0)
     for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
         with pytest.raises(ValueError, match="cannot be normalized"):
-            DeepFabric(weights=weights, normalize=True)
+            DeepFabric(metric_weights=weights, normalize=True)
 
 
 @pytest.mark.parametrize("weight", [True, "1", math.nan, math.inf, None, "x", 10**400])
 def test_a_suite_gives_finite_numbers(weight):
     with pytest.raises(Problems, match="expected a number"):
-        structure({"weights": {"tool_selection": weight}}, DeepFabric)
+        structure({"metric_weights": {"tool_selection": weight}}, DeepFabric)
 
 
 def test_no_turns_at_all_are_refused():
@@ -105,7 +105,7 @@ def test_inspecting_failures(df, tmp_path, capsys):
         tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools)
     )
     replies = df.write(tmp_path / "replies.jsonl", df.reply(("f", {})), df.reply(("f", {})))
-    results = family.evaluate(dataset, replies, profile="upstream", weights={"tool_selection": 1})
+    results = family.evaluate(dataset, replies, profile="upstream", metric_weights={"tool_selection": 1})
     for p in results.predictions:
         if not p.tool_selection_correct:
             print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop

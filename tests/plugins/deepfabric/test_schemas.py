@@ -116,7 +116,7 @@ def call_of(raw):
         response = read_reply(raw)
     except ReplyProblem as error:
         return f"error: {error}"
-    return (response.called, response.calls[0].arguments) if response.calls else None
+    return next(((call.name or None, call.arguments) for call in response.calls), None)
 
 
 @pytest.mark.parametrize("row", REPLIES["heard"], ids=lambda row: json.dumps(row["reply"])[:40])

@@ -118,11 +118,10 @@ class DeepFabricMetrics(IntervalAggregator):
         if grade.outcome is Outcome.MISSING:
             return {**_NOTHING, "applicable": 1, "missing": 1}
         counts = grade.counts
-        is_whole = grade.outcome is Outcome.GRADED and grade.fault is None
         return {
             "applicable": 1,
             "missing": 0,
-            "processed": counts.get("processed", int(is_whole)),
+            "processed": counts.get("processed", 0),
             "errors": int(bool(counts.get("errors")) and grade.fault is not None),
             **{name: counts.get(name, 0) for name in RATES.values()},
             "response_quality": grade.parts.get("response_quality") or 0.0,

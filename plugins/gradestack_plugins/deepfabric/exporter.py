@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import asdict
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard
 from gradestack.jsonio import check_depth
 from gradestack_plugins.deepfabric.aggregators import FIGURES
-from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric, weighted
+from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric
 
 COUNTS: Final = ("samples_evaluated", "samples_processed", "processing_errors")
 
@@ -21,46 +22,50 @@ COUNTS: Final = ("samples_evaluated", "samples_processed", "processing_errors")
 VERDICTS: Final = ("tool_selection_correct", "parameters_correct", "execution_valid")
 
 
-def blank_result(number: int) -> dict[str, Any]:
-    """Return the result record of a sample of which nothing is known."""
-    return {
-        "sample_id": number,
-        "query": "",
-        "available_tools": [],
-        "expected_tool": None,
-        "predicted_tool": None,
-        "expected_parameters": {},
-        "predicted_parameters": {},
-        "expected_answer": None,
-        "predicted_answer": None,
-        **dict.fromkeys(VERDICTS, False),
-        "response_score": 0.0,
-        "error": None,
-    }
+class Prediction(msgspec.Struct):
+    """A result record as the original writes it; by default that of which nothing is known."""
+
+    sample_id: int
+    query: str = ""
+    available_tools: list[str] = []
+    expected_tool: str | None = None
+    predicted_tool: str | None = None
+    expected_parameters: Any = {}
+    predicted_parameters: Any = {}
+    expected_answer: str | None = None
+    predicted_answer: str | None = None
+    tool_selection_correct: bool | None = False
+    parameters_correct: bool | None = False
+    execution_valid: bool | None = False
+    response_score: float = 0.0
+    error: str | None = None
+
+    def set_verdicts(self, verdicts: Sequence[bool | None]) -> None:
+        """Set whether tool and parameters are right, and both; null in a skipped sample."""
+        self.tool_selection_correct, self.parameters_correct, self.execution_valid = verdicts
 
 
-def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
+def predict(sample: Sample, grade: Grade | None) -> Prediction:
     """Return the result record of a sample."""
-    result = blank_result(sample.native.row)
-    result["query"] = sample.input or ""
-    result["available_tools"] = [tool.name for tool in sample.tools or ()]
-    result["expected_answer"] = sample.expected.text
-    fault = sample.error or (grade.fault if grade is not None else None)
-    result["error"] = None if fault is None else fault.message
+    result = Prediction(sample.native.row, sample.input or "")
+    result.available_tools = [tool.name for tool in sample.tools or ()]
+    result.expected_answer = sample.expected.text
+    fault = sample.error or (None if grade is None else grade.fault)
+    result.error = None if fault is None else fault.message
     for wanted in (sample.expected.calls or ())[:1]:
-        result["expected_tool"] = wanted.name
-        result["expected_parameters"] = wanted.arguments or {}
+        result.expected_tool = wanted.name
+        result.expected_parameters = wanted.arguments or {}
     if sample.turns and fault is None:
-        result["predicted_answer"] = sample.text
+        result.predicted_answer = sample.text
         calls = [call for message in sample.turns[0] for call in message.tool_calls]
         for made in calls[:1]:
-            result["predicted_tool"] = made.name or None
-            result["predicted_parameters"] = made.arguments or {}
+            result.predicted_tool = made.name or None
+            result.predicted_parameters = made.arguments or {}
     if grade is not None:
         is_skipped = grade.outcome is Outcome.SKIPPED
-        for key, metric in zip(VERDICTS, METRICS[:3], strict=True):
-            result[key] = None if is_skipped else bool(grade.parts.get(metric))
-        result["response_score"] = grade.parts.get("response_quality") or 0.0
+        verdicts = [None if is_skipped else bool(grade.parts.get(key)) for key in METRICS[:3]]
+        result.set_verdicts(verdicts)
+        result.response_score = grade.parts.get("response_quality") or 0.0
     return result
 
 
@@ -78,12 +83,10 @@ def render(value: Any, level: int = 0) -> str:
     """
     text = _encode(value)
     check_depth(text)
-    if any(mark in text for mark in ("e-0", "NaN", "Infinity")):
-        text = _ODD_NUMBER.sub(_number, text)
-    text = msgspec.json.format(text.encode(errors="surrogatepass"), indent=2).decode(
-        errors="surrogatepass"
-    )
-    return text.encode(errors="backslashreplace").decode().replace("\n", "\n" + "  " * level)
+    text = _ODD_NUMBER.sub(_number, text)
+    lines = msgspec.json.format(text.encode(errors="surrogatepass"), indent=2)
+    text = lines.decode(errors="surrogatepass").replace("\n", "\n" + "  " * level)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _number(text: re.Match[str]) -> str:
@@ -97,14 +100,14 @@ ARTEFACT: Final = "deepfabric.json"
 TOO_DEEP: Final = "the parameters are nested too deeply to be written"
 
 
-def render_prediction(record: Mapping[str, Any]) -> str:
+def render_prediction(result: Prediction) -> str:
     """Return a result record as it stands in the file, without parameters nested too deeply."""
     try:
-        text = render(record, 2)
+        text = render(asdict(result), 2)
     except RecursionError:
-        nothing: Any = {}
-        shown = {"expected_parameters": nothing, "predicted_parameters": nothing, "error": TOO_DEEP}
-        text = render({**record, **shown}, 2)
+        result.expected_parameters = result.predicted_parameters = {}
+        result.error = TOO_DEEP
+        text = render(asdict(result), 2)
     return f"    {text}"
 
 
@@ -112,9 +115,9 @@ class DeepFabricExporter(Exporter):
     """Writes ``{"metrics", "predictions", "config"}`` with indent 2 and no final newline, as the
     original does.
 
-    ``metrics`` are the eight figures; ``overall_score`` is the weighted sum of the four rates, with
-    the original's rounding. ``predictions`` are the result records in input order (in a skipped
-    sample the verdicts are null, and a row without a reply carries the error "no recorded reply").
+    ``metrics`` are the eight figures. ``predictions`` are the result records in input order (in a
+    skipped sample the verdicts are null, and a row without a reply carries the error "no recorded
+    reply").
     ``config`` has the original's keys and the grader's options; what nobody ran (inference) is
     null, and a key for the cloud is never written. NaN and infinities are null.
     """
@@ -129,7 +132,7 @@ class DeepFabricExporter(Exporter):
         self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
     ) -> Iterable[tuple[str, str]]:
         if isinstance(record, Sample):
-            yield ARTEFACT, render_prediction(prediction(record, grades.get("deepfabric")))
+            yield ARTEFACT, render_prediction(predict(record, grades.get("deepfabric")))
 
     @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
@@ -155,18 +158,8 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
         "check_enums": grader.check_enums,
         "nested": grader.nested,
     }
-    return native_metrics(graded.aggregates.get("deepfabric", {}), grader), config
-
-
-def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, Any]:
-    """Return the eight figures in the original's order, the overall score with the original's
-    rounding.
-    """
-    figures = {name: metrics.get(name) for name in (*FIGURES, *COUNTS)}
-    rates: Any = [figures[name] for name in FIGURES[:4]]
-    if None not in rates and figures["samples_evaluated"]:
-        figures["overall_score"] = weighted(rates, grader.weights)
-    return figures
+    figures = graded.aggregates.get("deepfabric", {})
+    return {name: figures.get(name) for name in (*FIGURES, *COUNTS)}, config
 
 
 def native_config(dataset: str, grader: DeepFabric, max_samples: int | None) -> dict[str, Any]:

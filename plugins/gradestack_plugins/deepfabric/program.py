@@ -28,7 +28,7 @@ from gradestack_plugins.deepfabric.exporter import (
     ARTEFACT,
     COUNTS,
     VERDICTS,
-    blank_result,
+    Prediction,
     native_config,
     render_around,
     render_prediction,
@@ -312,20 +312,20 @@ def judge_turns(
 # Results
 
 
-def result_of(number: int, entry: Entry, grader: DeepFabric) -> dict[str, Any]:
+def result_of(number: int, entry: Entry, grader: DeepFabric) -> Prediction:
     """Return the result of a record and its reply.
 
     A record on which the program itself ends, without any result, is a processing error, too.
     """
-    result = blank_result(number)
+    result = Prediction(number)
     try:
         evaluate_sample(entry, grader, result)
     except Exception as error:  # noqa: BLE001  as the program: it costs this record alone
-        result["error"] = NO_REPLY if entry.reply is ABSENT else str(error)
+        result.error = NO_REPLY if entry.reply is ABSENT else str(error)
     return result
 
 
-def evaluate_sample(entry: Entry, grader: DeepFabric, result: dict[str, Any]) -> None:
+def evaluate_sample(entry: Entry, grader: DeepFabric, result: Prediction) -> None:
     """Fill in a result, as far as the record and its reply can be processed.
 
     Raises:
@@ -336,13 +336,13 @@ def evaluate_sample(entry: Entry, grader: DeepFabric, result: dict[str, Any]) ->
     if record.agent_context is not None:
         check_word("agent_context.mode", record.agent_context.mode, ("single_turn",))
     tools, problem = convert_tools(record)
-    result["available_tools"] = [tool.name for tool in tools]
+    result.available_tools = [tool.name for tool in tools]
     if calls and problem is not None:
         raise problem
     truth = ground_truth(record, calls)
-    result["query"], result["expected_answer"] = truth.query, truth.answer
-    for call in reversed(calls):
-        result["expected_tool"], result["expected_parameters"] = call.name, call.arguments
+    result.query, result.expected_answer = truth.query, truth.answer
+    for call in calls[:1]:
+        result.expected_tool, result.expected_parameters = call.name, call.arguments
     if problem is not None:
         raise problem
     contents = [message.content for message in record.prompt]
@@ -354,36 +354,35 @@ def evaluate_sample(entry: Entry, grader: DeepFabric, result: dict[str, Any]) ->
         if not turns[-1].calls:
             break
     counted = [call for turn in turns for call in turn.calls]
+    answer, score = turns[-1].content, 0.0
     if grader.multi_turn:
-        verdicts, score = judge_turns(truth, counted, turns[-1].content)
+        verdicts, score = judge_turns(truth, counted, answer)
     else:
-        verdicts, score = judge_call(truth, counted, tools), 0.0
+        verdicts = judge_call(truth, counted, tools)
         if None in contents:
             raise RecordProblem("a message of the prompt has null content")
     called = counted[0] if counted else NO_CALL
-    require(
-        isinstance(called.name, str | None), "the name of a called tool must be text", called.name
-    )
-    result["predicted_tool"] = called.name
-    result["predicted_parameters"] = as_map(called.arguments)
-    result["predicted_answer"] = turns[-1].content
-    result["response_score"] = score
-    result |= zip(VERDICTS, verdicts, strict=True)
+    is_name = isinstance(called.name, str | None)
+    require(is_name, "the name of a called tool must be text", called.name)
+    result.predicted_tool = called.name
+    result.predicted_parameters = as_map(called.arguments)
+    result.predicted_answer, result.response_score = answer, score
+    result.set_verdicts(verdicts)
 
 
-def mean(predictions: Sequence[Mapping[str, Any]], field: str) -> float:
+def mean(predictions: Sequence[Prediction], field: str) -> float:
     """Return the mean of a field, summed in order; 0.0 of nothing."""
     total = 0.0
     for prediction in predictions:
-        total += prediction[field]
+        total += getattr(prediction, field)
     return total / len(predictions) if predictions else 0.0
 
 
-def compute_metrics(predictions: Sequence[Mapping[str, Any]], grader: DeepFabric) -> dict[str, Any]:
+def compute_metrics(predictions: Sequence[Prediction], grader: DeepFabric) -> dict[str, Any]:
     """Return the metrics of results."""
     rates = [mean(predictions, field) for field in (*VERDICTS, "response_score")]
     score = weighted(rates, grader.weights)
-    errors = sum(prediction["error"] is not None for prediction in predictions)
+    errors = sum(prediction.error is not None for prediction in predictions)
     counts = (len(predictions), len(predictions) - errors, errors)
     return dict(zip((*FIGURES, *COUNTS), (*rates, score, *counts), strict=True))
 
@@ -417,10 +416,9 @@ class DeepFabricProgram(Program):
 
     @override
     def run(self, given: ProgramInput) -> ProgramRun:
-        key, grader = "", DeepFabric()
-        for name, other in given.graders.items():
-            if isinstance(other, DeepFabric) and not key:
-                key, grader = name, other
+        own = [key for key, grader in given.graders.items() if isinstance(grader, DeepFabric)]
+        key = own[0] if own else ""
+        grader: Any = given.graders.get(key, DeepFabric())
         inputs = Inputs(data=(given.input,), dataset=given.dataset)
         index = given.reader.index(inputs)
         predictions = [

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from gradestack import JSON, ToolCall
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, as_map, compact, loads
 from gradestack_plugins.readers import chat
 
 KINDS: Final = ("tool_call", "chat", "text", "exception", "turns")
@@ -150,21 +150,6 @@ def require(usable: bool, what: str, value: JSON) -> None:
         raise ReplyProblem(f"{what}, got {compact(value)[:80]}")
 
 
-def decode(text: str) -> JSON:
-    """Return the value of a JSON text.
-
-    Raises:
-        JsonProblem: It is no JSON.
-        ReplyProblem: It is JSON that cannot be read, such as deep nesting.
-    """
-    try:
-        return loads(text)
-    except JsonProblem as error:
-        if not str(error).startswith("not JSON"):
-            raise ReplyProblem(str(error)) from error
-        raise
-
-
 def parse_text(text: str) -> list[ToolCall]:
     """Return the call in the first block, else in the first balanced object of a text.
 
@@ -193,7 +178,7 @@ def parse_text(text: str) -> list[ToolCall]:
 def _further_calls(blocks: list[str]) -> list[ToolCall]:
     calls = []
     for block in blocks:
-        with suppress(ReplyProblem, JsonProblem):  # the first call is what decides
+        with suppress(JsonProblem):  # the first call is what decides
             calls.append(parse_call(block))
     return [call for call in calls if call is not None]
 
@@ -203,19 +188,16 @@ def parse_call(text: str) -> ToolCall | None:
 
     Raises:
         JsonProblem: It, or the text of its arguments, is no JSON.
-        ReplyProblem: It cannot be processed.
     """
-    value = decode(text)
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+    value = as_map(loads(text))
+    name, arguments, raw = value.get("name"), value.get("arguments"), None
+    if not isinstance(name, str):
         return None
-    arguments, raw = value.get("arguments"), None
     if isinstance(arguments, str):
-        raw, arguments = arguments, decode(arguments)
-        is_text = isinstance(arguments, str)
-        require(not is_text, "the arguments of a call must be an object", arguments)
+        raw, arguments = arguments, loads(arguments)
     if not isinstance(arguments, dict):
         return None
-    return ToolCall(name=value["name"], arguments=arguments, raw_arguments=raw)
+    return ToolCall(name=name, arguments=arguments, raw_arguments=raw)
 
 
 def blocks(text: str) -> Iterator[str]:

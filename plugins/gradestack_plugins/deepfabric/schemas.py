@@ -116,9 +116,7 @@ class Check(NamedTuple):
             if self.nested:
                 yield from self._check_content(schema, value, path)
 
-    def _check_enum(
-        self, schema: Mapping[str, Any], value: JSON, path: _Path
-    ) -> Iterator[Reason]:
+    def _check_enum(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> Iterator[Reason]:
         allowed = [schema["const"]] if "const" in schema else schema.get("enum")
         if isinstance(allowed, list) and not any(_is_same(value, entry) for entry in allowed):
             yield self._reason("not_in_enum", path, expected=allowed, actual=value)

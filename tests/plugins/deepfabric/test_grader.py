@@ -54,7 +54,9 @@ def test_documented_refuses_bad_weights(weights, message):
 
 def test_normalize():
     """Weights can be divided by their sum, unless that is 0."""
-    grader = DeepFabric(metric_weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
+    grader = DeepFabric(
+        metric_weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True
+    )
     assert grader.weights == (0.75, 0.25, 0.0, 0.0)
     for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
         with pytest.raises(ValueError, match="cannot be normalized"):
@@ -105,7 +107,9 @@ def test_inspecting_failures(df, tmp_path, capsys):
         tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools)
     )
     replies = df.write(tmp_path / "replies.jsonl", df.reply(("f", {})), df.reply(("f", {})))
-    results = family.evaluate(dataset, replies, profile="upstream", metric_weights={"tool_selection": 1})
+    results = family.evaluate(
+        dataset, replies, profile="upstream", metric_weights={"tool_selection": 1}
+    )
     for p in results.predictions:
         if not p.tool_selection_correct:
             print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop

@@ -17,10 +17,10 @@ REPLIES = data(__file__, "replies.yaml")
 
 
 def briefly(result):
-    if result["error"] is not None:
+    if result.error is not None:
         return "error"
-    verdicts = [int(result[name]) for name in VERDICTS]
-    return [result["predicted_tool"], *verdicts, result["response_score"]]
+    verdicts = [int(getattr(result, name)) for name in VERDICTS]
+    return [result.predicted_tool, *verdicts, result.response_score]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"][:60])
@@ -41,9 +41,9 @@ def test_replies(df, row):
     record = df.record(("f", {"b": 1}), [df.tool("f")])
     wanted = row.get("program", row["heard"])
     result = result_of(0, Entry(record, row["reply"]), DeepFabric())
-    assert (result["error"] is not None) is isinstance(wanted, str)
+    assert (result.error is not None) is isinstance(wanted, str)
     if isinstance(wanted, list):
-        assert [result["predicted_tool"], result["predicted_parameters"]] == wanted
+        assert [result.predicted_tool, result.predicted_parameters] == wanted
 
 
 @pytest.mark.parametrize(

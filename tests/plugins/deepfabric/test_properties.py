@@ -117,8 +117,8 @@ def test_verdicts_of_the_program_match_an_independent_reading(df, expected, made
     kept = expected and (expected[0] or "f", {k: v for k, v in expected[1].items() if v or v == 0})
     record, reply = df.record(kept, tools), df.reply(made)
     result = result_of(0, Entry(record, reply), DeepFabric())
-    assert result["error"] is None
-    verdict = tuple(result[name] for name in VERDICTS)
+    assert result.error is None
+    verdict = tuple(getattr(result, name) for name in VERDICTS)
     assert verdict == independent(kept, made, tools, program=True)
 
 

@@ -40,7 +40,9 @@ def test_types(word):
     Nothing is coerced, a bool is no number, null is of no type.
     """
     schema = {"properties": {"a": {"type": word}}}
-    assert {name for name, value in VALUES.items() if accepts(schema, {"a": value})} == ACCEPTED[word]
+    assert {name for name, value in VALUES.items() if accepts(schema, {"a": value})} == ACCEPTED[
+        word
+    ]
 
 
 @pytest.mark.parametrize(

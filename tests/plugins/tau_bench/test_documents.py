@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gradestack import Grade, Key
 from gradestack.testing import explained_grade
-from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.statistics.reliability import PassAtK, PassHatK
+from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.similarity import describe
 
 ROOT = Path(__file__).parents[3]

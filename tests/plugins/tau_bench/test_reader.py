@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gradestack import BadRecord, Sample, testing
+from gradestack_plugins.statistics.reliability import PassHatK
 from gradestack_plugins.tau_bench.aggregators import Binary
 from gradestack_plugins.tau_bench.grader import TauReward
 from gradestack_plugins.tau_bench.reader import TauBench
-from gradestack_plugins.statistics.reliability import PassHatK
 from tests.core.outcomes import data
 
 DATA = data(__file__, "reader.yaml")

@@ -4,9 +4,9 @@ import pytest
 
 from gradestack import Fault, Outcome, Sample, Status, replace
 from gradestack_plugins.stability.aggregators import Stability
+from gradestack_plugins.statistics.reliability import PassHatK
 from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
-from gradestack_plugins.statistics.reliability import PassHatK
 
 
 @pytest.mark.parametrize("reward", [1e150, -1.7e308])

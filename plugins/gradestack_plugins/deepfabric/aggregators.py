@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -44,6 +44,7 @@ CONSTANT: Final[Mapping[str, JSON]] = no_intervals(
     )
 )
 ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
+UNPROCESSED: Final = "no sample could be processed"
 LOW: Final = 0.75
 LONGEST: Final = 300  # characters of an error that a warning shows
 ADVICE: Final = {
@@ -92,7 +93,7 @@ class DeepFabricMetrics(IntervalAggregator):
       them)
 
     Figures ending in ``_attempted`` divide by ``samples_processed`` instead. With nothing to divide
-    by, or nothing but missing samples, they are None, as ``undefined`` says. ``interpretation``
+    by, or nothing but missing samples, they are None. ``interpretation``
     names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
     may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings``
     says how many records are processing errors, and the first of them. Every figure has its
@@ -102,10 +103,16 @@ class DeepFabricMetrics(IntervalAggregator):
 
     version = "4"
     figures = tuple(
-        Figure(f"{name}{ending}", f"{label_of(name)}{of}", about=f"{part} / {by}", divisor=divisor)
-        for ending, of, by, divisor in (
-            ("", "", "samples", "applicable"),
-            ("_attempted", ", of processed samples", "processed samples", "processed"),
+        Figure(
+            f"{name}{ending}",
+            f"{label_of(name)}{of}",
+            about=f"{part} / {by}",
+            divisor=divisor,
+            undefined=undefined,
+        )
+        for ending, of, by, divisor, undefined in (
+            ("", "", "samples", "applicable", ALL_MISSING),
+            ("_attempted", ", of processed samples", "processed samples", "processed", UNPROCESSED),
         )
         for name, part in _PARTS.items()
     )
@@ -130,29 +137,23 @@ class DeepFabricMetrics(IntervalAggregator):
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
+        judged = totals["applicable"] if totals["applicable"] > totals["missing"] else 0
         return {
-            f"{name}{ending}": ratio(totals[part], totals[divisor])
-            for ending, divisor in (("", "applicable"), ("_attempted", "processed"))
+            f"{name}{ending}": ratio(totals[part], divisor)
+            for ending, divisor in (("", judged), ("_attempted", totals["processed"]))
             for name, part in _PARTS.items()
         }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        sums: Any = defaultdict(int, grades.totals)
-        total, processed, errors = (
-            int(sums[name]) for name in ("applicable", "processed", "errors")
-        )
-        missing = int(sums["missing"])
-        is_judged = total > missing
-        exact = self.figures_of(sums if is_judged else defaultdict(int))
+        sums = defaultdict[str, Any](int, grades.totals)
+        counts = ("applicable", "processed", "errors", "missing", *RATES.values())
+        total, processed, errors, missing, *right = [int(sums[name]) for name in counts]
         metrics: dict[str, Any] = {
-            name: None if value is None else float(value) for name, value in exact.items()
+            name: None if value is None else float(value)
+            for name, value in self.figures_of(sums).items()
         }
-        why = ALL_MISSING if total else "there is no sample to divide by"
-        undefined = {} if is_judged else dict.fromkeys(FIGURES, why)
-        constant = {} if sums["response_quality"] or not processed else CONSTANT
-        metrics |= {**constant, **no_intervals(undefined)}
-        metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
+        metrics |= zip([f"{name}_correct" for name in RATES.values()], right, strict=True)
         metrics |= {
             "samples_evaluated": total,
             "samples_processed": processed,
@@ -165,26 +166,18 @@ class DeepFabricMetrics(IntervalAggregator):
         if score is not None:
             _, name, words = band(score)
             metrics["statements"] = [f"Band: {name} ({words}), overall score {100 * score:.1f}%"]
-        metrics["undefined"] = undefined
         if errors:
             first = _first_error(grades)
             metrics["warnings"] = [
                 f"{errors} of {total} records are processing errors, first: {first}"
             ]
-        models = grades.sums("applicable", "missing")[1]
-        if len(models) > 1:
-            metrics["models"] = {
-                model: {**constant, **self._without_replies(counts)}
-                for model, counts in models.items()
-            }
+        if processed and not sums["response_quality"]:
+            metrics |= CONSTANT
+            models = grades.sums("processed")[1]
+            if len(models) > 1:
+                replied = [name for name, tasks in models.items() if any(map(any, tasks))]
+                metrics["models"] = dict.fromkeys(replied, CONSTANT)
         return metrics
-
-    def _without_replies(self, counts: Iterable[tuple[float, ...]]) -> dict[str, Any]:
-        """Return the figures of a model all of whose samples are missing; nothing of another."""
-        if any(samples > missing for samples, missing in counts):
-            return {}
-        names = [figure.name for figure in self.figures]
-        return {**dict.fromkeys(names), **no_intervals(dict.fromkeys(names, ALL_MISSING))}
 
 
 def _first_error(grades: Grades) -> str:

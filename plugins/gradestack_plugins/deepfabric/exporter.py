@@ -26,13 +26,13 @@ class Prediction(msgspec.Struct):
     """A result record as the original writes it; by default that of which nothing is known."""
 
     sample_id: int
-    query: str = ""
+    query: Any = ""
     available_tools: list[str] = []
     expected_tool: str | None = None
     predicted_tool: str | None = None
     expected_parameters: Any = {}
     predicted_parameters: Any = {}
-    expected_answer: str | None = None
+    expected_answer: Any = None
     predicted_answer: str | None = None
     tool_selection_correct: bool | None = False
     parameters_correct: bool | None = False

@@ -60,7 +60,10 @@ def looks_like(record: Any) -> float | None:
     if not isinstance(record, dict) or "expected" in record or "predicted" in record:
         return 0.0
     is_replied = is_reply(record.get("recorded", record.get("response")))
-    if isinstance(record.get("sample"), dict) or isinstance(record.get("messages"), list):
+    sample = record.get("sample")
+    if isinstance(sample, dict):
+        return _like_a_joined_line(record, is_replied=is_replied, is_whole="messages" in sample)
+    if isinstance(record.get("messages"), list):
         return _like_a_record(record, is_replied=is_replied)
     if is_reply(record) and (isinstance(record.get("kind"), str) or _has_turns(record)):
         return 0.6
@@ -72,17 +75,18 @@ def looks_like(record: Any) -> float | None:
     return 0.0
 
 
+def _like_a_joined_line(record: dict[str, Any], *, is_replied: bool, is_whole: bool) -> float:
+    if is_replied:
+        return 0.95 if is_whole else 0.5
+    return 0.8 if is_whole and record.keys() <= JOINED_KEYS else 0.0
+
+
 def _like_a_record(record: dict[str, Any], *, is_replied: bool) -> float | None:
-    keys = record.keys()
-    if isinstance(record.get("sample"), dict):
-        if "messages" in record["sample"] and (is_replied or keys <= JOINED_KEYS):
-            return 0.95 if is_replied else 0.8
-        return 0.5 if is_replied else 0.0
     if is_replied:
         return 0.9
-    if "tool_context" in record or "executions" in record:
+    if "tool_context" in record:
         return 0.7
-    return None if keys <= JOINED_KEYS | RECORD_KEYS else 0.0
+    return None if record.keys() <= JOINED_KEYS | RECORD_KEYS else 0.0
 
 
 def _has_turns(record: dict[str, Any]) -> bool:

@@ -23,7 +23,7 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
         dataset: JSONL file, or decoded lines: records with their replies, or without where
             ``replies`` has these.
         replies: JSONL file, or decoded replies to the records at the same places.
-        options: ``profile``, and options of the grader, such as ``metric_weights`` and ``multi_turn``.
+        options: ``profile``, and options of the grader, such as ``metric_weights``.
 
     Returns:
         What ``native/deepfabric.json`` holds, metrics and predictions by attribute, and

@@ -43,6 +43,7 @@ JOINED_KEYS: Final = JOIN_KEYS | {"sample", "recorded", "response"}
 SPOKEN_KEYS: Final = frozenset({"content", "text", "tool_call", "tool_calls"})
 REPLY_KEYS: Final = JOIN_KEYS | SPOKEN_KEYS | {"kind", "message", "error"}
 KNOWN_KEYS: Final = JOINED_KEYS | REPLY_KEYS | RECORD_KEYS
+PROVIDED: Final = "model run input turns calls text tools expected facets status error native"
 FIRST_KEY: Final = re.compile(rb'\{\s*"([a-z_]+)"')
 
 
@@ -133,9 +134,7 @@ class DeepFabricReader(RecordReader):
     """
 
     version = "2"
-    provides = frozenset(
-        "model run input turns calls text tools expected facets status error native".split()  # noqa: SIM905
-    )
+    provides = frozenset(PROVIDED.split())
     stack = "deepfabric"
     layout = "lines"
     takes_dataset = True

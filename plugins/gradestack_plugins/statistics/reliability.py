@@ -237,8 +237,8 @@ class PassAtK(Trials):
     """pass@k: the chance that at least one of k trials of a task, drawn at random, succeeds,
     averaged over tasks.
 
-    With c successes of a task in n trials, ``pass@k = mean over tasks of 1 - C(n - c, k) / C(n, k)``
-    for k = 1, 2, … to the smallest n.
+    With c successes of a task in n trials, ``pass@k = mean over tasks of
+    1 - C(n - c, k) / C(n, k)`` for k = 1, 2, … to the smallest n.
     """
 
     figures = (_AT,)

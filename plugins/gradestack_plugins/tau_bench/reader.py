@@ -104,7 +104,10 @@ _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 _NAMES = ("task_id", "reward", "info", "traj")
-_FIELDS = "run input turns calls text expected recorded status error agent_usage facets remarks source native"
+_FIELDS = (
+    "run input turns calls text expected recorded status error agent_usage facets remarks source "
+    "native"
+)
 
 
 @attrs.frozen(kw_only=True)

@@ -43,7 +43,7 @@ CONSTANT: Final[Mapping[str, JSON]] = no_intervals(
         "0 for every reply: DeepFabric measures it under multi_turn alone",
     )
 )
-ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
+NOTHING_JUDGED: Final = "no sample has a reply to judge"
 UNPROCESSED: Final = "no sample could be processed"
 LOW: Final = 0.75
 LONGEST: Final = 300  # characters of an error that a warning shows
@@ -111,7 +111,7 @@ class DeepFabricMetrics(IntervalAggregator):
             undefined=undefined,
         )
         for ending, of, by, divisor, undefined in (
-            ("", "", "samples", "applicable", ALL_MISSING),
+            ("", "", "samples", "applicable", NOTHING_JUDGED),
             ("_attempted", ", of processed samples", "processed samples", "processed", UNPROCESSED),
         )
         for name, part in _PARTS.items()

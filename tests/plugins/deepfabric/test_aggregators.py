@@ -95,9 +95,7 @@ def test_nothing_but_missing_replies_has_no_figures():
         "deepfabric"
     ]
     assert {found[name] for name in NAMES} == {None}
-    assert found["overall_score_interval"] == {
-        "reason": "every sample is missing: there is no reply to judge"
-    }
+    assert found["overall_score_interval"] == {"reason": "no sample has a reply to judge"}
     assert (found["interpretation"]["band"], found["interpretation"]["advice"]) == (None, [])
     assert (found["samples_evaluated"], found["samples_missing"]) == (2, 2)
     both = gradestack.figures(

@@ -141,7 +141,7 @@ def deepfabric_rows():
     rng = random.Random(5)  # noqa: S311 - test data
     for number in range(40):
         right = rng.random() < 0.7
-        counts = {"tool_selection": int(right)}
+        counts = {"tool_selection": int(right), "processed": 1}
         grade = Grade(score=0.4 * right, counts=counts, parts={"response_quality": 0.25})
         yield f"t{number % 25}", number // 25, None, grade
 
@@ -240,7 +240,7 @@ def test_what_is_undefined_says_why_in_place_of_an_interval():
         "reason": "nothing was graded"
     }
     assert nothing["deepfabric"]["overall_score_interval"] == {
-        "reason": "there is no sample to divide by"
+        "reason": "no sample has a reply to judge"
     }
 
 

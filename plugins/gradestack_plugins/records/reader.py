@@ -37,6 +37,7 @@ from gradestack.jsonio import (
     JsonProblem,
     Range,
     as_list,
+    as_map,
     compact,
     csv_rows,
     first_records,
@@ -82,6 +83,8 @@ from gradestack_plugins.records import tables
 from gradestack_plugins.records.totals import are_nulls_failed, totals_beside
 
 Form = Literal["csv", "parquet", "records", "document", "lists", "entries", "traces"]
+_MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
 _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _LARGEST_SNIFFED: Final = 2 * 1024 * 1024
@@ -166,9 +169,9 @@ class Records(StepReader):
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if head.startswith(tables.PARQUET):
-            rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
+            rows = _rows_of_parquet(path)
             return _SURE * guess(rows, reader_of).shows_a_run if rows else _PERHAPS
-        begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        begins = head.removeprefix(_MARK).lstrip()[:1]
         if begins in {b"{", b"["}:
             return cls._sniff_json(path, head, begins)
         rows = _rows_of_csv(path, head, least=1) if path.suffix.lower() in _SNIFFED else []
@@ -183,7 +186,7 @@ class Records(StepReader):
         ]
         if not records:
             with suppress(JsonProblem, OSError), open_regular(path) as file:
-                records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
+                records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(_MARK))]
         if form_of(head) == "entries":
             records = [records]
         if any(map(_observed, records)) or any(map(_is_score, records)):
@@ -193,7 +196,7 @@ class Records(StepReader):
             for each in records
             if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))
         ]
-        objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
+        objects = _objects_in(list(map(usual_record, said)))
         if parts_of_runs(objects) is not None:
             return 0.0
         if any(map(_is_a_log, objects)) or any(map(JsonLines.looks_like, objects)):
@@ -210,20 +213,13 @@ class Records(StepReader):
         """Return what to type for a file that no reader recognises, where it holds columns."""
         if _EVENT_STREAM.match(head):
             return None
-        is_json = (
-            head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-            and path.suffix.lower() not in _TABLES
-        )
+        rows: Sequence[Mapping[str, Any]]
         if head.startswith(tables.PARQUET):
-            rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
-        elif is_json:
-            rows = [
-                each.value
-                for each, _ in first_records(head, cls.sniffed)
-                if isinstance(each.value, dict)
-            ]
+            rows = _rows_of_parquet(path)
+        elif _is_json(path, head):
+            rows = _objects_in([element.value for element, _ in first_records(head, cls.sniffed)])
             with suppress(JsonProblem):
-                rows = rows or [whole] if isinstance(whole := loads(head), dict) else rows
+                rows = rows or _objects_in([loads(head)])
         else:
             rows = _rows_of_csv(path, head, least=1 if path.suffix.lower() in _TABLES else 2)
         return _advice(rows, path) if rows else None
@@ -442,13 +438,13 @@ class Records(StepReader):
         )
         lost = lost if table or len(first) < FIRST else []  # it may come later
         if lost:
-            told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
             hint = suggest(lost[0].place, names)
             what = "there is no column" if len(lost) == 1 else "there are no columns"
-            raise DataError(f"{where}: {what} {told}{hint}; there are: {_listed(names)}")
+            there = _listed(names)
+            raise DataError(f"{where}: {what} {_mappings(lost)}{hint}; there are: {there}")
         if table and (lost := lead_nowhere(fields, first)):
-            told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
-            raise DataError(f"{where}: in none of the first rows there is anything at {told}")
+            what = "in none of the first rows there is anything at"
+            raise DataError(f"{where}: {what} {_mappings(lost)}")
         if self._exclusive:
             return Guess(columns, names=names)
         found = guess(first or [dict.fromkeys(names)], reader_of)
@@ -478,12 +474,10 @@ class Records(StepReader):
         if index == STEPS:
             return self._read(shard) if "prior_messages" in shard.extra["columns"] else iter(())
         shown, index = shard.input.shown, index or {}
-        samples, results = self.merged(self._read(shard), index.get(shown)), index.get(STEPS)
-        samples = (_answered(each, results, shown) for each in samples) if results else samples
-        scores = index.get(_SCORES)
-        return (
-            (_scored(each, scores.get(_trace_of(each))) for each in samples) if scores else samples
-        )
+        samples = self.merged(self._read(shard), index.get(shown))
+        results, scores = index.get(STEPS), index.get(_SCORES)
+        complete = partial(_completed, shown, results or {}, scores or {})
+        return map(complete, samples) if results or scores else samples
 
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
@@ -535,13 +529,13 @@ class Records(StepReader):
             sample = sample_of(
                 record, columns, source, made=f"{stem}:{source.ordinal}", table=table
             )
-            yield _scored(_with_lost_verdicts(sample, lost), dict(scores_of(record)))
+            if isinstance(sample, Sample):
+                sample = _scored(_with_lost_verdicts(sample, lost), dict(scores_of(record)))
+            yield sample
 
 
-def _with_lost_verdicts(sample: Sample | BadRecord, lost: frozenset[str]) -> Sample | BadRecord:
+def _with_lost_verdicts(sample: Sample, lost: frozenset[str]) -> Sample:
     """Return a sample with false for every verdict that the document counts as failed."""
-    if isinstance(sample, BadRecord):
-        return sample
     names = [name for field in sorted(lost) if (name := field.partition(".")[2])]
     missing_names = [name for name in names if sample.recorded.get(name) is None]
     if not missing_names:
@@ -557,6 +551,10 @@ _COMPARED: Final = (
     "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
 )
 _ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'  # how columns are mapped in Python
+
+
+def _mappings(fields: Iterable[Any]) -> str:
+    return "; ".join(f"{field.place!r}, mapped to {field.field}" for field in fields)
 
 
 def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
@@ -575,32 +573,41 @@ def _is_a_log(record: dict[str, Any]) -> bool:
     )
 
 
-def _answered(
-    sample: Sample | BadRecord, results: Mapping[str, Any], shown: str
+def _completed(
+    shown: str,
+    results: Mapping[str, Any],
+    scores: Mapping[str, Mapping[str, Any]],
+    sample: Sample | BadRecord,
 ) -> Sample | BadRecord:
+    """Give a sample what rows of its trace say: the results of its calls, and scores."""
+    if isinstance(sample, BadRecord):
+        return sample
+    trace = sample.cluster or sample.id
+    sample = _answered(sample, results.get(f"{shown} {trace}", ()))
+    return _scored(sample, scores.get(trace, {}))
+
+
+def _answered(sample: Sample, rows: Iterable[tuple[Any, Any, str | None]]) -> Sample:
     """Give calls without a result that of the row of a tool at their place among those of their
     name in the trace.
     """
-    if isinstance(sample, Sample):
-        left = list(results.get(f"{shown} {_trace_of(sample)}", ()))
-        for call in sample.calls or ():
-            rows = [each for each in left if each[0] == call.name]
-            if rows and call.status is None:
-                found = error_form(rows[0][1])
-                finish(call, rows[0][1], rows[0][2] or (found and found.message))
-                sample = replace(
-                    sample, remarks=dict(Counter(sample.remarks) - Counter(call_without_result=1))
-                )
-            left = [each for each in left if each is not rows[0]] if rows else left
+    left = list(rows)
+    for call in sample.calls or ():
+        row = next((row for row in left if row[0] == call.name), None)
+        if row is None:
+            continue
+        left.remove(row)
+        if call.status is None:
+            _, result, error = row
+            found = error_form(result)
+            finish(call, result, error or (found and found.message))
+            remarks = Counter(sample.remarks) - Counter(call_without_result=1)
+            sample = replace(sample, remarks=dict(remarks))
     return sample
 
 
-def _trace_of(sample: Sample | BadRecord) -> str:
-    return (sample.cluster or sample.id) if isinstance(sample, Sample) else ""
-
-
-def _scored(sample: Sample | BadRecord, scores: Mapping[str, Any] | None) -> Sample | BadRecord:
-    if not scores or isinstance(sample, BadRecord):
+def _scored(sample: Sample, scores: Mapping[str, Any]) -> Sample:
+    if not scores:
         return sample
     remarks = {kind: times for kind, times in sample.remarks.items() if kind not in _HOLD_SCORES}
     return replace(sample, recorded={**scores, **sample.recorded}, remarks=remarks)
@@ -619,7 +626,7 @@ def _is_score(record: Any) -> bool:
 
 
 def _content(given: Input) -> bytes:
-    return read_regular(given.path).removeprefix(b"\xef\xbb\xbf")
+    return read_regular(given.path).removeprefix(_MARK)
 
 
 def _rows_of(document: Any) -> list[dict[str, Any]]:
@@ -655,16 +662,20 @@ def _rows_of(document: Any) -> list[dict[str, Any]]:
 
 def _observed(trace: Any) -> list[dict[str, Any]]:
     """Return the observations that an exported trace holds itself; none of any other record."""
-    held = trace.get("observations") if isinstance(trace, dict) else None
-    rows = [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []
-    if rows and (given := trace.get("scores")):  # of them all
-        rows[0] = {**rows[0], "scores": given}
+    rows = _objects_in(as_list(as_map(trace).get("observations")))
+    scores = as_map(trace).get("scores")
+    if rows and scores:  # of them all
+        rows[0] = {**rows[0], "scores": scores}
     return rows if any(map(observation, rows)) else []
 
 
 def _unfolded(elements: Iterable[Element]) -> Iterator[Element]:
     rows = ((found, each) for found in elements for each in _observed(found.value) or [found.value])
     return (Element(at, found.line, each, found.problem) for at, (found, each) in enumerate(rows))
+
+
+def _objects_in(values: Sequence[Any]) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)]
 
 
 def _are_objects(entries: list[Any]) -> bool:
@@ -681,7 +692,7 @@ def _lists_of(document: Any) -> list[tuple[str, list[Any]]]:
     Where none does, those whose objects say how a run went. A document that is a conversation
     itself has none.
     """
-    if "messages" in guess(filter(_is_object, [document]), reader_of, fitting=True).columns:
+    if "messages" in guess(_objects_in([document]), reader_of, fitting=True).columns:
         return []
     lists = [
         (place, value, guess(objects))
@@ -690,10 +701,6 @@ def _lists_of(document: Any) -> list[tuple[str, list[Any]]]:
     ]
     answers = [(place, value) for place, value, found in lists if found.holds_answers]
     return answers or [(place, value) for place, value, found in lists if found.holds_verdicts]
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _object_lists(
@@ -705,11 +712,7 @@ def _object_lists(
     """
     for key, value in document.items() if isinstance(document, dict) and depth < _DEEP else ():
         name = f".{key}" if key.isidentifier() else f"[{key!r}]"
-        objects = (
-            [each for each in value[:FIRST] if isinstance(each, dict)]
-            if isinstance(value, list)
-            else []
-        )
+        objects = _objects_in(as_list(value)[:FIRST])
         if objects and dialect.of_entries(value) is None:
             yield f"{place}{name}", value, objects
         elif isinstance(value, dict):
@@ -722,6 +725,15 @@ def _first_rows(rows: Callable[[Input], Iterator[Element]], path: Path) -> list[
         first = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
         found.extend(each.value for each in first if each.problem is None)
     return found
+
+
+def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
+    return _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
+
+
+def _is_json(path: Path, head: bytes) -> bool:
+    begins = head.removeprefix(_MARK).lstrip()[:1]
+    return begins in {b"{", b"["} and path.suffix.lower() not in _TABLES
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -787,7 +799,7 @@ def _is_plain(value: Any) -> bool:
 
 def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, CsvProblem):
-        first = head.removeprefix(b"\xef\xbb\xbf").splitlines()[:2]
+        first = head.removeprefix(_MARK).splitlines()[:2]
         text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
         return [
             name.strip()
@@ -815,8 +827,8 @@ def _form_of(path: Path, place: str | None) -> Form:
         head = file.read(_HEAD)
         if head.startswith(tables.PARQUET):
             return "parquet"
-        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
+        text = head.removeprefix(_MARK).lstrip()
+        if not _is_json(path, head):
             return "csv"
         chat = form_of(head)
         if place is None and any(
@@ -838,6 +850,6 @@ def _form_of(path: Path, place: str | None) -> Form:
         except JsonProblem:
             whole = head + file.read(_LARGEST_DOCUMENT)
             with suppress(JsonProblem):
-                loads(whole.removeprefix(b"\xef\xbb\xbf"))
+                loads(whole.removeprefix(_MARK))
                 return "document"
         return "records"

@@ -80,7 +80,11 @@ from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.steps import STEPS, SessionKey, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
-from gradestack_plugins.records.totals import are_nulls_failed, totals_beside
+from gradestack_plugins.records.totals import (
+    are_nulls_failed,
+    totals_beside,
+    with_lost_verdicts,
+)
 
 Form = Literal["csv", "parquet", "records", "document", "lists", "entries", "traces"]
 _MARK: Final = b"\xef\xbb\xbf"
@@ -530,19 +534,8 @@ class Records(StepReader):
                 record, columns, source, made=f"{stem}:{source.ordinal}", table=table
             )
             if isinstance(sample, Sample):
-                sample = _scored(_with_lost_verdicts(sample, lost), dict(scores_of(record)))
+                sample = _scored(with_lost_verdicts(sample, lost), dict(scores_of(record)))
             yield sample
-
-
-def _with_lost_verdicts(sample: Sample, lost: frozenset[str]) -> Sample:
-    """Return a sample with false for every verdict that the document counts as failed."""
-    names = [name for field in sorted(lost) if (name := field.partition(".")[2])]
-    missing_names = [name for name in names if sample.recorded.get(name) is None]
-    if not missing_names:
-        return sample
-    recorded = {**sample.recorded, **dict.fromkeys(missing_names, False)}
-    remarks = {**sample.remarks, "no_verdict_and_failed_by_the_totals_of_the_file": 1}
-    return replace(sample, recorded=recorded, remarks=remarks)
 
 
 _SCORES: Final = " scores"  # in an index, beside names of inputs: the scores of each trace

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from gradestack import Sample, replace
 from gradestack.jsonio import is_number
 
 _FAILURES: Final = re.compile(
@@ -48,3 +49,14 @@ def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -
         if _SHARES.fullmatch(name.lower()) and passed and abs(number - share) < _CLOSE:
             return True
     return False
+
+
+def with_lost_verdicts(sample: Sample, lost: frozenset[str]) -> Sample:
+    """Return a sample with false for every verdict that the document counts as failed."""
+    names = [name for field in sorted(lost) if (name := field.partition(".")[2])]
+    missing_names = [name for name in names if sample.recorded.get(name) is None]
+    if not missing_names:
+        return sample
+    recorded = {**sample.recorded, **dict.fromkeys(missing_names, False)}
+    remarks = {**sample.remarks, "no_verdict_and_failed_by_the_totals_of_the_file": 1}
+    return replace(sample, recorded=recorded, remarks=remarks)

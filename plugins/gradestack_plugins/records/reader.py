@@ -32,14 +32,12 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import (
-    CsvProblem,
     Element,
     JsonProblem,
     Range,
     as_list,
     as_map,
     compact,
-    csv_rows,
     first_records,
     loads,
     open_regular,
@@ -790,23 +788,12 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def _header(head: bytes) -> list[str]:
-    with suppress(UnicodeDecodeError, CsvProblem):
-        first = head.removeprefix(_MARK).splitlines()[:2]
-        text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
-        return [
-            name.strip()
-            for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]
-        ]
-    return []
-
-
 def _rows_of_csv(path: Path, head: bytes, least: int) -> list[Mapping[str, Any]]:
     """Return the first rows of a file with a header of at least so many names.
 
     Where none can be read, one of texts.
     """
-    names = _header(head)
+    names = tables.names_in_header(head)
     odd = len(names) < least or not all(names[1:]) or max(map(len, names)) >= _LONGEST_NAME
     return [] if odd else _first_rows(tables.csv_table, path) or [dict.fromkeys(names, "?")]
 

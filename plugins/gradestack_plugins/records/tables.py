@@ -7,7 +7,7 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -84,6 +84,18 @@ def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
     if said := _EXCEL.fullmatch(header):
         return next(lines, ""), said[1], 1
     return header, next((each for each in _DELIMITERS if each in header), ","), 0
+
+
+def names_in_header(head: bytes) -> list[str]:
+    """Return the columns that the beginning of a CSV file names; none where it cannot be read."""
+    with suppress(UnicodeDecodeError, CsvProblem):
+        first = head.removeprefix(BOM_UTF8).splitlines()[:2]
+        text, delimiter, _ = header_of(line.decode().strip(" \r") for line in first)
+        return [
+            name.strip()
+            for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]
+        ]
+    return []
 
 
 def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
-from gradestack.comparison.compared import Comparison, compared
+from gradestack.comparison.compared import Comparison, compare_sides
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.rows import Rules
-from gradestack.comparison.sides import Match, Side, sides_of, split_name
+from gradestack.comparison.sides import Failed, Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, PluginError, guarded, writing
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
@@ -28,7 +28,7 @@ from gradestack.suites.spec import RunOptions, Suite
 PAGES = ("html", "markdown")  # reporters asked for a page of a comparison
 
 
-def compare(  # noqa: C901
+def compare(
     *runs: str | Path | Report,
     baseline: str | None = None,
     match: Match = "id",
@@ -82,39 +82,28 @@ def compare(  # noqa: C901
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4
         trials each)'
     """
-    for holds, rule, said in (
-        (0 < confidence < 1, "confidence lies between 0 and 1", confidence),
-        (failed in ("zero", "skip"), "failed is zero or skip", failed),
-        (match in ("id", "input", "ordinal"), "match is id, input or ordinal", match),
-    ):
-        if not holds:
-            raise ConfigError(f"{rule}, got {said!r}")
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence lies between 0 and 1, got {confidence!r}")
+    if failed not in get_args(Failed):
+        raise ConfigError(f"failed is zero or skip, got {failed!r}")
+    if match not in get_args(Match):
+        raise ConfigError(f"match is id, input or ordinal, got {match!r}")
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     subset = Subset.read(filter, tasks, limit)
-    aggregators, names = Aggregators(registry, allow_code), _names(runs)
+    aggregators, names = Aggregators(registry, allow_code), _name_runs(runs)
     ready = [_ready(run, options) for run in runs]
-    reports: dict[int, Report] = {}
-    groups: list[list[Side]] = []
-    for files in (False, True):  # all that can be refused is, before files are graded
-        new = {place: run for place, run in enumerate(ready) if files != isinstance(run, Report)}
-        for place, run in new.items():
-            reports[place] = (run if isinstance(run, Report) else grade_suite(run, options)).only(
-                subset
-            )
-        if new:
-            of_runs = (path for report in reports.values() for path in headline_figures(report))
-            paths = dict.fromkeys(of_runs if figures is None else figures)
-            groups = []
-            for place, report in sorted(reports.items()):
-                given, metrics = runs[place], aggregators.metrics(report, names[place], paths)
-                model = None if isinstance(given, Report) else _place(given)[1]
-                groups.append(
-                    sides_of(report, names[place], model, match, metrics, by, reasons=True)
-                )
-    sides = _ordered(groups, baseline)
+    groups: list[list[Side]] = [[] for _ in runs]
+    # all that can be refused is, before files are graded
+    for index in sorted(range(len(runs)), key=lambda index: isinstance(ready[index], Suite)):
+        run, given = ready[index], runs[index]
+        report = grade_suite(run, options) if isinstance(run, Suite) else run
+        metrics = aggregators.metrics(report, names[index])
+        model = None if isinstance(given, Report) else _split(given)[1]
+        groups[index] = sides_of(report.only(subset), names[index], model, match, metrics, by)
+    sides = _order_sides(groups, baseline)
     comparable, left_out = [], {}
     for path in dict.fromkeys(headline_figures(sides[0].report) if figures is None else figures):
         try:
@@ -123,20 +112,20 @@ def compare(  # noqa: C901
             if figures is not None:
                 raise
             left_out[path] = str(error)
-    asked: Any = {
-        "headline": headline,
-        "failed": failed,
-        "confidence": confidence,
-        "force": force,
-        "by": by,
-        "are_figures_asked": figures is not None,
-    }
-    found = compared(
-        sides, Rules(**asked, figures=comparable, left_out=left_out), _by_model(groups)
+    rules = Rules(
+        headline=headline,
+        failed="skip" if failed == "skip" else "zero",
+        confidence=confidence,
+        force=force,
+        by=by,
+        figures=comparable,
+        are_figures_asked=figures is not None,
+        left_out=left_out,
     )
+    comparison = compare_sides(sides, rules, _pair_models(groups))
     if output is not None:
-        write_comparison(found, Path(output), registry)
-    return found
+        write_comparison(comparison, Path(output), registry)
+    return comparison
 
 
 def _check_output(out: Path) -> None:
@@ -169,64 +158,63 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     return [out / page.relative_to(new) for page in pages]
 
 
-def _place(run: str | Path) -> tuple[str, str | None]:
+def _split(run: str | Path) -> tuple[str, str | None]:
+    """Return the path of a run, and of ``RUN::MODEL`` the model."""
     text = str(run)
     return (text, None) if Path(text).exists() else split_name(text)
 
 
-def _names(runs: Sequence[str | Path | Report]) -> list[str]:
+def _name_runs(runs: Sequence[str | Path | Report]) -> list[str]:
     """Return what runs are called: the last part of their path, else the whole.
 
     Those in memory by name and number.
     """
-    whole = [
-        (str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs
+    names = [
+        str(run.path or run.name) if isinstance(run, Report) else _split(run)[0] for run in runs
     ]
-    held = [
-        isinstance(run, Report) and run.path is None and whole.count(run.name) > 1 for run in runs
-    ]
-    whole = [f"{name} {at + 1}" if held[at] else name for at, name in enumerate(whole)]
-    short = {each: Path(os.path.realpath(each)).name for each in whole}
-    return [short[each] for each in whole] if len({*short.values()}) == len(short) else whole
+    whole = []
+    for number, (run, name) in enumerate(zip(runs, names, strict=True), 1):
+        is_held = isinstance(run, Report) and run.path is None
+        whole.append(f"{name} {number}" if is_held and names.count(name) > 1 else name)
+    short = {name: Path(os.path.realpath(name)).name for name in whole}
+    return [short[name] for name in whole] if len({*short.values()}) == len(short) else whole
 
 
 def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
+    """Return a finished run, or files that are to be graded."""
     if isinstance(run, Report):
         return run
-    path = Path(_place(run)[0])
-    return (
-        load_report(path)
-        if path.is_dir() and (is_run(path) or damage(path))
-        else files_suite(path, options)
-    )
+    path = Path(_split(run)[0])
+    if path.is_dir() and (is_run(path) or damage(path)):
+        return load_report(path)
+    return files_suite(path, options)
 
 
-def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:
+def _pair_models(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:
     """Return the pairs of one model each, where every run has several.
 
     None where all are compared with all.
     """
-    if len(groups) < 2 or any(len(group) == 1 for group in groups):
-        return None
     first, *others = groups
+    if not others or min(map(len, groups)) == 1:
+        return None
     pairs = [(a, b) for a in first for other in others for b in other if a.model == b.model]
     if not pairs:
         raise ConfigError("the runs have no model in common; RUN::MODEL picks one of each")
     return pairs
 
 
-def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Side]:
+def _order_sides(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Side]:
+    """Return all sides, the baseline first."""
     sides = [side for group in groups for side in group]
     if baseline is not None:
         first = [side for side in sides if baseline in (side.model, side.name)]
         if not first:
-            there = ", ".join(side.name for side in sides)
-            raise ConfigError(f"no model or run {baseline!r} to compare with; there are: {there}")
+            names = ", ".join(side.name for side in sides)
+            raise ConfigError(f"no model or run {baseline!r} to compare with; there are: {names}")
         sides = [*first, *(side for side in sides if side not in first)]
     if len(sides) < 2:
-        only = sides[0].name if sides else "nothing"
-        raise ConfigError(
-            f"there is nothing to compare {only} with: name a second run, or a run of several "
-            "models"
-        )
+        fix = "name a second run, or a run of several models"
+        names = ", ".join(side.name for side in sides) or "nothing"
+        raise ConfigError(f"there is nothing to compare {names} with: {fix}")
     return sides

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import msgspec
@@ -14,6 +14,8 @@ from gradestack.comparison.figures import figure_over
 from gradestack.comparison.leaderboard import leaderboard
 from gradestack.comparison.paired import mean_of
 from gradestack.comparison.rows import (
+    FIGURES,
+    OUTCOME,
     PairRows,
     Rules,
     compare_pair,
@@ -29,6 +31,7 @@ from gradestack.model import JSON
 from gradestack.output import counted
 
 _SIDES = 100  # runs and models of runs that are compared with each other at once
+_REFUSED = "the runs cannot be compared"
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +51,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.data["sentence"])
 
 
-def compared(  # noqa: C901
+def compare_sides(
     sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None
 ) -> Comparison:
     """Compare sides pair by pair; the first side is the baseline.
@@ -62,15 +65,17 @@ def compared(  # noqa: C901
         ConfigError: There are too many sides, or no grader has the headline's name.
         DataError: The sides differ in what they measure, or share no grader.
     """
-    if pairs is None:
-        _check_number_of_sides(sides)
+    if pairs is None and len(sides) > _SIDES:
+        many = f"{len(sides)} models are {comb(len(sides), 2):,} pairs"
+        advice = f"name some of them: gradestack compare {sides[0].name} {sides[1].name}"
+        raise ConfigError(f"{many}; at most {_SIDES} are compared at once", advice)
     compared_pairs = [*combinations(sides, 2)] if pairs is None else [*pairs]
     shared = _shared_graders(sides)
     _check_graded(sides, shared, rules.failed)
-    problems, notices = _split_differences(compared_pairs)
-    if problems and not rules.force:
-        raise _incomparable(problems)
-    warnings = _warnings(sides, notices)
+    problems = [*dict.fromkeys(problem for a, b in compared_pairs for problem in differing(a, b))]
+    refused = [problem for problem in problems if problem.refuses]
+    if refused and not rules.force:
+        raise _refuse(refused)
     _check_common_scores(compared_pairs, shared, rules.failed)
     headline = _headline_grader(sides[0], shared, rules)
     places = find_question(compared_pairs, shared, rules)
@@ -81,107 +86,72 @@ def compared(  # noqa: C901
         pair.data["failed_count"] = how_failed_count(pair)
     a, b = compared_pairs[0]
     first = pair_rows[0]
-    is_rate = "outcome" in first.data and first.question.fields is first.data["outcome"]
-    data: dict[str, Any] = {"baseline": sides[0].name}
-    data["runs"] = [_describe_side(side) for side in sides]
-    data["incomparable"] = [problem.text for problem in problems]
-    data["headline"] = headline
-    data["question"] = first.question.fields["label"]
-    data["failed"] = rules.failed
-    for name in ("outcome", "metrics", "figures", "usage", "tested", "failed_count"):
-        if name in first.data:
-            data[name] = first.data[name]
-    data["only"] = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
-    data["changed"] = changes(a, b, headline, rules)
-    data["flips"] = flips(a, b, headline, rules.failed)
-    data["sentence"] = sentence(a, b, first.data, first.question.fields)
+    question = first.question.fields
+    data: dict[str, Any] = {
+        **first.data,
+        "baseline": sides[0].name,
+        "runs": [_describe_side(side) for side in sides],
+        "incomparable": [problem.text for problem in refused],
+        "headline": headline,
+        "question": question["label"],
+        "failed": rules.failed,
+        "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
+        "changed": changes(a, b, headline, rules),
+        "flips": flips(a, b, headline, rules.failed),
+        "sentence": sentence(a, b, first.data, question),
+    }
+    del data["a"], data["b"]
+    warnings = [problem.text for problem in problems if not problem.refuses]
+    warnings += [f"{side.name}: {limit}" for side in sides for limit in _limits_of(side)]
     if warnings:
         data["warnings"] = warnings
     if rules.left_out:
         data["not_compared"] = dict(rules.left_out)
     if rules.by is not None:
+        is_rate = first.kind == OUTCOME
         groups = compare_by_facet(a, b, headline, rules.by, rules, rate=is_rate)
         data["by"] = {"facet": rules.by, "groups": groups}
     if len(sides) > 2:
         data["pairs"] = [pair.data for pair in pair_rows]
     if len(sides) > 2 and pairs is None:
-        values = _values_over_common_tasks(sides, first, headline, rules)
+        values = _values_over_common_tasks(sides, first, rules)
         rows = [pair.question.fields for pair in pair_rows]
         data["groups"] = leaderboard(values, data["pairs"], rows)
     return Comparison(sides=tuple(sides), data=data)
 
 
-def _check_number_of_sides(sides: Sequence[Side]) -> None:
-    if len(sides) <= _SIDES:
-        return
-    pairs = math.comb(len(sides), 2)
-    problem = f"{len(sides)} models are {pairs:,} pairs; at most {_SIDES} are compared at once"
-    first, second = sides[0].name, sides[1].name
-    raise ConfigError(problem, f"name some of them: gradestack compare {first} {second}")
-
-
-def _split_differences(
-    pairs: Sequence[tuple[Side, Side]],
-) -> tuple[list[Problem], list[Problem]]:
-    """Return what keeps pairs from being compared, and what is only worth a warning."""
-    differences: dict[Problem, None] = {}
-    for a, b in pairs:
-        differences.update(dict.fromkeys(differing(a, b)))
-    problems, notices = [], []
-    for problem in differences:
-        if problem.refuses:
-            problems.append(problem)
-        else:
-            notices.append(problem)
-    return problems, notices
-
-
-def _incomparable(problems: Sequence[Problem]) -> DataError:
+def _refuse(problems: Sequence[Problem]) -> DataError:
     lines = [f"{problem.text}{problem.fix}" for problem in problems]
     if any(problem.fix != UNMATCHED for problem in problems):
         lines.append("--force compares them all the same, and says so in its first line")
-    return DataError("the runs cannot be compared", *lines)
-
-
-def _warnings(sides: Sequence[Side], notices: Sequence[Problem]) -> list[str]:
-    warnings = [notice.text for notice in notices]
-    for side in sides:
-        for limit in _limits_of(side):
-            warnings.append(f"{side.name}: {limit}")
-    return warnings
+    return DataError(_REFUSED, *lines)
 
 
 def _limits_of(side: Side) -> Iterator[str]:
     """Yield what limits a run's figures: a subset of its tasks, expectations nobody reads."""
-    subset = as_map(side.report.header.get("subset"))
-    for limit in as_list(subset.get("said")):
-        yield str(limit)
-    remarks = as_map(side.report.summary.get("remarks"))
-    for kind, remark in remarks.items():
+    yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
+    for kind, remark in as_map(side.report.summary.get("remarks")).items():
         if TO_COMPARE in kind:
-            count = as_count(as_map(remark).get("count"))
-            times = counted(count, "time")
+            times = counted(as_count(as_map(remark).get("count")), "time")
             yield f"not used: {kind} ({times})"
 
 
 def _shared_graders(sides: Sequence[Side]) -> list[str]:
     """Return the keys of graders that every side has, in the baseline's order."""
-    baseline = sides[0]
-    shared = [key for key in baseline.graders if all(key in side.graders for side in sides)]
-    if shared:
-        return shared
-    lines = []
-    for side in sides:
-        graders = ", ".join(side.graders) or "none"
-        lines.append(f"{side.name} has {graders}")
-    raise DataError("the runs cannot be compared: they have no grader in common", *lines)
+    shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
+    if not shared:
+        lines = [f"{side.name} has {', '.join(side.graders) or 'none'}" for side in sides]
+        raise DataError(f"{_REFUSED}: they have no grader in common", *lines)
+    return shared
 
 
 def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) -> None:
     """Raise where a side has no score to compare."""
+    advice = ["--failed zero counts failed and missing trials with the worst score"]
     for side in sides:
-        if not _tasks_with_score(side, shared, failed):
-            raise _nothing_graded(side, shared, failed)
+        if not _scored_tasks(side, shared, failed):
+            why = f"{side.name} has no score to compare: nothing was graded"
+            raise DataError(why, *(advice if failed == "skip" else ()))
 
 
 def _check_common_scores(
@@ -189,33 +159,19 @@ def _check_common_scores(
 ) -> None:
     """Raise where two sides have no score of the same task by the same grader."""
     for a, b in pairs:
-        tasks = _tasks_with_score(a, shared, failed)
-        if tasks.isdisjoint(_tasks_with_score(b, shared, failed)):
-            raise DataError(
-                f"the runs cannot be compared: no task has a score in both {a.name} and {b.name}"
-            )
+        if _scored_tasks(a, shared, failed).isdisjoint(_scored_tasks(b, shared, failed)):
+            why = f"no task has a score in both {a.name} and {b.name}"
+            raise DataError(f"{_REFUSED}: {why}")
 
 
-def _tasks_with_score(side: Side, shared: Sequence[str], failed: Failed) -> set[tuple[str, str]]:
+def _scored_tasks(side: Side, shared: Sequence[str], failed: Failed) -> set[tuple[str, str]]:
     """Return the tasks of a side with a score or a verdict, with the grader that gave it."""
-    tasks: set[tuple[str, str]] = set()
-    for key in shared:
-        for rate in (False, True):
-            tasks.update((key, task) for task in side.means(key, failed, rate=rate))
-    return tasks
-
-
-def _nothing_graded(side: Side, shared: Sequence[str], failed: Failed) -> DataError:
-    states = []
-    for key in shared:
-        counts = side.states(key).most_common()
-        by_state = ", ".join(f"{number} {state}" for state, number in counts)
-        states.append(f"{key}: {by_state}")
-    lines = []
-    if failed == "skip":
-        lines.append("--failed zero counts failed and missing trials with the worst score")
-    why = "; ".join(states)
-    return DataError(f"{side.name} has no score to compare: nothing was graded ({why})", *lines)
+    return {
+        (key, task)
+        for key in shared
+        for rate in (False, True)
+        for task in side.means(key, failed, rate=rate)
+    }
 
 
 def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str:
@@ -230,31 +186,27 @@ def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str
 
 
 def _describe_side(side: Side) -> dict[str, Any]:
-    model = side.model or None
-    tasks = len(side.tasks)
+    tasks, model = len(side.tasks), side.model or None
     return {"name": side.name, "model": model, "tasks": tasks, "trials": side.trials}
 
 
 def _values_over_common_tasks(
-    sides: Sequence[Side], first: PairRows, headline: str, rules: Rules
+    sides: Sequence[Side], first: PairRows, rules: Rules
 ) -> dict[str, float]:
     """Return the question's figure of each side over the tasks that all have."""
-    question = first.question.fields
+    path = first.question.fields["path"]
     figures = {figure.path: figure for figure in rules.figures}
-    figure = figures.get(question["path"]) if "moved" in question else None
-    is_rate = question is first.data.get("outcome")
-    key = headline if figure is None else figure.grader
-    if figure is None and not is_rate:
-        key = question["path"]
-    means = {side.name: side.means(key, rules.failed, rate=is_rate) for side in sides}
-    common = [task for task in means[sides[0].name] if all(task in of for of in means.values())]
+    figure = figures[path] if first.kind == FIGURES else None
+    key = path if figure is None else figure.grader
+    means = [side.means(key, rules.failed, rate=first.kind == OUTCOME) for side in sides]
+    common = [task for task in means[0] if all(task in of_side for of_side in means)]
     values = {}
-    for side in sides:
+    for side, of_side in zip(sides, means, strict=True):
+        value: float | None = None
         if figure is not None:
             value = figure_over(figure, side, common, rules.failed)
-        else:
-            tasks = [means[side.name][task] for task in common]
-            value = mean_of(tasks) if tasks else None
+        elif common:
+            value = mean_of([of_side[task] for task in common])
         if value is not None:
             values[side.name] = value
     return values

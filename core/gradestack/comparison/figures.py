@@ -5,21 +5,23 @@ Means of scores, rates of passing, and what is neither.
 
 from __future__ import annotations
 
-import contextlib
 import math
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import attrs
 import msgspec
 
-from gradestack.api import Aggregator, declared_figure, direction_of
+from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.sides import Failed, Side, differing_parts
 from gradestack.copies.files import folder_of_runs
+from gradestack.declared import Declarations
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
 from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
@@ -34,7 +36,7 @@ from gradestack.grading.metrics import (
 )
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
-from gradestack.model import Outcome
+from gradestack.model import Outcome, replace
 from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
@@ -47,54 +49,64 @@ _WORK = 1_000_000
 _NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of two sides, over the tasks that both have a score of."""
+class Pair(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A figure of two sides, over the tasks that both have a score of.
+
+    Attributes:
+        tasks: These tasks.
+        only: Tasks that one side alone has.
+        a: The figure of the first side.
+        b: The figure of the second side.
+        is_share: Whether it lies in [0, 1].
+        gaps: How far each task is apart: its means, or of a figure that is no mean its
+            pseudo-values.
+        gap: How far two figures are apart that are no means.
+        reason: Why such a figure has no gaps.
+    """
 
     tasks: Sequence[str]
-    only: tuple[Sequence[str], Sequence[str]]  # tasks that one side alone has
+    only: tuple[Sequence[str], Sequence[str]]
     a: float | None
     b: float | None
+    is_share: bool
     gaps: Sequence[float] = ()
-    """How far each task is apart: its means, or of a figure that is no mean its pseudo-values."""
-    gap: float | None = None  # between two figures that are no means
-    share: bool
-    moved: int = 0  # tasks of a figure that is no mean that changed
-    reason: str = ""  # why such a figure has no gaps
+    gap: float | None = None
+    reason: str = ""
 
-    def difference(self, confidence: float) -> Difference:
+    def difference(self) -> Difference:
         """Return how far the figures are apart."""
         if self.reason:
             return Difference(difference=self.gap, tasks=len(self.tasks), reason=self.reason)
-        return difference(self.gaps, confidence=confidence, bounded=self.share, value=self.gap)
+        limit = 1.0 if self.is_share else sys.float_info.max
+        return difference(self.gaps, value=self.gap, limit=limit)
 
 
 def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Pair:
     """Return the mean scores of a grader, or its rates of passing."""
     before, after = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
-    return pair_means(before, after, share=rate or (a.is_share(key) and b.is_share(key)))
+    return pair_means(before, after, is_share=rate or (a.is_share(key) and b.is_share(key)))
 
 
-def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, share: bool) -> Pair:
+def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, is_share: bool) -> Pair:
     """Return the means of tasks over those that both sides have.
 
     Args:
         before: Task -> mean on the first side.
         after: Task -> mean on the second side.
-        share: Whether they lie in [0, 1] by what is known of them; those beyond are none.
+        is_share: Whether they lie in [0, 1] by what is known of them; those beyond are none.
     """
     tasks = [task for task in before if task in after]
+    only_before = [task for task in before if task not in after]
+    only_after = [task for task in after if task not in before]
     lefts, rights = [before[task] for task in tasks], [after[task] for task in tasks]
     values = [*before.values(), *after.values()]
     return Pair(
         tasks=tasks,
-        only=(
-            [task for task in before if task not in after],
-            [task for task in after if task not in before],
-        ),
+        only=(only_before, only_after),
         a=mean_of(lefts) if tasks else None,
         b=mean_of(rights) if tasks else None,
-        gaps=[_subtract(left, right) for left, right in zip(lefts, rights, strict=True)],
-        share=share and all(0 <= value <= 1 for value in values),
+        gaps=[*map(_subtract, lefts, rights)],
+        is_share=is_share and all(0 <= value <= 1 for value in values),
     )
 
 
@@ -103,25 +115,29 @@ def _subtract(before: float, after: float) -> float:
     return 0.0 if math.isclose(before, after, rel_tol=_SAME_MEAN) else after - before
 
 
-class Figure(msgspec.Struct, frozen=True, eq=False):
+class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A figure that is no mean of scores, by its path.
 
     F1, rates over calls, overall scores of a family.
+
+    Attributes:
+        path: Its path as it was named.
+        grader: Key of its grader.
+        metric: Key of its aggregator.
+        rest: The whole path below the aggregator.
+        declared: Path, label, unit, and which values are better.
+        untested: Why it has no test, whatever its tasks say.
     """
 
     path: str
     grader: str
     metric: str
-    rest: str  # the whole path below the metric
-    declared: Mapping[
-        str, Any
-    ]  # label, unit, and which direction is better, as the aggregator of the first side says
-    untested: str = ""
-    """Why it has no test, whatever its tasks say."""
+    rest: str
+    declared: Mapping[str, Any]
+    untested: str
 
-    def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the figure of what the aggregator made of some of the tasks, and whether it is a
-        share.
+    def value_in(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
+        """Return the figure among those made of some tasks, and whether it is a share.
 
         Among them there may be nothing at the path: it is undefined then.
         """
@@ -129,31 +145,35 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
             value, interval = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (
-            value is None or 0 <= value <= 1
-        )
+        is_amount = as_map(interval).get("method") in ("t", "skewed_t")
+        return value, not is_amount and (value is None or 0 <= value <= 1)
 
 
-def _headline(report: Report) -> list[Mapping[str, Any]]:
-    return [as_map(each) for each in as_list(as_map(report.summary.get("headline")).get("figures"))]
+def _headline(report: Report) -> dict[str, Mapping[str, Any]]:
+    """Return the figures of a run's headline by their paths."""
+    figures = as_list(as_map(report.summary.get("headline")).get("figures"))
+    return {as_text(figure.get("figure")): figure for figure in map(as_map, figures)}
 
 
-def headline_labels(report: Report) -> dict[str, str]:
-    """Return what the figures of a run's headline are called, by their paths."""
-    return {as_text(each.get("figure")): as_text(each.get("label")) for each in _headline(report)}
+def headline_label(report: Report, path: str) -> str:
+    """Return what a run's headline calls the figure at a path, or one of a family; else ""."""
+    figures = _headline(report)
+    family, _, name = path.rpartition(".")
+    if path not in figures and family in figures:
+        return f"{figures[family].get('label')} {name}"
+    return as_text(figures.get(path, {}).get("label"))
 
 
 def headline_paths(report: Report) -> list[str]:
     """Return the paths of the headline's figures in its order, of a map those of its figures."""
     paths = []
-    for figure in _headline(report):
-        path, value = as_text(figure.get("figure")), figure.get("value")
-        if "corrects" in figure and value is None:  # uncalibrated
-            continue
-        if value is None or is_number(value):
-            paths.append(path)
-        elif isinstance(value, Mapping) and len(value) <= _FAMILY:
+    for path, figure in _headline(report).items():
+        value = figure.get("value")
+        is_uncalibrated = value is None and "corrects" in figure
+        if isinstance(value, Mapping) and len(value) <= _FAMILY:
             paths += [f"{path}.{name}" for name in value]
+        elif is_number(value) or (value is None and not is_uncalibrated):
+            paths.append(path)
     return paths
 
 
@@ -161,21 +181,29 @@ def headline_figures(report: Report) -> list[str]:
     """Return the paths of the headline's figures that are no means of scores."""
     paths = []
     for path in headline_paths(report):
-        entry = _entry(report, *split_path(path, report.aggregates)[:2])
+        entry = _find_entry(report, path)
         if entry and entry["name"] != "mean":
             paths.append(path)
     return paths
 
 
-def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None:
-    entries = (
-        each
-        for each in report.header.get("components", ())
-        if each["kind"] == "aggregator"
-        and each["key"] == metric
-        and each.get("of") in (None, grader)
-    )
-    return next(entries, None) if metric in report.aggregates.get(grader, {}) else None
+def _find_entry(report: Report, path: str) -> Mapping[str, Any] | None:
+    """Return the entry in header.json of the aggregator that a path leads to."""
+    grader, metric, _ = split_path(path, report.aggregates)
+    for entry in report.header.get("components", ()):
+        is_meant = entry["kind"] == "aggregator" and entry["key"] == metric
+        if is_meant and entry.get("of") in (None, grader):
+            return as_map(entry)
+    return None
+
+
+def _entry_of(report: Report, name: str, path: str) -> Mapping[str, Any]:
+    entry = _find_entry(report, path)
+    if entry is None:
+        known = [f"{key}.{metric}" for key, of in report.aggregates.items() for metric in of]
+        hint, names = suggest(path, known), ", ".join(known)
+        raise ConfigError(f"{name} has no figure {path!r}{hint}; its aggregators: {names}")
+    return entry
 
 
 class Aggregators(msgspec.Struct, frozen=True):
@@ -191,66 +219,40 @@ class Aggregators(msgspec.Struct, frozen=True):
         # imports yaml, which printing does without
         from gradestack.suites.document import Document  # noqa: PLC0415
 
+        entry = _entry_of(report, name, path)
         grader, key, _ = split_path(path, report.aggregates)
-        if not key:
-            known = [
-                f"{each}.{metric}"
-                for each, metrics in report.aggregates.items()
-                for metric in metrics
-            ]
-            hint = suggest(path, known)
-            raise ConfigError(
-                f"{name} has no figure {path!r}{hint}; its aggregators: {', '.join(known)}"
-            )
-        if (entry := _entry(report, grader, key)) is None:
-            raise ConfigError(f"{path}: {name} has no such aggregator")
         registry, kind = self.registry, str(entry["name"])
-        if entry.get("code"):
-            file, reference = self._file(report, entry, path), InFile.parse(kind)
+        code = as_map(entry.get("code"))
+        if code:
+            reference = InFile.parse(kind)
+            file = next(iter(code)) if reference is None else reference.file
+            if not self.allow_code:
+                fix = f"pass --allow-code if you trust {file}, which the run used"
+                raise ConfigError(f"{path}: {kind} is Python code; {fix}")
+            places = {Path(used["path"]).name: used["path"] for used in report.header["code"]}
             if reference is None:
-                registry = with_files(registry, [str(file)], allow_code=True)
+                registry = with_files(registry, [places[file]], allow_code=True)
             else:
-                kind = f"{file}:{reference.name}"
+                kind = f"{places[file]}:{reference.name}"
         folder = folder_of_runs(is_open=self.allow_code)
-        resolver = Resolver(
-            Document(data={}, origin=path), registry, folder, allow_code=self.allow_code
-        )
+        document = Document(data={}, origin=path)
+        resolver = Resolver(document, registry, folder, allow_code=self.allow_code)
         options = {"kind": kind, **entry.get("options", {})}
-        stage = resolver.stage(
-            "aggregator", str(entry["key"]), options, ("metrics", str(entry["key"]))
-        )
-        if (
-            stage is None
-            or stage.version != entry.get("version")
-            or stage.code != entry.get("code", stage.code)
-        ):
-            resolver.finish()
-            raise ConfigError(
-                f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}"
-            )
+        stage = resolver.stage("aggregator", key, options, ("metrics", key))
+        resolver.finish()
+        if stage is None or stage.version != entry.get("version") or stage.code != code:
+            changed = f"the aggregator {entry['name']} is no longer that of the run of {name}"
+            raise ConfigError(f"{path}: {changed}")
         return with_labels(Metric(of=grader, stage=stage), report.aggregates[grader])
 
-    def metrics(self, report: Report, name: str, paths: Iterable[str]) -> list[Metric]:
-        """Return the metrics that figures of a run are computed with, as far as there are any."""
-        found: dict[str, Metric] = {}
-        for path in paths:
-            with contextlib.suppress(ConfigError):  # said where it is asked for
-                metric = self.metric(report, name, path)
-                found.setdefault(metric.name, metric)
-        return list(found.values())
-
-    def _file(self, report: Report, entry: Mapping[str, Any], path: str) -> Path:
-        reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
-        name = reference.file if reference is not None else next(iter(code))
-        if not self.allow_code:
-            fix = f"pass --allow-code if you trust {name}, which the run used"
-            raise ConfigError(f"{path}: {entry['name']} is Python code; {fix}")
-        for each in map(as_map, as_list(report.header.get("code"))):
-            if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(
-                name
-            ):
-                return Path(as_text(each["path"]))
-        raise ConfigError(f"{path}: header.json has no place of {name} is")
+    def metrics(self, report: Report, name: str) -> list[Metric]:
+        """Return the metrics of a run, as far as they can be made again."""
+        metrics = []
+        for grader, keys in report.aggregates.items():
+            for key in keys:
+                with suppress(ConfigError):  # said where a figure of it is asked for
+                    metrics.append(self.metric(report, name, f"{grader}.{key}"))
+        return metrics
 
 
 def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
@@ -258,125 +260,132 @@ def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
 
     A class without a task stays a class.
     """
-    stage, labels = metric.stage, as_map(made.get(metric.stage.key)).get("labels")
-    if (
-        not (isinstance(labels, list) and labels)
-        or getattr(stage.component, "labels", labels) is not None
-    ):
+    stage = metric.stage
+    labels = as_list(as_map(made.get(stage.key)).get("labels"))
+    if not labels or getattr(stage.component, "labels", labels) is not None:
         return metric
     component = attrs.evolve(stage.component, labels=tuple(labels))
-    return Metric(of=metric.of, stage=msgspec.structs.replace(stage, component=component))
+    return Metric(of=metric.of, stage=replace(stage, component=component))
 
 
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
     grader, metric, below = split_path(path, first.report.aggregates)
-    metrics = [
-        side.metrics.get((grader, metric)) or aggregators.metric(side.report, side.name, path)
-        for side in sides
-    ]
-    entry = _entry(first.report, grader, metric) or {}
-    kind = as_text(entry.get("name"))
     for side in sides:
-        if (other := _entry(side.report, grader, metric)) is None:
-            raise ConfigError(f"{path}: {side.name} has no such aggregator")
-        if parts := differing_parts(other, entry):
-            raise DataError(
-                f"{path}: the aggregators of {first.name} and {side.name} differ in "
-                f"{', '.join(parts)}"
-            )
-    where = (
-        as_map(first.report.aggregates[grader][metric]),
-        below,
-        (metric, kind),
-        f"{grader}.{metric}",
-    )
+        if (grader, metric) not in side.metrics:
+            aggregators.metric(side.report, side.name, path)  # raises why
+    entry = _entry_of(first.report, first.name, path)
+    for side in sides:
+        parts = ", ".join(differing_parts(_entry_of(side.report, side.name, path), entry))
+        if parts:
+            names = f"{first.name} and {side.name}"
+            raise DataError(f"{path}: the aggregators of {names} differ in {parts}")
+    made, at = first.report.aggregates[grader][metric], f"{grader}.{metric}"
+    names_of_metric = (metric, entry["name"])
     try:
-        _, interval = number_at(*where)
+        _, interval = number_at(made, below, names_of_metric, at)
     except NoFigure as error:
         raise NoFigure(f"{path}: {error}") from error
+    rest = figure_at(made, below, names_of_metric, at).path
+    meant = Declarations(first.report.header).at(f"{at}.{rest}")
+    label, unit, better_is = path, "score", "neither"
+    if meant is not None:
+        label, unit, better_is = meant.label, meant.unit, meant.better
+    label = headline_label(first.report, path) or label
     is_quantile = as_map(interval).get("reason") == "quantile"
-    untested = "a quantile has no test" if is_quantile else ""
-    declared = declared_figure(metrics[0].stage.component.figures, metric, below, kind)
-    said = {"label": path, "unit": "score", "better_is": "neither"}
-    if declared is not None:
-        better = direction_of(declared, kind, first.declared(grader)["better_is"])
-        said = {"label": declared.label, "unit": declared.unit, "better_is": better}
-    return Figure(path, grader, metric, figure_at(*where).path, said, untested)
+    return Figure(
+        path=path,
+        grader=grader,
+        metric=metric,
+        rest=rest,
+        declared={"path": path, "label": label, "unit": unit, "better_is": better_is},
+        untested="a quantile has no test" if is_quantile else "",
+    )
 
 
-class _OfSide(msgspec.Struct, frozen=True):
-    """A figure of one side, over all tasks that both have."""
+Without = Mapping[str, float | None]
+"""Task -> a figure without it; a task that adds nothing is left out."""
+
+
+class _SideFigure(msgspec.Struct, frozen=True, eq=False):
+    """A figure of one side, over all tasks that both have.
+
+    Attributes:
+        value: The figure.
+        is_share: Whether it is a share.
+        without: The figure without each task; None where that takes too long.
+    """
 
     value: float | None
-    share: bool
-    cells: Mapping[str, Any]  # task -> what it adds
-    left: Mapping[str, float | None] | None
-    """Task -> the figure without it; a task that adds nothing is left out.
-
-    None where that takes too long.
-    """
+    is_share: bool
+    without: Without | None
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
     """Return figures of two sides by their paths; those of one aggregator are computed together."""
-    together: dict[tuple[str, str], list[Figure]] = {}
+    by_metric: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
-        together.setdefault((figure.grader, figure.metric), []).append(figure)
-    found: dict[str, Pair] = {}
-    for (grader, metric), several in together.items():
+        by_metric.setdefault((figure.grader, figure.metric), []).append(figure)
+    pairs: dict[str, Pair] = {}
+    for (grader, metric), several in by_metric.items():
         means = mean_pair(a, b, grader, failed)
         try:
-            sides = [_of_side(side, several, means.tasks, failed) for side in (a, b)]
+            before, after = (_compute(side, several, means.tasks, failed) for side in (a, b))
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        for figure, before, after in zip(several, *sides, strict=True):
-            pair = _pair(means, before, after)
-            if figure.untested:
-                pair = msgspec.structs.replace(pair, gaps=[], moved=0, reason=figure.untested)
-            found[figure.path] = pair
-    return found
+        for figure, of_a, of_b in zip(several, before, after, strict=True):
+            pairs[figure.path] = _pair_figure(figure, means, of_a, of_b)
+    return pairs
 
 
-def _pair(means: Pair, a: _OfSide, b: _OfSide) -> Pair:
+def _pair_figure(figure: Figure, means: Pair, a: _SideFigure, b: _SideFigure) -> Pair:
     """Return a figure of two sides; a task differs by the difference of its pseudo-values."""
-    tasks = means.tasks
-    share = a.share and b.share
-    pair = msgspec.structs.replace(means, a=a.value, b=b.value, gap=None, gaps=[], share=share)
+    number, is_share = len(means.tasks), a.is_share and b.is_share
+    pair = replace(means, a=a.value, b=b.value, gaps=(), is_share=is_share)
     if a.value is None or b.value is None:
-        reason = "undefined on one side" if tasks else "no task in common"
-        return msgspec.structs.replace(pair, reason=reason)
-    pair = msgspec.structs.replace(pair, gap=b.value - a.value)
-    if a.left is None or b.left is None:
-        return msgspec.structs.replace(pair, reason=_NO_SUMS)
+        return replace(pair, reason="undefined on one side" if number else "no task in common")
+    pair = replace(pair, gap=b.value - a.value)
+    if figure.untested or a.without is None or b.without is None:
+        return replace(pair, reason=figure.untested or _NO_SUMS)
+    nothing = _NOTHING * (1.0 if is_share else max(abs(a.value), abs(b.value)))
     gaps = []
-    nothing = _NOTHING * (1.0 if share else max(abs(a.value), abs(b.value)))
-    for task in tasks:
-        left, right = a.left.get(task, a.value), b.left.get(task, b.value)
-        if len(tasks) > 1 and (left is None or right is None):
-            return msgspec.structs.replace(pair, reason="undefined without some task")
-        before = _pseudo_value(a.value, left, len(tasks))
-        after = _pseudo_value(b.value, right, len(tasks))
+    for task in means.tasks:
+        left, right = a.without.get(task, a.value), b.without.get(task, b.value)
+        if number > 1 and (left is None or right is None):
+            return replace(pair, reason="undefined without some task")
+        before = number * a.value - (number - 1) * (left or 0.0)
+        after = number * b.value - (number - 1) * (right or 0.0)
         gap = after - before
         gaps.append(0.0 if abs(gap) < nothing else gap)
-    moved = 0
-    for task, gap in zip(tasks, gaps, strict=True):
-        moved += bool(gap) and a.cells.get(task) != b.cells.get(task)
-    return msgspec.structs.replace(pair, gaps=gaps, moved=moved)
+    return replace(pair, gaps=gaps)
 
 
-def _pseudo_value(figure: float, without: float | None, tasks: int) -> float:
-    return tasks * figure - (tasks - 1) * (without or 0.0)
+def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
+    """Return a figure of some tasks of a side; None where it is not defined."""
+    aggregator, grades, _ = _grades_of_tasks(side, figure, tasks, failed)
+    return figure.value_in(figures_of(aggregator, grades))[0]
 
 
-def _of_side(
+def _compute(
     side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed
-) -> list[_OfSide]:
-    """Return figures of one aggregator, of a side's samples of some tasks."""
+) -> list[_SideFigure]:
+    """Compute figures of one aggregator of a side's samples of some tasks, and without each.
+
+    Those of sums over tasks at once, others anew without each task.
+    """
     aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
-    made, without = figures_of(aggregator, grades), _without(figures, aggregator, grades, rows)
-    return [_OfSide(*each.of(made), *without[each]) for each in figures]
+    made = figures_of(aggregator, grades)
+    of_sums = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
+    made_without: dict[str, Mapping[str, Any]] = {}
+    computed = []
+    for figure in figures:
+        without = of_sums.get(figure.rest)
+        if without is None and len(rows) ** 2 <= _WORK:
+            made_without = made_without or _compute_without_each(aggregator, grades, rows)
+            without = {task: figure.value_in(left)[0] for task, left in made_without.items()}
+        computed.append(_SideFigure(*figure.value_in(made), without))
+    return computed
 
 
 def _grades_of_tasks(
@@ -395,63 +404,34 @@ def _grades_of_tasks(
     return aggregator, grades_of(aggregator, table, grader, metric.name, chosen), rows
 
 
-def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
-    """Return a figure of some tasks of a side; None where it is not defined."""
-    aggregator, grades, _ = _grades_of_tasks(side, figure, tasks, failed)
-    return figure.of(figures_of(aggregator, grades))[0]
-
-
-def _without(
-    figures: Sequence[Figure],
-    aggregator: Aggregator,
-    grades: Grades,
-    rows: Mapping[str, Sequence[int]],
-) -> dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None] | None]]:
-    """Return what tasks add, and figures without each.
-
-    Estimates of sums at once, others computed anew for each.
-    """
-    found: dict[Figure, Any] = {}
-    if has_sums(aggregator):
-        known = task_defaults(aggregator, grades)
-        cells = {
-            task: task_contribution(aggregator, numbers, known)
-            for task, numbers in grades.numbers_by_task().items()
-        }
-        counts = Counter(cells.values())
-        names = () if makes_task_contributions(aggregator) else grades.names
-        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
-        paths, rest = {".".join(path): path for path in whole}, dict(zip(counts, left, strict=True))
-        for each in figures:
-            if (path := paths.get(each.rest)) is not None:
-                found[each] = cells, {task: rest[cell].get(path) for task, cell in cells.items()}
-    if others := [each for each in figures if each not in found]:
-        seen = _seen(aggregator, grades, rows)
-        distinct = {cell: {*rows[task]} for task, cell in seen.items()}
-        made = {}
-        if few := len(distinct) * len(rows) <= _WORK:
-            for cell, out in distinct.items() if len(seen) > 1 else ():
-                some = grades.within(array("I", [row for row in grades.rows if row not in out]))
-                made[cell] = figures_of(aggregator, some)
-        for each in others:
-            values = {cell: each.of(of)[0] for cell, of in made.items()}
-            found[each] = (
-                seen,
-                {task: values.get(cell) for task, cell in seen.items()} if few else None,
-            )
-    return found
-
-
-def _seen(
-    aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
-) -> dict[str, tuple[bytes, ...]]:
-    """Return task -> all that an aggregator may see of its samples.
-
-    Equal ones are equal on both sides.
-    """
-    table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
-    columns = [table.keys["facets"], *(table.verdicts[key] for key in keys)]
+def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without]:
+    """Return figures made of sums over tasks by path, without each task."""
+    defaults = task_defaults(aggregator, grades)
+    cells = {}
+    for task, numbers in grades.numbers_by_task().items():
+        cells[task] = task_contribution(aggregator, numbers, defaults)
+    counts = Counter(cells.values())
+    names = () if makes_task_contributions(aggregator) else grades.names
+    whole, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
+    without = dict(zip(counts, left, strict=True))
     return {
-        task: tuple([column.values[column.codes[row]] for row in of_task for column in columns])
-        for task, of_task in rows.items()
+        ".".join(path): {task: without[cell].get(path) for task, cell in cells.items()}
+        for path in whole
     }
+
+
+def _compute_without_each(
+    aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
+) -> dict[str, Mapping[str, Any]]:
+    """Return what an aggregator makes without each task; equal tasks are left out once."""
+    table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
+    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in keys)]
+    made: dict[Any, Mapping[str, Any]] = {}
+    without = {}
+    for task, of_task in rows.items() if len(rows) > 1 else ():
+        seen = tuple(codes[row] for row in of_task for codes in columns)
+        if seen not in made:
+            left = array("I", [row for row in grades.rows if row not in of_task])
+            made[seen] = figures_of(aggregator, grades.within(left))
+        without[task] = made[seen]
+    return without

@@ -9,8 +9,6 @@ from typing import Any
 from gradestack.comparison.families import CERTAIN
 from gradestack.model import JSON
 
-_AHEAD = frozenset({"better", "higher"})
-
 Maps = Sequence[Mapping[str, Any]]
 
 
@@ -24,40 +22,35 @@ def leaderboard(values: Mapping[str, float], pairs: Maps, rows: Maps) -> list[di
     """
     ahead = set()
     for pair, row in zip(pairs, rows, strict=True):
-        if row["verdict"] in _AHEAD:
+        if row["verdict"] in ("better", "higher"):
             ahead.add((pair["b"], pair["a"]))
         elif row["verdict"] in CERTAIN:
             ahead.add((pair["a"], pair["b"]))
-    is_lower_better = rows[0]["better_is"] == "lower"
-    order = sorted(values, key=lambda name: values[name] * (1 if is_lower_better else -1))
+    sign = 1 if rows[0]["better_is"] == "lower" else -1
+    order = sorted(values, key=lambda name: sign * values[name])
     letters = _letters(order, ahead)
     board = []
     for name in order:
         better = sum((other, name) in ahead for other in order)
         worse = sum((name, other) in ahead for other in order)
-        entry: dict[str, Any] = {"name": name, "mean": values[name]}
-        entry["ranks"] = [1 + better, len(order) - worse]
-        entry["groups"] = letters[name]
-        board.append(entry)
+        ranks = [1 + better, len(order) - worse]
+        entry: dict[str, Any] = {"name": name, "mean": values[name], "ranks": ranks}
+        board.append({**entry, "groups": letters[name]})
     return board
 
 
 def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str]:
     """Return the letters of maximal runs of neighbours that do not differ."""
-    spans: list[tuple[int, int]] = []
+    letters, number, end = dict.fromkeys(order, ""), 0, 0
     for first in range(len(order)):
-        last = first
-        while last + 1 < len(order):
-            following = order[last + 1]
-            neighbours = order[first : last + 1]
-            if any((name, following) in ahead for name in neighbours):
-                break
+        last = first + 1
+        while last < len(order) and not any(
+            (name, order[last]) in ahead for name in order[first:last]
+        ):
             last += 1
-        if not spans or last > spans[-1][1]:
-            spans.append((first, last))
-    letters_of = dict.fromkeys(order, "")
-    for number, (first, last) in enumerate(spans):
-        letter = ascii_lowercase[number] if number < len(ascii_lowercase) else f"({number + 1})"
-        for name in order[first : last + 1]:
-            letters_of[name] += letter
-    return letters_of
+        if last > end:
+            end = last
+            for name in order[first:last]:
+                letters[name] += ascii_lowercase[number] if number < 26 else f"({number + 1})"
+            number += 1
+    return letters

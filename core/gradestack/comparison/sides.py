@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
-from hashlib import blake2b
-from itertools import chain
-from operator import add
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from gradestack.comparison.paired import mean_of
 from gradestack.errors import ConfigError, DataError, error_text
 from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Metric, Success
@@ -27,43 +24,55 @@ from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
-Trial = tuple[
-    int | str | None, int
-]  # a trial's number or name, and which of its task's that are called so
+Trial = tuple[int | str | None, int]
+"""A trial's number or name, and which of its task's that are called so."""
 Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 """A code of reasons, a tool they are about, or an argument of it."""
 Times = dict[str, int]
 T = TypeVar("T")
-MORE_REASONS = (
-    "more_reasons"  # code of a reason that is none: it says how many others were left out
-)
+MORE_REASONS = "more_reasons"
+"""Code of a reason that is none: it says how many others were left out."""
 UNMATCHED = "; try --match input or ordinal"
-_APART = "::"
+_SEPARATOR = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
 # share of the tasks that were asked what another task was, from which on ids are taken for shifted
 _SHIFTED = 0.1
-_OTHER = (
-    0.5  # share of the tasks that were asked something else, above which they are taken for others
-)
-_SEVERAL = b"several"
+# share of the tasks that were asked something else, above which they are taken for others
+_OTHER = 0.5
+_LOST = (Outcome.FAILED, Outcome.MISSING)
+
+
+class SampleFacts(msgspec.Struct, gc=False, frozen=True):
+    """What a comparison needs of a row beside its grades.
+
+    Attributes:
+        place: First byte of the row.
+        expected: Digest of what its grades were computed from; 0 where none is recorded.
+        asked: Digest of its input; 0 where none is recorded.
+        passed: Whether the run's outcome passed.
+        causes: What graders gave as reasons.
+        usage: What the run took.
+    """
+
+    place: int
+    expected: int
+    asked: int
+    passed: bool | None
+    causes: tuple[Cause, ...]
+    usage: Took | None
 
 
 class Samples(msgspec.Struct, eq=False):
     """The samples of a run, row by row."""
 
     table: Table = msgspec.field(default_factory=lambda: Table(()))
-    # digests of what grades were computed from, and of inputs; empty where none is recorded
-    expected: list[bytes] = msgspec.field(default_factory=list)
-    asked: list[bytes] = msgspec.field(default_factory=list)
-    passed: list[bool | None] = msgspec.field(default_factory=list)
-    places: list[int] = msgspec.field(default_factory=list)
+    facts: list[SampleFacts] = msgspec.field(default_factory=list)
     facets: dict[str, None] = msgspec.field(default_factory=dict)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
-    causes: list[tuple[Cause, ...]] = msgspec.field(default_factory=list)
-    usage: list[Took | None] = msgspec.field(default_factory=list)
+    """Name of a metric -> why it has no figures."""
 
 
 class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -88,12 +97,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def declared(self, key: str) -> dict[str, Any]:
         """Return what a grader says of its score: label, unit, and which direction is better."""
-        given = self.graders[key]
-        defaults = {"label": key, "unit": "score", "better": "higher"}
-        return {
-            "better_is" if name == "better" else name: given.get(name, each)
-            for name, each in defaults.items()
-        }
+        entry = {"label": key, "unit": "score", "better": "higher", **self.graders[key]}
+        return {"label": entry["label"], "unit": entry["unit"], "better_is": entry["better"]}
 
     @property
     def outcome(self) -> str | None:
@@ -105,18 +110,24 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The most trials of a task."""
         return max(map(len, self.tasks.values()), default=0)
 
-    def _of_rows(self, key: str, value: Callable[[Grade], T]) -> list[T]:
-        """Return for every row what a function makes of its grade."""
+    @property
+    def is_whole_run(self) -> bool:
+        """Whether the run has no other model."""
+        return sum(map(len, self.tasks.values())) == len(self.samples.facts)
+
+    def grade_values(self, key: str, value_of: Callable[[Grade], T]) -> list[T]:
+        """Return for every row the value of its grade by a function."""
         table = self.samples.table
-        values = list(map(value, table.grades(key)))
+        values = list(map(value_of, table.grades(key)))
         return [values[code] for code in table.verdicts[key].codes]
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
-        """Return the score of every row, with ``zero`` of a failed or missing one the worst there
-        can be; or None.
+        """Return the score of every row; None where it has no part.
+
+        With ``zero`` a failed or missing one has the worst score there can be.
         """
         lost = None if failed == "skip" else self.worst_score(key)
-        return self._of_rows(key, lambda grade: lost if grade.outcome in _LOST else grade.score)
+        return self.grade_values(key, lambda grade: lost if _is_lost(grade) else grade.score)
 
     def worst_score(self, key: str) -> float | None:
         """Return the worst score a grader can give.
@@ -124,40 +135,36 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         None where no score is worse than another, or where there is no bound.
         """
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
-        by_direction: dict[str, float | None] = {"higher": low, "lower": high}
-        return by_direction.get(self.declared(key)["better_is"])
+        worst: dict[str, float | None] = {"higher": low, "lower": high}
+        return worst.get(self.declared(key)["better_is"])
 
     def has_lost_trials(self, key: str, tasks: Iterable[str]) -> bool:
         """Return whether a trial of some tasks has failed or is missing for a grader."""
-        is_lost = self._of_rows(key, lambda grade: grade.outcome in _LOST)
+        is_lost = self.grade_values(key, _is_lost)
         return any(is_lost[row] for task in tasks for row in self.tasks[task])
-
-    def states(self, key: str) -> Counter[str]:
-        """Count the states that a grader's grades of this side are in."""
-        outcomes = self._of_rows(key, lambda grade: str(grade.outcome))
-        return Counter(outcomes[row] for rows in self.tasks.values() for row in rows)
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""
-        better: Any = self.declared(key)["better_is"] if self.is_share(key) else "neither"
-        broken = self._of_rows(key, lambda grade: grade.outcome in _LOST)
-        own = (
-            self._of_rows(key, Success(key, better=better).passed)
-            if key != self.outcome
-            else self.samples.passed
-        )
+        if key == self.outcome:
+            verdicts = [fact.passed for fact in self.samples.facts]
+        else:
+            better: Any = self.declared(key)["better_is"] if self.is_share(key) else "neither"
+            verdicts = self.grade_values(key, Success(key, better=better).passed)
         lost = None if failed == "skip" else False
-        return [lost if out else passed for out, passed in zip(broken, own, strict=True)]
+        is_lost = self.grade_values(key, _is_lost)
+        return [lost if out else passed for out, passed in zip(is_lost, verdicts, strict=True)]
 
     def means(self, key: str, failed: Failed, *, rate: bool = False) -> dict[str, float]:
-        """Return the mean score, or ``rate`` of passing, of every task that has a trial
-        with one.
-        """
-        asked = (key, failed, rate)
-        if asked not in self._means:
+        """Return the mean score of every task with a score, or its ``rate`` of passing."""
+        of = (key, failed, rate)
+        if of not in self._means:
             values = self.passes(key, failed) if rate else self.scores(key, failed)
-            self._means[asked] = self._task_means(values)
-        return self._means[asked]
+            self._means[of] = self._task_means(values)
+        return self._means[of]
+
+    @cached_property
+    def _means(self) -> dict[tuple[str, Failed, bool], dict[str, float]]:
+        return {}
 
     def amounts(self, name: str) -> dict[str, float]:
         """Return the mean of what the trials of a task took, of tasks that record it.
@@ -165,74 +172,63 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         Args:
             name: ``cost_usd``, ``tokens`` or ``seconds``.
         """
-        if (name,) not in self._means:
-            values = [None if took is None else getattr(took, name) for took in self.samples.usage]
-            self._means[name,] = self._task_means(values)
-        return self._means[name,]
-
-    @cached_property
-    def _means(self) -> dict[tuple[object, ...], dict[str, float]]:
-        return {}
+        return self._task_means([getattr(fact.usage, name, None) for fact in self.samples.facts])
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
         means = {}
         for task, rows in self.tasks.items():
             known = [value for row in rows if (value := values[row]) is not None]
             if known:
-                means[task] = _mean(known)
+                means[task] = mean_of(known)
         return means
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
         """Return task -> trial -> whether it passed."""
-        verdicts, runs = self.passes(key, failed), self.samples.table.keys["run"]
-        found: dict[str, dict[Trial, bool]] = {task: {} for task in self.tasks}
+        passes, runs = self.passes(key, failed), self.samples.table.keys["run"]
+        verdicts: dict[str, dict[Trial, bool]] = {}
         for task, rows in self.tasks.items():
+            verdicts[task] = {}
             times = Counter[int | str | None]()
             for row in rows:
-                if (passed := verdicts[row]) is not None:
-                    times[run := runs.values[runs.codes[row]]] += 1
-                    found[task][run, times[run]] = passed
-        return found
+                passed = passes[row]
+                if passed is not None:
+                    run = runs.values[runs.codes[row]]
+                    times[run] += 1
+                    verdicts[task][run, times[run]] = passed
+        return verdicts
 
     def causes_by_task(
         self, key: str, tasks: Iterable[str], failed: Failed
     ) -> tuple[Times, dict[Cause, Times]]:
         """Return how many trials some tasks have, and in how many of them each cause was given."""
-        scores, trials = self.scores(key, failed), dict[str, int]()
-        found: dict[Cause, dict[str, int]] = {}
+        scores, facts = self.scores(key, failed), self.samples.facts
+        trials: Times = {}
+        causes: dict[Cause, Times] = {}
         for task in tasks:
             rows = [row for row in self.tasks[task] if scores[row] is not None]
             if rows:
                 trials[task] = len(rows)
-            for cause, count in Counter(
-                cause for row in rows for cause in self.samples.causes[row]
-            ).items():
-                found.setdefault(cause, {})[task] = count
-        return trials, found
+            for row in rows:
+                for cause in facts[row].causes:
+                    times = causes.setdefault(cause, {})
+                    times[task] = times.get(task, 0) + 1
+        return trials, causes
 
     def facet(self, name: str, task: str) -> Any:
         """Return a task's value of a facet, ``(none)`` where it has none."""
         values, codes = self.samples.table.facets(), self.samples.table.keys["facets"].codes
-        return next(
-            (values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]),
-            "(none)",
-        )
+        facets = (values[codes[row]] for row in self.tasks[task])
+        return next((known[name] for known in facets if name in known), "(none)")
 
 
-_LOST = (Outcome.FAILED, Outcome.MISSING)
-
-
-def _mean(values: Sequence[float]) -> float:
-    total = reduce(add, values)  # from Python 3.12 on, ``sum`` rounds otherwise
-    if math.isinf(total):
-        return math.fsum(value / len(values) for value in values)
-    return total / len(values)
+def _is_lost(grade: Grade) -> bool:
+    return grade.outcome in _LOST
 
 
 def split_name(given: str) -> tuple[str, str | None]:
     """Return the run and the model of ``RUN::MODEL``; None for all its models."""
-    run, apart, model = given.rpartition(_APART)
-    return (run, model) if apart else (given, None)
+    run, separator, model = given.rpartition(_SEPARATOR)
+    return (run, model) if separator else (given, None)
 
 
 def sides_of(
@@ -242,122 +238,115 @@ def sides_of(
     match: Match = "id",
     metrics: Sequence[Metric] = (),
     by: str | None = None,
-    *,
-    reasons: bool = False,
 ) -> list[Side]:
-    """Return a run's models as sides, in input order.
+    """Return a run's models as sides, in input order."""
+    samples = _read_samples(report, name, match, metrics, by)
+    ids, models = samples.table.keys["id"], samples.table.keys["model"]
+    tasks_of: dict[str, dict[str, array[int]]] = {}
+    for row, (task_code, model_code) in enumerate(zip(ids.codes, models.codes, strict=True)):
+        tasks = tasks_of.setdefault(models.values[model_code] or "", {})
+        tasks.setdefault(ids.values[task_code], array("I")).append(row)
+    if model is not None and model not in tasks_of:
+        known = ", ".join(each or "(unnamed)" for each in tasks_of)
+        raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
+    is_alone = model is None and len(tasks_of) == 1
+    by_path = {(metric.of, metric.stage.key): metric for metric in metrics}
+    sides = []
+    for each, tasks in tasks_of.items():
+        if model in (None, each):
+            full_name = name if is_alone else f"{name}{_SEPARATOR}{each}"
+            sides.append(Side(full_name, each, report, samples, tasks, match, by_path))
+    return sides
 
-    With what graders gave as reasons, where it is asked for.
-    """
-    samples, made = Samples(), 0
-    digests, known = (
-        {b"": b""},
-        dict[tuple[Cause, ...], tuple[Cause, ...]](),
-    )  # equal ones are held once
+
+def _read_samples(
+    report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None
+) -> Samples:
+    samples = Samples()
     needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    is_numbered = match == "id"
 
-    def rows() -> Iterator[tuple[Key, GradedRow]]:
-        nonlocal made
+    def read_rows() -> Iterator[tuple[Key, GradedRow]]:
+        nonlocal is_numbered
         for place, row in report.decoded(name):
-            causes = (
-                _causes([row.grades[key] for key in needs.parts if key in row.grades])
-                if reasons
-                else ()
-            )
-            samples.causes.append(known.setdefault(causes, causes))
-            samples.usage.append(row.usage if reasons else None)
-            given = {key: value for key, value in row.expected.items() if value is not None}
-            expected = (
-                _digest(given) if given or row.status is Status.OK else b""
-            )  # a run that broke may hold none
-            samples.expected.append(digests.setdefault(expected, expected))
-            asked, said = b"", row.sample.input
-            if said is not None:
-                words = " ".join(map(str, said if isinstance(said, list) else [said])).split()
-                asked = _digest(" ".join(words))
-            samples.asked.append(digests.setdefault(asked, asked))
-            samples.passed.append(row.passed)
-            samples.places.append(place)
-            samples.facets |= dict.fromkeys(row.facets or ())
-            made += (row.facets or {}).get("id_made") is True
+            facets = row.facets or {}
+            samples.facets |= dict.fromkeys(facets)
+            samples.facts.append(_facts_of(place, row, needs.parts))
+            is_numbered = is_numbered and facets.get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    samples.table = table_of(
-        rows(), needs, lambda metric, error: samples.broken.update({metric: error_text(error)})
-    )
-    if not samples.places and report.summary:
-        raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
-    if match == "id" and made and made == len(samples.places):
+    def note_broken(metric: str, error: BaseException) -> None:
+        samples.broken[metric] = error_text(error)
+
+    samples.table = table_of(read_rows(), needs, note_broken)
+    if samples.facts and is_numbered:
         why = "the records have no ids (they were numbered), so tasks cannot be matched"
         raise DataError(f"{name}: {why}", "use --match input or ordinal")
-    ids, models = samples.table.keys["id"], samples.table.keys["model"]
-    rows_of: dict[str, dict[str, array[int]]] = {}
-    for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):
-        rows_of.setdefault(models.values[of] or "", {}).setdefault(
-            ids.values[code], array("I")
-        ).append(row)
-    if model is not None and model not in rows_of:
-        there = ", ".join(each or "(unnamed)" for each in rows_of)
-        raise ConfigError(f"{name}: it has no model {model!r}; there are: {there}")
-    by_path = {(each.of, each.stage.key): each for each in metrics}
-    alone = model is None and len(rows_of) == 1
-    return [
-        Side(
-            name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path
-        )
-        for each, tasks in rows_of.items()
-        if model in (None, each)
-    ]
+    if not samples.facts and report.summary:
+        raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
+    return samples
+
+
+def _facts_of(place: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts:
+    expected = {name: value for name, value in row.expected.items() if value is not None}
+    is_recorded = bool(expected) or row.status is Status.OK  # a run that broke may hold none
+    asked = row.sample.input
+    turns = asked if isinstance(asked, list) else [asked]
+    words = " ".join(map(str, turns)).split()
+    return SampleFacts(
+        place=place,
+        expected=_digest(expected) if is_recorded else 0,
+        asked=0 if asked is None else hash(tuple(words)),
+        passed=row.passed,
+        causes=_causes([row.grades[key] for key in graders if key in row.grades]),
+        usage=row.usage,
+    )
 
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     """Return what a row's grades and their items name as reasons, each once."""
-    found: dict[Cause, None] = {
-        ("reasons", grade.fault.code): None for grade in grades if grade.fault is not None
-    }
-    for reason in chain.from_iterable(
-        part.reasons for grade in grades for part in (grade, *grade.items)
-    ):
+    causes: dict[Cause, None] = {}
+    for grade in grades:
+        if grade.fault is not None:
+            causes["reasons", grade.fault.code] = None
+    parts = [part for grade in grades for part in (grade, *grade.items)]
+    for reason in [reason for part in parts for reason in part.reasons]:
         if reason.code == MORE_REASONS:
             continue
-        found["reasons", reason.code] = None
-        if reason.subject:
-            found["tools", reason.subject] = None
-            if argument := reason.pointer.removeprefix("/").partition("/")[0]:
-                found[
-                    "arguments",
-                    f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}",
-                ] = None
-    return tuple(found)
+        causes["reasons", reason.code] = None
+        if not reason.subject:
+            continue
+        causes["tools", reason.subject] = None
+        _, _, pointer = reason.pointer.partition("/")
+        argument = pointer.partition("/")[0].replace("~1", "/").replace("~0", "~")
+        if argument:
+            causes["arguments", f"{reason.subject}.{argument}"] = None
+    return tuple(causes)
 
 
 def _graders(report: Report) -> dict[str, Mapping[str, Any]]:
-    return {
-        each["key"]: each
-        for each in report.header.get("components", ())
-        if each["kind"] == "grader"
-    }
+    entries = report.header.get("components", ())
+    return {entry["key"]: entry for entry in entries if entry["kind"] == "grader"}
 
 
-def _digest(value: Any) -> bytes:
+def _digest(value: Any) -> int:
     try:
-        data = msgspec.json.encode(value, order="deterministic")
+        return hash(msgspec.json.encode(value, order="deterministic"))
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
-        data = dumps(value).encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=8).digest()
+        return hash(dumps(value))
 
 
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
     if match == "id":
         return str(row.cluster or row.sample.id)
-    given = row.sample.input if match == "input" else (row.source or {}).get("ordinal")
+    if match == "input":
+        given, what, other = row.sample.input, "input", "ordinal"
+    else:
+        given, what, other = (row.source or {}).get("ordinal"), "place", "input"
     if given is None:
-        what, other = ("input", "ordinal") if match == "input" else ("place", "input")
-        raise DataError(
-            f"{name}: sample {row.sample.id} has no recorded {what} to match by; use --match id "
-            f"or {other}"
-        )
-    return json.dumps(given, sort_keys=True) if match == "input" else str(given)
+        lacks = f"sample {row.sample.id} has no recorded {what} to match by"
+        raise DataError(f"{name}: {lacks}; use --match id or {other}")
+    return json.dumps(given, sort_keys=True)
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -365,17 +354,15 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[st
 
     What only one of them records is not compared.
     """
-    found = []
-    for name in _SAME:
-        if name in one and name in other:
-            left, right = one[name], other[name]
-            if name == "options" and "judgements" in left:
-                left, right = (
-                    {k: v for k, v in each.items() if k not in _ON_RECORD} for each in (left, right)
-                )
-            if differing_parts(left, right) if name == "extractor" else left != right:
-                found.append(name)
-    return found
+    both = [name for name in _SAME if name in one and name in other]
+    return [name for name in both if _decisive(one[name]) != _decisive(other[name])]
+
+
+def _decisive(part: Any) -> Any:
+    """Return what decides of a part of a component's entry: not where replies are recorded."""
+    if "judgements" not in as_map(part):
+        return part
+    return {name: option for name, option in part.items() if name not in _ON_RECORD}
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -391,69 +378,67 @@ def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
 
     Of all graders or ``only`` one, and of their tasks.
     """
-    for key, made in b.graders.items():
-        mine = a.graders.get(key)
-        if mine is not None and only in (None, key) and (parts := differing_parts(mine, made)):
+    for key, entry in b.graders.items():
+        if key in a.graders and only in (None, key):
+            parts = differing_parts(a.graders[key], entry)
             verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
-            yield Problem(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
-    left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
-    common = [task for task in left if task in right]
-    if changed := [
-        task
-        for task in common
-        if left[task] != right[task] and b"" not in (left[task], right[task])
-    ]:
+            if parts:
+                names = ", ".join(parts)
+                yield Problem(f"grader {key}: {names} {verb} between {a.name} and {b.name}")
+    common = [task for task in a.tasks if task in b.tasks]
+    if not common:
+        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
+    expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
+    changed = [task for task in common if _differ(expected_a[task], expected_b[task])]
+    if changed:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         yield Problem(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
-    yield from _asked_otherwise(a, b, left)
-    if not common:
-        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
+    yield from _asked_otherwise(a, b, expected_a)
 
 
-def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
-    """Return the digest that all rows of a task have, or that they have several.
-
-    Empty where none has one.
-    """
-    found = {}
+def _digests(side: Side, name: str) -> dict[str, set[int]]:
+    """Return the digests that the rows of each task have; none where none is recorded."""
+    facts = side.samples.facts
+    digests = {}
     for task, rows in side.tasks.items():
-        known = {digests[row] for row in rows} - {b""}
-        found[task] = _SEVERAL if len(known) > 1 else known.pop() if known else b""
-    return found
+        digests[task] = {getattr(facts[row], name) for row in rows} - {0}
+    return digests
 
 
-def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Yield how many tasks have another input.
+def _differ(one: set[int], other: set[int]) -> bool:
+    return bool(one and other) and one != other
 
-    Inputs that differ between a task's trials say nothing.
-    """
-    first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
-    nothing = {b"", _SEVERAL}
-    known = {
-        task: (one, two)
-        for task, one in first.items()
-        if not nothing & {one, two := second.get(task, b"")}
-    }
-    changed = [task for task, (left, right) in known.items() if left != right]
+
+def _inputs(side: Side) -> dict[str, int]:
+    """Return the digests of tasks' inputs; those that differ between trials say nothing."""
+    digests = _digests(side, "asked")
+    return {task: min(known) for task, known in digests.items() if len(known) == 1}
+
+
+def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
+    """Yield how many tasks have another input."""
+    before, after = _inputs(a), _inputs(b)
+    known = [task for task in before if task in after]
+    changed = [task for task in known if before[task] != after[task]]
     if not changed:
         return
-    before, after = (Counter(each) for each in zip(*known.values(), strict=True))
-    moved = [task for task in changed if before[known[task][1]] == after[known[task][1]] == 1]
-    alike = len({expected[task] for task in changed}) == 1  # they do not tell tasks apart
-    shifted = len(moved) >= _SHIFTED * len(known)
+    times_before, times_after = Counter(before.values()), Counter(after.values())
+    moved = []
+    for task in changed:
+        if times_before[after[task]] == times_after[after[task]] == 1:
+            moved.append(task)
+    is_shifted = len(moved) >= _SHIFTED * len(known)
     were = "was" if len(changed) == 1 else "were"
-    text = (
-        f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else in "
-        f"{a.name} than in {b.name}"
-    )
-    text += f", the first: {(moved if shifted else changed)[0]}"
-    if shifted:
-        what = "ordinal" if a.match == "ordinal" else "id"
-        text += (
-            f"; {len(moved):,} of them what {a.name} has under another {what}: {what}s may "
-            "have shifted"
-        )
-    yield Problem(
-        text, "; try --match input", shifted or (alike and len(changed) > _OTHER * len(known))
-    )
+    what = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else"
+    text = f"{what} in {a.name} than in {b.name}, the first: "
+    if is_shifted:
+        key = "ordinal" if a.match == "ordinal" else "id"
+        number = f"{len(moved):,} of them what {a.name} has under another {key}"
+        text += f"{moved[0]}; {number}: {key}s may have shifted"
+    else:
+        text += changed[0]
+    # what is expected does not tell the tasks apart
+    are_alike = all(expected[task] == expected[changed[0]] for task in changed)
+    are_others = are_alike and len(changed) > _OTHER * len(known)
+    yield Problem(text, "; try --match input", is_shifted or are_others)

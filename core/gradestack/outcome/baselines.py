@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import msgspec
 
 from gradestack.copies.files import Folder, local_path_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.jsonio.values import dumps, loads
+from gradestack.model import replace
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, is_run, load_report
 from gradestack.rows.packed import rows_file
@@ -85,7 +85,7 @@ class Baselines:
         """
         if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
             key = suite.main if suite.success is None else suite.success.grader
-            gate = msgspec.structs.replace(gate, metric_key=key)
+            gate = replace(gate, metric_key=key)
         what = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
         rule: dict[str, Any] = {
             "kind": gate.kind,
@@ -174,7 +174,12 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     from gradestack.comparison.changes import flips  # noqa: PLC0415
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
     from gradestack.comparison.paired import bounds_of_no_change, tasks_needed  # noqa: PLC0415
-    from gradestack.comparison.rows import Rules, figure_rows, mean_row, moved  # noqa: PLC0415
+    from gradestack.comparison.rows import (  # noqa: PLC0415
+        Rules,
+        figure_rows,
+        mean_row,
+        write_decision,
+    )
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key, percent = gate.grader, gate.metric in PERCENT
@@ -189,7 +194,8 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
             tested = mean_row(before, now, key, rules, rate=percent)
         else:
             figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
-            tested = figure_rows(before, now, [figure], rules)[figure.path]
+            rules = replace(rules, figures=[figure])
+            tested = figure_rows(before, now, rules)[figure.path]
     except NoFigure as error:  # as other gates on a path that leads to no number
         return {
             "actual": None,
@@ -200,7 +206,7 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         }
     except ConfigError as error:
         raise DataError(_APART, str(error)) from error
-    row = tested.decide_alone(rules.alpha)
+    row = write_decision(tested, rules.alpha)
     if row["verdict"] == "same":
         row["interval"]["ends"] = bounds_of_no_change(row["tasks"], rules.confidence)
         row["ci95"] = bounds_of_no_change(row["tasks"], 0.95)
@@ -213,7 +219,7 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
     gain = None if difference is None else sign * difference
-    same = row["tasks"] > 0 and not row["only_a_count"] and not moved(row)
+    same = row["verdict"] == "same" and not row["only_a_count"]
     judged = now.declared(key)["better_is"] != "neither" or any(
         each is not None for each in now.passes(key, "skip")
     )

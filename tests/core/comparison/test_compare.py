@@ -213,7 +213,7 @@ def test_a_side_without_a_score_cannot_be_compared(place, force):
     sides = [graded, graded]
     sides[place] = skipped
     runs = [gradestack.grade(samples, {"g": "exact_match"}) for samples in sides]
-    words = rf"samples {place + 1} has no score to compare: nothing was graded \(g: 3 skipped\)"
+    words = f"samples {place + 1} has no score to compare: nothing was graded"
     with pytest.raises(DataError, match=words):
         compare(*runs, force=force)
 
@@ -240,16 +240,6 @@ def test_differences_within_a_facet_are_listed_worst_first(made):
     ]
 
 
-def test_mcnemar_is_given_only_with_one_run_a_task(made):
-    """Pooled over trials it would find differences where there are none."""
-    one = compare(
-        made("a", {"1": [1], "2": [0], "3": [0]}), made("b", {"1": [1], "2": [1], "3": [1]})
-    )
-    assert one.data["flips"]["mcnemar_p"] == 0.5
-    assert compare(made("c", BEFORE), made("d", AFTER)).data["flips"]["mcnemar_p"] is None
-
-
-@pytest.mark.parametrize(("options", "said"), DATA["options_that_cannot_be_honoured_are_refused"])
 def test_options_that_cannot_be_honoured_are_refused(made, options, said):
     with pytest.raises(ConfigError, match=said):
         compare(made("a", BEFORE), made("b", AFTER), **options)

@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import Grade, Grader, compare
-from gradestack.comparison.families import CERTAIN, decide_together, make_test
+from gradestack.comparison.families import CERTAIN, Row, decide_together
 from gradestack.comparison.paired import difference, mid_p
 
 ALPHA = 0.05
@@ -141,7 +141,7 @@ def test_an_interval_agrees_with_the_mid_p_test_at_every_level(level):
         for down in range(0, 12, 3):
             for same in (0, 1, 7, 100):
                 known = difference([0.5] * up + [-0.5] * down + [0.0] * same)
-                ends = known.interval(level)
+                ends = known.interval(level, known.p)
                 if ends is None:
                     continue
                 low, high = ends
@@ -149,28 +149,32 @@ def test_an_interval_agrees_with_the_mid_p_test_at_every_level(level):
                 assert low <= known.difference <= high
 
 
+def row_of(gaps, tasks="abcdef", **options):
+    tested = difference(gaps, **options)
+    return Row(fields={}, difference=tested, tasks=tasks, better_is="higher", level=ALPHA)
+
+
 def test_equal_and_opposite_vectors_are_one_test():
     """Whatever their scale: percent and share, a rate and its opposite count once."""
     gaps = [0.3, -0.1, 0.2, 0.4, 0.0, 0.1]
     other = [0.1, 0.2, -0.4, 0.1, 0.3, 0.0]
     vectors = [gaps, [100 * gap for gap in gaps], [-gap + 1e-12 for gap in gaps], other, [0.0] * 6]
-    tests = [make_test(difference(each, bounded=False), "abcdef", each) for each in vectors]
-    decisions = decide_together(tests, ALPHA)
-    assert [decision.tests for decision in decisions] == [2, 2, 2, 2, 1]
-    assert len({decision.p for decision in decisions[:3]}) == 1
-    assert len({decision.p_holm for decision in decisions[:3]}) == 1
+    rows = [row_of(gaps, limit=math.inf) for gaps in vectors]
+    assert decide_together(rows, ALPHA) == 2
+    assert [row.tests for row in rows] == [2, 2, 2, 2, 1]
+    assert len({(row.p, row.p_holm) for row in rows[:3]}) == 1
 
 
 def test_holm_decides_all_intervals_at_one_level():
     """That of the first test that is not certain; α where all are."""
     strong, weak = [0.2, 0.3, 0.25, 0.2, 0.35, 0.3], [0.1, -0.2, 0.3, -0.1, 0.2, 0.05]
-    tests = [make_test(difference(each), "abcdef", each) for each in (strong, weak)]
-    decisions = decide_together(tests, ALPHA)
-    assert [decision.is_certain for decision in decisions] == [True, False]
-    assert {decision.level for decision in decisions} == {ALPHA}
-    third = make_test(difference([*reversed(weak)]), "abcdef", [*reversed(weak)])
-    decisions = decide_together([*tests, third], ALPHA)
-    assert {decision.level for decision in decisions} == {ALPHA / 2}
+    rows = [row_of(strong), row_of(weak)]
+    decide_together(rows, ALPHA)
+    assert [row.verdict for row in rows] == ["better", "no evidence"]
+    assert {row.level for row in rows} == {ALPHA}
+    rows = [*map(row_of, (strong, weak, weak[::-1]))]
+    decide_together(rows, ALPHA)
+    assert {row.level for row in rows} == {ALPHA / 2}
 
 
 TRIALS, KINDS = (1, 2, 4), ("verdict", "score")
@@ -191,7 +195,7 @@ def draw_gaps(rng, kind, trials, chances):
                 scores.append(score)
             means.append(math.fsum(scores) / trials)
         gaps.append(means[1] - means[0])
-    return make_test(difference(gaps), range(len(gaps)), gaps)
+    return row_of(gaps, range(len(gaps)))
 
 
 @pytest.mark.proof
@@ -211,9 +215,9 @@ def test_alike_runs_are_said_to_differ_in_one_comparison_of_twenty(tasks, record
             for _ in range(REPETITIONS):
                 chances = [rng.random() for _ in range(tasks)]
                 one, *others = [draw_gaps(rng, kind, trials, chances) for _ in range(5)]
-                wrong += one.difference.p < ALPHA
-                decisions = decide_together(others, ALPHA)
-                wrong_family += any(decision.is_certain for decision in decisions)
+                wrong += one.p < ALPHA
+                decide_together(others, ALPHA)
+                wrong_family += any(row.verdict in CERTAIN for row in others)
             question.append(wrong / REPETITIONS)
             family.append(wrong_family / REPETITIONS)
     record_property("question", question)

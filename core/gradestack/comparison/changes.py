@@ -85,7 +85,8 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
         fixed += sum(is_passed > was_passed for was_passed, is_passed in pairs)
         broken += sum(is_passed < was_passed for was_passed, is_passed in pairs)
         passed_a, passed_b = sum(before.values()), sum(after.values())
-        gap = passed_b / len(after) - passed_a / len(before)
+        apart = passed_b * len(before) - passed_a * len(after)
+        gap = apart / len(before) / len(after)
         text_a, text_b = f"{passed_a}/{len(before)}", f"{passed_b}/{len(after)}"
         if text_a != text_b:
             changed.append((-abs(gap), gap, task, text_a, text_b))

@@ -240,6 +240,7 @@ def test_differences_within_a_facet_are_listed_worst_first(made):
     ]
 
 
+@pytest.mark.parametrize(("options", "said"), DATA["options_that_cannot_be_honoured_are_refused"])
 def test_options_that_cannot_be_honoured_are_refused(made, options, said):
     with pytest.raises(ConfigError, match=said):
         compare(made("a", BEFORE), made("b", AFTER), **options)

@@ -28,6 +28,7 @@ from tests.core.outcomes import data, read_json, some_of, write_records
 
 DATA = data(__file__, "figures.yaml")
 
+
 def ends_of(found):
     return found.interval(0.05, found.p)
 

@@ -172,7 +172,7 @@ def test_only_plans_that_are_graphs_are_drawn(gold):
 
     Beside an unreadable plan the expected one stands alone.
     """
-    node = {"steps": ["look", 3], "depends_on": ["b", "a"]}
+    node = {"steps": ["look"], "depends_on": ["b", "a"]}
 
     def shown(gold, made):
         item = {"id": "3", "metadata": {"gold": gold, "predicted": made}}
@@ -181,4 +181,4 @@ def test_only_plans_that_are_graphs_are_drawn(gold):
     assert shown(gold, {"a": node}) == []
     (graph,) = shown({"a": node}, gold)
     assert (graph.title, list(graph.made)) == ("Step 3", [])
-    assert graph.nodes == [blocks.Node("a", ("b", "a"), ("look", "3"))]
+    assert graph.nodes == [blocks.Node("a", ["b", "a"], ["look"])]

@@ -18,7 +18,7 @@ from gradestack import (
     stream,
 )
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.orchestrationbench.graders import OrchestrationDecision
+from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 from gradestack_plugins.readers.chat.unread import (
     names_a_call,
     unread_in,
@@ -70,7 +70,7 @@ SAMPLE = Sample(
 )
 GRADERS = (
     *(ToolCalls, BfclAst, DeepFabric, TauPartial, Label, ToolSuccess),
-    *(ToolSchema, ToolPolicy, CallRepeats, OrchestrationDecision),
+    *(ToolSchema, ToolPolicy, CallRepeats, OrchestrationBench),
 )
 
 

@@ -1,4 +1,4 @@
-"""Figures of files and of the whole input, from the grades of trials, with their intervals.
+"""Figures of files and of the whole input, from the grades of trials.
 
 Names follow the original's result file. All rates are fractions in [0, 1]; an undefined one is None
 and so is what is composed of it.
@@ -8,134 +8,105 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Figure, Grade, Grades, Key, Outcome, estimate, interval, ratio
+from gradestack import JSON, Figure, Grade, Grades, Key, Outcome, ratio
 from gradestack_plugins.orchestrationbench.decisions import (
-    CELLS,
-    EMPTY,
-    MATRIX,
-    UNREADABLE,
+    MISMATCHES,
+    STEP_COUNTS,
     harmonic,
     mean,
 )
-from gradestack_plugins.orchestrationbench.exporter import (
-    CALL_SCORES,
-    PLAN_COUNTS,
-    PLAN_SCORES,
-    UPPER_BOUND,
-    Figures,
-    overall_statistics,
-    pick,
-)
 from gradestack_plugins.orchestrationbench.graders import PLANS
+from gradestack_plugins.orchestrationbench.records import EMPTY, UNREADABLE
 from gradestack_plugins.statistics.mean import IntervalAggregator, no_intervals
 
-SCORES = {
-    "name": "function_name_accuracy",
-    "key": "arguments_key_score",
-    "value": "arguments_value_score_not_count_rejection",
-    "value_upper_bound": UPPER_BOUND,
-}
+NAME, KEY, VALUE = CALL_SCORES = (
+    "function_name_accuracy",
+    "arguments_key_score",
+    "arguments_value_score_not_count_rejection",
+)
+UPPER_BOUND = "arguments_value_score_upper_bound"
+SCORES = {"name": NAME, "key": KEY, "value": VALUE, "value_upper_bound": UPPER_BOUND}
 """Part of a grade -> its mean."""
+WITH_FAILURE, WITHOUT_FAILURE, STRUCTURAL, COMPONENT = PLAN_SCORES = (
+    "workflow_evaluation_with_failure",
+    "workflow_evaluation_without_failure",
+    "average_structural_GED",
+    "average_component_GED",
+)
 PLAN_UPPER_BOUND = "workflow_evaluation_upper_bound"
 PLAN_MEANS = {
-    PLAN_SCORES[0]: "scores",
-    PLAN_SCORES[1]: "scores",
-    PLAN_SCORES[2]: "structural",
-    PLAN_SCORES[3]: "component",
+    WITH_FAILURE: "scores",
+    WITHOUT_FAILURE: "scores",
+    STRUCTURAL: "structural",
+    COMPONENT: "component",
     PLAN_UPPER_BOUND: "highest",
 }
 """Mean of plans -> what it is the mean of."""
 MEANS = (*PLAN_MEANS, *SCORES.values())
 """Figures that are averaged over files."""
-TRIAL_COUNTS = (
-    *MATRIX,
-    "rejection_type_mismatch",
-    "failed_generation",
-    "rejection_cases",
-    "function_call_cases",
-    *CELLS,
-    "perfect_calls",
-    "steps_missing",
-    "steps_faulty",
+FAILED_PLANS, COMPARED_PLANS = PLAN_COUNTS = (
+    "failed_workflow_generation",
+    "total_comparison_steps_evaluated",
 )
-COUNTS = (*TRIAL_COUNTS, *PLAN_COUNTS, "trials")
-AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
+COUNTS = (*STEP_COUNTS, "perfect_calls", *PLAN_COUNTS, "trials")
 VIEWS = ("reject", "fc")
+COMPOSITES = ("call_rejection_accuracy", "fc", "plan")
+ROUNDED = (
+    *(*COMPOSITES, "fc_upper_bound", "plan_upper_bound"),
+    *("rejection_type_accuracy", "overall_function_call_failed_rate"),
+)
+"""Figures that are printed with four digits."""
+Figures = Mapping[str, Any]
 
 
-class File(msgspec.Struct):
-    """The trials of one file in order, as they are added from left to right before rounding."""
-
-    scenario: str
-    trials: int = 0
-    counts: Counter[str] = msgspec.field(default_factory=Counter)
-    scores: dict[str, list[float | None]] = msgspec.field(default_factory=lambda: defaultdict(list))
-    plans: dict[str, list[float]] = msgspec.field(default_factory=lambda: defaultdict(list))
-    """Figures of each gold plan of all trials."""
-    faults: list[list[str]] = msgspec.field(default_factory=list)
-    """Name of a failed trial, and why it failed."""
-    error: str | None = None
-
-    def add(self, key: Key, grade: Grade) -> None:
-        """Add a trial; of a failed one its fault, and what its grade still has (its plans)."""
-        fault = grade.fault
-        if fault is not None and fault.code in (UNREADABLE, EMPTY):
-            self.error = fault.message or self.error
-            return
-        self.trials += 1
-        if grade.outcome is Outcome.FAILED:
-            trial, why = key.facets.get("trial"), "failed"
-            if fault is not None:
-                message = fault.message or fault.code
-                why = f"{fault.type}: {message}" if fault.type else message
-            self.faults.append([trial if isinstance(trial, str) else str(key.run), why])
-        self.counts.update(grade.counts)
-        for name in SCORES:
-            self.scores[name].append(grade.parts.get(name))
-        for name in PLANS:
-            self.plans[name] += grade.metadata.get(f"plan_{name}") or ()
+def pick(figures: Figures, names: Iterable[str]) -> dict[str, Any]:
+    """Return some of the figures, in the order of the names."""
+    return {name: figures[name] for name in names}
 
 
-def files_of(grades: Grades) -> dict[str, dict[str, File]]:
-    """Return model ("" without a name) -> file (facet ``file``, else the task's id) -> trials."""
-    models: dict[str, dict[str, File]] = defaultdict(dict)
-    for key, grade in grades:
-        if grade.outcome is not Outcome.MISSING:
-            file = key.facets.get("file")
-            name = file if isinstance(file, str) else key.id
-            models[key.model or ""].setdefault(name, File(key.id)).add(key, grade)
-    return models
+def trial_sums(grade: Grade) -> dict[str, float] | None:
+    """Return what a trial adds to the sums of its file; None where there is no trial."""
+    is_lost = grade.fault is not None and grade.fault.code in (UNREADABLE, EMPTY)
+    if is_lost or grade.outcome is Outcome.MISSING:
+        return None
+    counts = Counter(grade.counts)
+    sums: dict[str, float] = {"trials": 1, **pick(counts, (*STEP_COUNTS, "perfect_calls"))}
+    sums |= {FAILED_PLANS: counts["plans_failed"], COMPARED_PLANS: counts["plans"]}
+    sums["plans_parsed"] = counts["plans_parsed"]
+    for name in SCORES:
+        value = grade.parts.get(name)
+        sums |= {name: value or 0.0, f"trials with {name}": int(value is not None)}
+    for name in PLANS:
+        sums[name] = math.fsum(grade.metadata.get(f"plan_{name}") or ())
+    return sums
 
 
-def file_figures(name: str, file: File, *, exact: bool = False) -> dict[str, Any]:
+def file_figures(sums: Mapping[str, float], *, exact: bool = False) -> dict[str, Any]:
     """Return every figure of one file, its plans pooled over trials.
 
     With ``exact`` nothing is rounded.
     """
-    compared, parsed = file.counts["plans"], file.counts["plans_parsed"]
-    sums = {part: math.fsum(file.plans[part]) for part in PLANS}
-    divisors = dict.fromkeys(PLAN_MEANS, compared) | {PLAN_SCORES[1]: parsed}
-    figures: dict[str, Any] = {"file": name, "scenario": file.scenario, "trials": file.trials}
-    figures |= {"error": file.error, "faults": file.faults, **pick(file.counts, TRIAL_COUNTS)}
-    figures["failed_workflow_generation"] = file.counts["plans_failed"]
-    figures["total_comparison_steps_evaluated"] = compared
+    figures = pick(sums, COUNTS)
     for part, figure in SCORES.items():
-        figures[figure] = _short(mean(file.scores[part]), exact=exact)
+        value = ratio(sums[part], sums[f"trials with {part}"])
+        figures[figure] = value if exact else _short(value)
     for figure, part in PLAN_MEANS.items():
-        figures[figure] = ratio(sums[part], divisors[figure])
+        plans = "plans_parsed" if figure == WITHOUT_FAILURE else COMPARED_PLANS
+        figures[figure] = ratio(sums[part], sums[plans])
     return figures
 
 
-def _short(value: float | None, *, exact: bool) -> float | None:
-    return value if exact or value is None else round(value, 4)
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def files_with(name: str) -> str:
@@ -143,79 +114,123 @@ def files_with(name: str) -> str:
     return f"files of {name}"
 
 
-Sums = Counter[str]
-"""Counts, exact sums of what is averaged over files, and how many files have it."""
+def file_sums(figures: Figures) -> dict[str, Any]:
+    """Return what a file adds to sums: counts, exact figures, and how many files have them."""
+    sums = {**pick(figures, COUNTS), **decision_divisors(figures)}
+    for name in MEANS:
+        value = figures[name]
+        sums |= {name: Fraction(value or 0), files_with(name): int(value is not None)}
+    sums["decided"] = sums["reject f1"] + sums["fc f1"]
+    sums["averaged"] = sums["decided"] + sums[files_with(NAME)] + sums[files_with(WITH_FAILURE)]
+    return sums
 
 
-def sums_of(figures: Figures) -> Sums:
-    """Return the sums of one file: none, if it could not be read."""
-    sums: dict[str, Any] = {}
-    if figures["error"] is None:
-        sums = pick(figures, COUNTS) | {"successful_files": 1}
-        for name in MEANS:
-            if figures[name] is not None:
-                sums |= {name: Fraction(figures[name]), files_with(name): 1}
-    return Counter(sums)
+def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the figures of decisions are divided by."""
+    wrong = ("false_positive_reject", "false_negative_reject", MISMATCHES)
+    sums = {"errors": sum(counts[name] for name in wrong)}
+    for view in VIEWS:
+        tp, fp = counts[f"true_positive_{view}"], counts[f"false_positive_{view}"]
+        fn, tn = counts[f"false_negative_{view}"], counts[f"true_negative_{view}"]
+        sums |= {f"{view} precision": tp + fp, f"{view} recall": tp + fn}
+        sums |= {f"{view} f1": tp + fp + fn, f"{view} accuracy": tp + fp + fn + tn}
+    return sums
 
 
-def add_sums(sums: Iterable[Sums]) -> Sums:
-    """Return the sums of several files together."""
-    total: Sums = Counter()
-    for each in sums:
-        total.update(each)
-    return total
-
-
-def performance(totals: Figures, view: str) -> dict[str, float | None]:
+def _performance(sums: Figures, view: str) -> dict[str, float | None]:
     """Return precision, recall, F1 and accuracy of decisions from one view."""
-    tp, fp = totals[f"true_positive_{view}"], totals[f"false_positive_{view}"]
-    fn, tn = totals[f"false_negative_{view}"], totals[f"true_negative_{view}"]
-    precision, recall = ratio(tp, tp + fp), ratio(tp, tp + fn)
-    f1 = harmonic(precision or 0, recall or 0) if tp + fp + fn else None
-    accuracy = ratio(tp + tn, tp + fp + fn + tn)
-    return {"precision": precision, "recall": recall, "f1": f1, "accuracy": accuracy}
+    tp, tn = sums[f"true_positive_{view}"], sums[f"true_negative_{view}"]
+    precision, recall = ratio(tp, sums[f"{view} precision"]), ratio(tp, sums[f"{view} recall"])
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": harmonic(precision or 0, recall or 0) if sums[f"{view} f1"] else None,
+        "accuracy": ratio(tp + tn, sums[f"{view} accuracy"]),
+    }
 
 
-def overall(sums: Sums, *, exact: bool = False, absent: float | None = None) -> dict[str, Any]:
-    """Return the figures of the whole input.
+def _composite(*parts: float | None) -> float | None:
+    """Return the mean of parts; None when one is undefined."""
+    return None if None in parts else mean(parts)
 
-    Args:
-        sums: Of all files.
-        exact: Whether nothing is rounded.
-        absent: What the F1 of a class that does not occur counts as in composites.
+
+def overall(sums: Figures) -> dict[str, Any]:
+    """Return the figures of sums over files, before rounding.
+
+    The F1 of a class that does not occur counts as 0 in what is composed of it.
     """
-    totals: dict[str, Any] = pick(sums, (*COUNTS, "successful_files"))
+    figures: dict[str, Any] = {}
     for name in MEANS:
         files = sums[files_with(name)]
-        totals[name] = float(sums[name] / files) if files else None
-    reject, call = [performance(totals, view) for view in VIEWS]
-    mismatch, rejected = totals["rejection_type_mismatch"], totals["true_positive_reject"]
-    over, under = totals["false_negative_reject"], totals["false_positive_reject"]
-    cases, successful = totals["function_call_cases"], totals["true_negative_reject"]
-    errors = over + under + mismatch
-
-    def composite(*parts: float | None) -> float | None:
-        """Return the mean of parts; None when one is undefined."""
-        return None if None in parts else _short(mean(parts), exact=exact)
-
-    f1s = [absent if view["f1"] is None else view["f1"] for view in (reject, call)]
-    decision, plan = composite(*f1s), composite(totals[PLAN_SCORES[0]])
-    name, key, value, upper_bound = pick(totals, SCORES.values()).values()
-    calls = composite(name, key, value)
-    totals |= {"reject_decision_performance": reject, "fc_decision_performance": call}
-    totals["rejection_type_accuracy"] = ratio(rejected - mismatch, rejected)
-    totals["overall_function_call_failed_rate"] = ratio(cases - successful, cases)
-    totals["average"] = composite(decision, calls, plan)
-    totals |= {"call_rejection_accuracy": decision, "fc": calls, "plan": plan}
-    for figure in ("rejection_type_accuracy", "overall_function_call_failed_rate"):
-        totals[figure] = _short(totals[figure], exact=exact)
-    patterns = {"overaction": over, "underaction": under, "type_mismatch": mismatch}
-    rates = {f"{name}_rate": ratio(count, errors) for name, count in patterns.items()}
-    return totals | {
-        "error_patterns": rates,
-        "fc_upper_bound": composite(name, key, upper_bound),
-        "plan_upper_bound": composite(totals[PLAN_UPPER_BOUND]),
+        figures[name] = float(sums[name] / files) if files else None
+    reject, call = [_performance(sums, view) for view in VIEWS]
+    rejected, cases = sums["true_positive_reject"], sums["function_call_cases"]
+    errors, missed = sums["errors"], cases - sums["true_negative_reject"]
+    decision = _composite(reject["f1"] or 0.0, call["f1"] or 0.0)
+    fc, plan = _composite(*pick(figures, CALL_SCORES).values()), figures[WITH_FAILURE]
+    return figures | {
+        "average": _composite(decision, fc, plan),
+        "call_rejection_accuracy": decision,
+        "fc": fc,
+        "plan": plan,
+        "fc_upper_bound": _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values()),
+        "plan_upper_bound": figures[PLAN_UPPER_BOUND],
+        "reject_decision_performance": reject,
+        "fc_decision_performance": call,
+        "error_patterns": {
+            "overaction_rate": ratio(sums["false_negative_reject"], errors),
+            "underaction_rate": ratio(sums["false_positive_reject"], errors),
+            "type_mismatch_rate": ratio(sums[MISMATCHES], errors),
+        },
+        "rejection_type_accuracy": ratio(rejected - sums[MISMATCHES], rejected),
+        "overall_function_call_failed_rate": ratio(missed, cases),
     }
+
+
+def round_figures(figures: Figures) -> dict[str, Any]:
+    """Return figures as they are printed; the average is one of rounded figures."""
+    rounded = {**figures, **{name: _short(figures[name]) for name in ROUNDED}}
+    rounded["average"] = _short(_composite(*pick(rounded, COMPOSITES).values()))
+    return rounded
+
+
+def total_figures(rows: Iterable[Figures]) -> dict[str, Any]:
+    """Return counts and figures of all files that could be read, as they are printed."""
+    sums = Counter[str]()
+    for row in rows:
+        if row["error"] is None:
+            sums.update({"files": 1, **file_sums(row)})
+    figures = overall(sums)
+    if not (sums["reject f1"] and sums["fc f1"]):
+        figures["call_rejection_accuracy"] = None
+    return {**pick(sums, ("files", *COUNTS)), **round_figures(figures)}
+
+
+class File(msgspec.Struct):
+    """The trials of one file."""
+
+    scenario: str
+    sums: Counter[str] = msgspec.field(default_factory=Counter)
+    faults: list[list[str]] = msgspec.field(default_factory=list)
+    """Name of a failed trial, and why it failed."""
+    error: str | None = None
+
+    def add(self, key: Key, grade: Grade) -> None:
+        """Add a trial; of a failed one its fault."""
+        sums, fault = trial_sums(grade), grade.fault
+        if sums is not None:
+            self.sums.update(sums)
+        if fault is not None and sums is None:
+            self.error = fault.message or self.error
+        elif fault is not None:
+            trial, message = key.facets.get("trial"), fault.message or fault.code
+            why = f"{fault.type}: {message}" if fault.type else message
+            self.faults.append([str(trial or key.run), why])
+
+    def row(self, name: str) -> dict[str, Any]:
+        """Return the figures of the file."""
+        known = {"file": name, "scenario": self.scenario, "error": self.error}
+        return {**known, "faults": self.faults, **file_figures(self.sums)}
 
 
 def decision_matrix(totals: Figures) -> dict[str, dict[str, int]]:
@@ -225,296 +240,6 @@ def decision_matrix(totals: Figures) -> dict[str, dict[str, int]]:
         gold: {name: totals[f"{gold}_{name}".lower()] for name in predicted}
         for gold in ("FC", "Reject")
     }
-
-
-def _divisors() -> dict[str, tuple[str, ...]]:
-    """Return figure -> sums that make up its divisors.
-
-    A task that adds to none of them has no part in it.
-    """
-    tp, fp, fn, tn = "true_positive", "false_positive", "false_negative", "true_negative"
-    cells = {"precision": (tp, fp), "recall": (tp, fn), "f1": (tp, fp, fn)}
-    divisors: dict[str, tuple[str, ...]] = {name: (files_with(name),) for name in MEANS}
-    for view in VIEWS:
-        for figure, parts in (cells | {"accuracy": (tp, fp, fn, tn)}).items():
-            sums = tuple(f"{part}_{view}" for part in parts)
-            divisors[f"{view}_decision_performance.{figure}"] = sums
-    mistakes = ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
-    for name in ("overaction", "underaction", "type_mismatch"):
-        divisors[f"error_patterns.{name}_rate"] = mistakes
-    decided = [divisors[f"{view}_decision_performance.f1"] for view in VIEWS]
-    name, key, value, upper_bound = [files_with(name) for name in SCORES.values()]
-    divisors |= {
-        "rejection_type_accuracy": ("true_positive_reject",),
-        "overall_function_call_failed_rate": ("function_call_cases",),
-        "call_rejection_accuracy": (*decided[0], *decided[1]),
-        "plan": divisors[PLAN_SCORES[0]],
-        "plan_upper_bound": divisors[PLAN_UPPER_BOUND],
-    }
-    divisors |= {"fc": (name, key, value), "fc_upper_bound": (name, key, upper_bound)}
-    accuracy, fc, plan = [divisors[part] for part in AVERAGE_PARTS]
-    return divisors | {"average": (*accuracy, *fc, *plan)}
-
-
-DIVISORS = _divisors()
-
-
-def _intervals(files: Mapping[str, File], confidence: float, shown: Figures) -> dict[str, Any]:
-    """Return ``NAME_interval`` of one model's figures, before any rounding.
-
-    A task, left out whole, is a scenario. Of a map of figures there is a map of intervals; of an
-    undefined figure the reason.
-    """
-    tasks: dict[str, Sums] = defaultdict(Counter)
-    for name, file in sorted(files.items()):
-        tasks[file.scenario].update(sums_of(file_figures(name, file, exact=True)))
-    tasks = {task: sums for task, sums in tasks.items() if sums}
-    total = add_sums(tasks.values())
-    whole, left = _flat(overall(total, exact=True)), {}
-    for task, sums in tasks.items():
-        others = total.copy()
-        others.subtract(sums)
-        # A class that occurs in one task only has the F1 0 without it.
-        left[task] = _flat(overall(others, exact=True, absent=0))
-
-    def interval_of(name: str) -> JSON:
-        part = [task for task in tasks if any(tasks[task][each] for each in DIVISORS[name])]
-        others = [(left[task][name], 1) for task in part]
-        estimated = estimate(whole[name] if part else None, others, len(part))
-        trials = sum(tasks[task]["trials"] for task in part)
-        return {**interval(estimated, trials, confidence=confidence)}
-
-    intervals: dict[str, Any] = {}
-    for name in shown:
-        below = [path for path in DIVISORS if path.startswith(f"{name}.")]
-        if below:
-            of_map = {path.removeprefix(f"{name}."): interval_of(path) for path in below}
-            intervals[f"{name}_interval"] = of_map
-        elif name in shown["undefined"]:
-            intervals |= no_intervals({name: shown["undefined"][name]})
-        elif name in DIVISORS:
-            intervals[f"{name}_interval"] = interval_of(name)
-    return intervals
-
-
-def _flat(figures: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {**figures}
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            flat |= {f"{name}.{key}": figure for key, figure in value.items()}
-    return flat
-
-
-_FILE = ("file", "scenario", "trials", "error")
-_MISTAKES = ("rejection_type_mismatch", "failed_generation", "steps_missing", "steps_faulty")
-_OVER_FILES = "mean over files"
-_SIMILARITY = "1 - edit distance / greatest distance"
-DECISIONS = Figure(
-    "call_rejection_accuracy",
-    "Call or rejection",
-    about="mean of the F1s of calls and of rejections",
-)
-CALLS = Figure("fc", "Calls", about="(name F1 + key F1 + value F1) / 3")
-PLAN = Figure("plan", "Plans", about="mean similarity of plans, failed ones included")
-
-
-def _part(
-    name: str, label: str, about: str, better: Literal["higher", "lower"] = "higher"
-) -> Figure:
-    return Figure(name, label, better=better, about=about, optional=True)
-
-
-CALLS_AT_BEST = _part(
-    "fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values"
-)
-PLAN_AT_BEST = _part(
-    "plan_upper_bound",
-    "Plans, at best",
-    "with the lower bounds of edit distances that are not exact",
-)
-REJECTING = Figure(
-    "reject_decision_performance.{figure}", "Decisions to reject, precision, recall and the like"
-)
-CALLING = Figure(
-    "fc_decision_performance.{figure}", "Decisions to call, precision, recall and the like"
-)
-PATTERNS = Figure(
-    "error_patterns.{pattern}", "Share of a pattern among wrong decisions", better="neither"
-)
-RIGHT_TYPES = _part(
-    "rejection_type_accuracy",
-    "Rejections of the right type",
-    "right types / rejections that were right",
-)
-FAILED_CALLS = Figure(
-    "overall_function_call_failed_rate",
-    "Expected calls that failed",
-    "lower",
-    about="(expected calls - calls made) / expected calls",
-    least=-math.inf,  # a step predicted twice is two calls made
-    optional=True,
-)
-CALL_LABELS = {
-    "function_name_accuracy": "Function names, F1",
-    "arguments_key_score": "Names of arguments, F1",
-    "arguments_value_score_not_count_rejection": "Values of arguments, F1",
-    UPPER_BOUND: "Values of arguments, F1 at best",
-}
-PLAN_LABELS = {
-    "workflow_evaluation_with_failure": "Similarity of plans",
-    "workflow_evaluation_without_failure": "Similarity of plans that could be read",
-    PLAN_UPPER_BOUND: "Similarity of plans, at best",
-}
-SIMILARITY_LABELS = {
-    "average_structural_GED": "Structural similarity of plans",
-    "average_component_GED": "Similarity of the parts of plans",
-}
-
-
-@attrs.frozen(kw_only=True)
-class _PerFile(IntervalAggregator):
-    """Computed from all trials, by model and file (facet ``file``, else the task id).
-
-    Figures of several models are never pooled: they stand under ``models``, and beside it null with
-    that reason. Every figure has its interval, which leaves out one scenario at a time; it is
-    computed before anything is rounded.
-    """
-
-    version: ClassVar[str] = "3"
-    keeps: ClassVar = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
-
-    _names: ClassVar[tuple[str, ...]]
-    """Names of the figures over all files."""
-    _rows: ClassVar[tuple[str, ...]] = ()
-    """Names of the figures of each file."""
-
-    @property
-    @override
-    def facets(self) -> tuple[str, ...]:
-        return ("file", "trial")
-
-    @override
-    def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        models = {model: self._figures_of(files) for model, files in files_of(grades).items()}
-        if len(models) < 2:
-            return next(iter(models.values()), self._figures_of({}))
-        declared = [figure.name for figure in self.figures if not figure.optional]
-        names = [name for name in declared if "{" not in name]
-        why = dict.fromkeys(names, "several models, each has its own under `models`")
-        return {**dict.fromkeys(names), **no_intervals(why), "undefined": why, "models": models}
-
-    def _figures_of(self, files: Mapping[str, File]) -> dict[str, JSON]:
-        rows = [file_figures(name, file) for name, file in sorted(files.items())]
-        totals = overall(add_sums(map(sums_of, rows)))
-        figures: dict[str, JSON] = {
-            **pick(totals, self._names),
-            "scenarios": [pick(row, (*_FILE, *self._rows)) for row in rows],
-            "undefined": _undefined(totals, self._names),
-            **self._more(totals, rows),
-        }
-        return figures | _intervals(files, self.confidence, figures)
-
-    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
-        return {}
-
-
-@attrs.frozen(kw_only=True)
-class OrchestrationDecisions(_PerFile):
-    """Call/rejection matrix and its rates, summed over all steps of all trials.
-
-    Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors,
-    underaction = rejected wrongly / errors, type mismatch rate = mismatches / errors, errors = all
-    three together; ``call_rejection_accuracy`` = mean of the two F1s, rounded to 4 digits;
-    undefined when one of them is.
-    """
-
-    figures: ClassVar = (DECISIONS, REJECTING, CALLING, PATTERNS, RIGHT_TYPES, FAILED_CALLS)
-
-    _names: ClassVar = (
-        "call_rejection_accuracy",
-        "reject_decision_performance",
-        "fc_decision_performance",
-        "error_patterns",
-        "rejection_type_accuracy",
-        "overall_function_call_failed_rate",
-        "rejection_cases",
-        "function_call_cases",
-        *_MISTAKES,
-    )
-    _rows: ClassVar = (*CELLS, *_MISTAKES)
-
-    @override
-    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
-        return {"decision_matrix": decision_matrix(totals)}
-
-
-@attrs.frozen(kw_only=True)
-class OrchestrationCalls(_PerFile):
-    """Function name, key and value F1.
-
-    Trial -> file (rounded to 4 digits) -> plain mean over the files that have a graded pair.
-
-    ``fc`` = (name + key + value) / 3, rounded to 4 digits, undefined when one of them is;
-    ``fc_upper_bound`` with the best a judge could make of undecided values.
-    """
-
-    figures: ClassVar = (
-        *(CALLS, CALLS_AT_BEST),
-        *(_part(name, label, _OVER_FILES) for name, label in CALL_LABELS.items()),
-    )
-
-    _rows: ClassVar = (*SCORES.values(), "perfect_calls")
-    _names: ClassVar = ("fc", "fc_upper_bound", *_rows)
-
-    @override
-    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
-        paired = [row for row in rows if row["error"] is None and row[CALL_SCORES[0]] is not None]
-        return {"files": totals["successful_files"], "files_with_pairs": len(paired)}
-
-
-@attrs.frozen(kw_only=True)
-class OrchestrationPlans(_PerFile):
-    """Plan similarity: pooled over the trials of a file, then the plain mean over files.
-
-    With failure = sum of scores / gold plans, without = sum / plans that were read. ``plan`` is the
-    mean with failures rounded to 4 digits.
-    """
-
-    figures: ClassVar = (
-        *(PLAN, PLAN_AT_BEST),
-        *(_part(name, label, _OVER_FILES) for name, label in PLAN_LABELS.items()),
-        *(_part(name, label, _SIMILARITY) for name, label in SIMILARITY_LABELS.items()),
-    )
-
-    _rows: ClassVar = (PLAN_UPPER_BOUND, *PLAN_SCORES, *PLAN_COUNTS)
-    _names: ClassVar = ("plan", "plan_upper_bound", *_rows)
-
-
-@attrs.frozen(kw_only=True)
-class OrchestrationBenchFigures(_PerFile):
-    """The four key metrics and all ``overall_statistics`` of the original's result file.
-
-    ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to
-    4 digits, rounded again; undefined when one of them is, which ``undefined`` names. The first is
-    computed over all steps (micro), the other two are means over files (macro).
-    """
-
-    figures: ClassVar = (
-        Figure("average", "Average", about="mean of call_rejection_accuracy, fc and plan"),
-        *(DECISIONS, CALLS, PLAN, CALLS_AT_BEST, PLAN_AT_BEST),
-    )
-
-    _names: ClassVar = ("average", *AVERAGE_PARTS, "fc_upper_bound", "plan_upper_bound", "trials")
-
-    @override
-    def _more(self, totals: Figures, rows: list[dict[str, Any]]) -> dict[str, JSON]:
-        return {
-            "decision_matrix": decision_matrix(totals),
-            "overall_statistics": overall_statistics(totals, len(rows)),
-            "scenarios": rows,
-            "statements": [*_statements(totals)],
-            "undefined": _undefined(totals, totals),
-        }
 
 
 def _statements(totals: Figures) -> Iterator[str]:
@@ -527,33 +252,196 @@ def _statements(totals: Figures) -> Iterator[str]:
         yield f"{cells} + {failed} FAILED: neither a call nor a rejection where one was due"
 
 
-_NO_PAIR = "no step where both gold and prediction call"
-_REASONS = {
-    **dict.fromkeys(CALL_SCORES[:2], _NO_PAIR),
-    "arguments_value_score_not_count_rejection": "no graded call has arguments",
-    "workflow_evaluation_with_failure": "no gold plan",
-    "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be "
-    "read",
-    "rejection_type_accuracy": "no rejection met a rejection",
-    "overall_function_call_failed_rate": "the labels expect no call",
-    "plan": "no gold plan",
-}
-
-
-def _undefined(totals: Figures, names: Container[str]) -> dict[str, str]:
-    """Return why a figure is None, for every one of these that is.
-
-    A composite says which part it lacks.
-    """
-    reasons = {name: reason for name, reason in _REASONS.items() if totals[name] is None}
-    f1s = {}
-    for view in VIEWS:
-        performance = f"{view}_decision_performance"
-        f1s[f"{performance}.f1"] = totals[performance]["f1"]
-    parts = {"call_rejection_accuracy": f1s, "fc": pick(totals, CALL_SCORES)}
-    parts["average"] = pick(totals, AVERAGE_PARTS)
+def _lacking(figures: Figures) -> dict[str, str]:
+    """Return which part a composite lacks, of every one that is undefined."""
+    f1s = {
+        f"{view}_decision_performance.f1": figures[f"{view}_decision_performance"]["f1"]
+        for view in VIEWS
+    }
+    parts = {"call_rejection_accuracy": f1s, "fc": pick(figures, CALL_SCORES)}
+    parts["average"] = pick(figures, COMPOSITES)
+    lacking = {}
     for name, known in parts.items():
-        lacking = [part for part, value in known.items() if value is None]
-        if lacking:
-            reasons[name] = f"{', '.join(lacking)} not defined"
-    return {name: reason for name, reason in reasons.items() if name in names}
+        if missing := [part for part, value in known.items() if value is None]:
+            lacking[name] = f"{', '.join(missing)} not defined"
+    return lacking
+
+
+_figure = partial(Figure, samples="trials", pooled=False)
+_detail = partial(_figure, optional=True)
+_of_pairs = partial(
+    _detail,
+    about="mean over files",
+    divisor=files_with(NAME),
+    undefined="no step where both gold and prediction call",
+)
+_of_values = partial(
+    _detail,
+    about="mean over files",
+    divisor=files_with(VALUE),
+    undefined="no graded call has arguments",
+)
+_of_plans = partial(_detail, divisor=files_with(WITH_FAILURE), undefined="no gold plan")
+_SIMILARITY = "1 - edit distance / greatest distance"
+_UNREAD = "no gold plan, or no prediction of one that could be read"
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationBenchFigures(IntervalAggregator):
+    """The four key metrics, with all they are made of.
+
+    ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to
+    4 digits, rounded again; undefined when one of them is, which ``undefined`` names.
+
+    ``call_rejection_accuracy`` = mean of the F1s of rejecting and of calling, summed over all steps
+    of all trials. Precision, recall, F1 and accuracy are there from both perspectives; overaction =
+    called wrongly / errors, underaction = rejected wrongly / errors, type mismatch rate =
+    mismatches / errors, errors = all three together.
+
+    ``fc`` = (name + key + value) / 3: trial -> file (rounded to 4 digits) -> plain mean over the
+    files that have a graded pair; ``fc_upper_bound`` with the best a judge could make of undecided
+    values.
+
+    ``plan`` is pooled over the trials of a file, then the plain mean over files. With failure = sum
+    of scores / gold plans, without = sum / plans that were read.
+
+    A file is the facet ``file``, else the task's id. Figures of several models are never pooled:
+    they stand under ``models``, and beside it null with that reason. Every figure has its interval,
+    which leaves out one scenario at a time, all its files taken together; it is computed before
+    anything is rounded.
+    """
+
+    version: ClassVar[str] = "4"
+    keeps: ClassVar = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
+    figures: ClassVar = (
+        _figure(
+            "average",
+            "Average",
+            about="mean of call_rejection_accuracy, fc and plan",
+            divisor="averaged",
+        ),
+        _figure(
+            "call_rejection_accuracy",
+            "Call or rejection",
+            about="mean of the F1s of calls and of rejections",
+            divisor="decided",
+        ),
+        _figure("fc", "Calls", about="(name F1 + key F1 + value F1) / 3", divisor=files_with(NAME)),
+        _figure(
+            "plan",
+            "Plans",
+            about="mean similarity of plans, failed ones included",
+            divisor=files_with(WITH_FAILURE),
+            undefined="no gold plan",
+        ),
+        _of_pairs(
+            "fc_upper_bound",
+            "Calls, at best",
+            about="with the best a judge could make of undecided values",
+        ),
+        _of_plans(
+            "plan_upper_bound",
+            "Plans, at best",
+            about="with the lower bounds of edit distances that are not exact",
+        ),
+        _figure(
+            "reject_decision_performance.{figure}",
+            "Decisions to reject, precision, recall and the like",
+            divisor="reject {figure}",
+        ),
+        _figure(
+            "fc_decision_performance.{figure}",
+            "Decisions to call, precision, recall and the like",
+            divisor="fc {figure}",
+        ),
+        _figure(
+            "error_patterns.{pattern}",
+            "Share of a pattern among wrong decisions",
+            better="neither",
+            divisor="errors",
+        ),
+        _detail(
+            "rejection_type_accuracy",
+            "Rejections of the right type",
+            about="right types / rejections that were right",
+            divisor="true_positive_reject",
+            undefined="no rejection met a rejection",
+        ),
+        _detail(
+            "overall_function_call_failed_rate",
+            "Expected calls that failed",
+            better="lower",
+            about="(expected calls - calls made) / expected calls",
+            divisor="function_call_cases",
+            undefined="the labels expect no call",
+            least=-math.inf,  # a step predicted twice is two calls made
+        ),
+        _of_pairs(NAME, "Function names, F1"),
+        _of_pairs(KEY, "Names of arguments, F1"),
+        _of_values(VALUE, "Values of arguments, F1"),
+        _of_values(UPPER_BOUND, "Values of arguments, F1 at best"),
+        _of_plans(WITH_FAILURE, "Similarity of plans", about="mean over files"),
+        _detail(
+            WITHOUT_FAILURE,
+            "Similarity of plans that could be read",
+            about="mean over files",
+            divisor=files_with(WITHOUT_FAILURE),
+            undefined=_UNREAD,
+        ),
+        _of_plans(STRUCTURAL, "Structural similarity of plans", about=_SIMILARITY),
+        _of_plans(COMPONENT, "Similarity of the parts of plans", about=_SIMILARITY),
+        _of_plans(PLAN_UPPER_BOUND, "Similarity of plans, at best", about="mean over files"),
+    )
+
+    @property
+    @override
+    def facets(self) -> tuple[str, ...]:
+        return ("file", "trial")
+
+    @override
+    def contribution(self, grade: Grade) -> dict[str, float] | None:
+        return trial_sums(grade)
+
+    @override
+    def task_contribution(self, sums: Mapping[str, float]) -> dict[str, Any]:
+        return file_sums(file_figures(sums, exact=True))
+
+    @override
+    def figures_of(self, totals: Mapping[str, float]) -> dict[str, Any]:
+        return overall(totals)
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        files: dict[str, dict[str, File]] = defaultdict(dict)
+        for key, grade in grades:
+            if grade.outcome is not Outcome.MISSING:
+                name = str(key.facets.get("file") or key.id)
+                files[key.model or ""].setdefault(name, File(key.id)).add(key, grade)
+        models = {model: self._document(files[model]) for model in files}
+        if len(models) < 2:
+            return next(iter(models.values()), self._document({}))
+        why = "several models, each has its own under `models`"
+        undefined = dict.fromkeys(("average", *COMPOSITES), why)
+        nothing = dict.fromkeys(undefined)
+        return {**nothing, **no_intervals(undefined), "undefined": undefined, "models": models}
+
+    def _document(self, files: Mapping[str, File]) -> dict[str, JSON]:
+        """Return the figures of one model, as they are printed."""
+        rows = [file.row(name) for name, file in sorted(files.items())]
+        totals = total_figures(rows)
+        undefined = {
+            figure.name: figure.undefined
+            for figure in self.figures
+            if totals.get(figure.name, 0) is None
+        }
+        undefined |= _lacking(totals)
+        shown = {figure.name.partition(".")[0]: None for figure in self.figures}
+        return {
+            **pick(totals, shown),
+            **no_intervals(undefined),
+            "trials": totals["trials"],
+            "decision_matrix": decision_matrix(totals),
+            "scenarios": rows,
+            "statements": list(_statements(totals)),
+            "undefined": undefined,
+        }

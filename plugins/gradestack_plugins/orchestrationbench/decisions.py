@@ -1,43 +1,32 @@
 """To call or to reject: gold and predicted decision of every sub-agent turn.
 
-A turn that cannot be read is a step with a fault, which is in no count.
+A gold turn that cannot be read is a step with a fault, which is in no count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from gradestack import (
-    ABSENT,
     JSON,
-    DataError,
-    Expectation,
     ExpectedCall,
     Fault,
     Grade,
-    Outcome,
-    Reason,
     Sample,
-    Status,
     ToolCall,
     native_of,
+    replace,
+    skipped,
 )
-from gradestack.jsonio import (
-    JsonProblem,
-    as_list,
-    as_map,
-    compact,
-    loads,
-    read_regular,
-)
+from gradestack_plugins.orchestrationbench.records import Answer, Label, Trial, Turn, data_fault
 from gradestack_plugins.readers.chat import text_of, tool_calls
-from gradestack_plugins.readers.chat.unread import has_unread_calls
+from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
 
 Decision = Literal[
     "FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"
@@ -51,80 +40,11 @@ FAILED: Decision = "FAILED"
 
 MARKERS: tuple[Decision, Decision] = (AWAITING, VIOLATION)
 """Texts that mark a rejection, in the order they are looked for."""
-
-PLAN_MARK = "workflow_"
-"""Text without which nothing is a gold plan."""
-
-RUN_PREFIX = "run #"
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | None
-
-
-class Verdict(msgspec.Struct, frozen=True, rename=lambda name: f"{name}_count"):
-    """A judge's counts for the leftover values of one argument.
-
-    Without any of them the argument stays undecided.
-    """
-
-    tp: Count = None
-    fp: Count = None
-    fn: Count = None
-
-
-Verdicts = dict[str, dict[str, dict[str, dict[str, Verdict]]]]
-"""file -> trial -> step -> argument -> verdict."""
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the evaluation config; without one the defaults of the original."""
-
-    agent_weight: float = 0.8
-    status_weight: float = 0.5
-    judge_section: bool = True
-    """False when a config was given and lacks the judge's model or generation parameters.
-
-    Only the original's program asks.
-    """
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one scenario as recorded."""
-
-    name: str
-    run: JSON = None
-    """An object in every sound file."""
-    setting: Setting = msgspec.field(default_factory=Setting)
-    verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
-    """Recorded judge verdicts by step and argument; None when no judge was asked."""
-
-    def part(self, name: str) -> Any:
-        """Return a field of the run, None when the run is no object or lacks it."""
-        return self.run.get(name) if isinstance(self.run, dict) else None
-
-
-def read_verdicts(path: Path) -> Verdicts:
-    """Return the verdicts of a JSON file.
-
-    ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, ...}}}}}``.
-    """
-    try:
-        return msgspec.convert(loads(read_regular(path)), Verdicts)
-    except (OSError, JsonProblem) as error:
-        raise DataError(f"verdicts {path}: {error}") from error
-    except ValueError as error:  # of msgspec's own kind, or a lone surrogate
-        expected = "expected file -> trial -> step -> argument -> counts, none negative"
-        raise DataError(f"verdicts {path}: {expected}", str(error)) from error
-
-
-def verdicts_for(
-    verdicts: Verdicts, relative: str, trial: str
-) -> Mapping[str, Mapping[str, Verdict]]:
-    """Return the verdicts of one trial, by relative path or bare file name, by run name or
-    number.
-    """
-    trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
-    return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
-
+REJECTIONS: dict[str | None, Decision] = {
+    AWAITING: AWAITING,
+    VIOLATION: VIOLATION,
+    GENERAL: GENERAL,
+}
 
 MATRIX = (
     "true_positive_reject",
@@ -146,9 +66,10 @@ CELL_COUNTS = {
 }
 CELLS = tuple(CELL_COUNTS)
 """Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
-
-UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
-"""Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""
+MISMATCHES, FAILURES = "rejection_type_mismatch", "failed_generation"
+CASES = ("rejection_cases", "function_call_cases")
+STEP_COUNTS = (*MATRIX, MISMATCHES, FAILURES, *CELLS, *CASES, "steps_missing", "steps_faulty")
+"""All that is counted of the steps of a trial."""
 UNDECODABLE = "Invalid JSON in arguments: "
 
 
@@ -170,13 +91,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     gold: Decision = GENERAL
     predicted: Decision = FAILED
-    gold_bag: Bag | None = None
-    bag: Bag | None = None
+    gold_bag: Bag = Bag()
+    bag: Bag = Bag()
     gold_text: JSON = None
     text: JSON = None
     agent: JSON = None
-    answered: bool = True
+    answered: bool = False
     """False when the prediction has no such step: neither a call nor a rejection was generated."""
+    is_case: bool = True
+    """Whether an answer is expected, so that it counts as a case."""
     labelled: bool = True
     """False when the label knows no such step."""
     fault: Fault | None = None
@@ -185,12 +108,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def called(self) -> bool:
         """True where both sides call, so that the calls can be compared."""
-        return self.fault is None and self.gold == CALL and self.predicted == CALL
+        return self.fault is None and self.cell == "fc_fc"
 
     @property
     def right(self) -> bool:
         """True when call was met with call, or rejection with rejection of whatever type."""
-        return self.fault is None and self.cell in ("fc_fc", "reject_reject")
+        return self.cell in ("fc_fc", "reject_reject")
 
     @property
     def cell(self) -> str:
@@ -209,76 +132,66 @@ def marked(text: Any) -> Decision | None:
     return next((marker for marker in MARKERS if marker in text), None)
 
 
-def gold_steps(label: Any) -> list[str]:
-    """Return the steps the label expects of sub-agents.
+def is_case(label: Label, step: str) -> bool:
+    """Return whether the label expects a sub-agent to answer at a step.
 
-    Keys without a dash whose entry has an ``agent_id``.
+    A key without a dash whose entry has an ``agent_id``.
     """
-    turns = as_map(label).items()
-    return [
-        key
-        for key, turn in turns
-        if isinstance(key, str) and "-" not in key and "agent_id" in as_map(turn)
-    ]
+    turn = label.get(step, Turn())
+    return "-" not in step and turn.agent_id is not msgspec.UNSET
 
 
-def _recorded_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
-    """Return an entry of ``sub_agent_history`` beside its gold; its id is a number or a text."""
-    step = entry.get("step_id") if isinstance(entry, dict) else None
-    if isinstance(step, bool) or not isinstance(step, int | str):
-        expected = "expected an object with a step_id, a text or a whole number"
-        message = f"entry {number} of sub_agent_history: {expected}"
-        return Step(id=f"entry {number}", fault=data_fault("step_unreadable", message))
-    name, text = str(step), text_of(entry.get("content"))
-    predicted, bag = _predicted(tool_calls(entry.get("tool_calls")), text)
-    return msgspec.structs.replace(
-        gold_step(label, name),
-        predicted=predicted,
-        bag=bag,
-        text=text,
-        agent=entry.get("agent_id"),
-        answered=True,
+class Gold(msgspec.Struct, frozen=True, kw_only=True):
+    """A gold turn, as far as it can be read."""
+
+    decision: Decision = GENERAL
+    calls: tuple[ToolCall, ...] = ()
+    text: JSON = None
+    fault: Fault | None = None
+
+
+def gold_of(label: Label, step: str) -> Gold:
+    """Return the gold turn of a step; at an unknown step a general rejection."""
+    key = f"{step}-1" if f"{step}-1" in label else step
+    turn = label.get(key, Turn())
+    if turn.tool_calls is not msgspec.UNSET:
+        calls, raw = tool_calls(turn.tool_calls), turn.tool_calls
+        is_read = isinstance(raw, list) and len(calls) == len(raw)
+        if is_read and all(call.arguments is not None for call in calls):
+            return Gold(decision=CALL, calls=calls)
+        problem = "tool_calls: expected calls with an object as arguments"
+    elif key == step:
+        text = text_of(turn.content)
+        return Gold(decision=marked(text) or GENERAL, text=text)
+    else:
+        problem = "the gold call could not be read from the scenario: no tool_calls"
+    return Gold(fault=data_fault("gold_unreadable", f"label {key}: {problem}"))
+
+
+def gold_step(label: Label, name: str) -> Step:
+    """Return a step as the label expects it, without an answer."""
+    gold = gold_of(label, name)
+    return Step(
+        id=name,
+        gold=gold.decision,
+        gold_bag=bag_of(gold.calls),
+        gold_text=gold.text,
+        is_case=is_case(label, name),
+        labelled=f"{name}-1" in label or name in label,
+        fault=gold.fault,
     )
 
 
-def gold_step(label: Mapping[str, Any], name: str) -> Step:
-    """Return a step as the label expects it, without an answer.
-
-    An unknown step is a general rejection.
-    """
-    gold, calls, text, fault = gold_turn(label, name)
-    bag = _bag(calls) if gold == CALL else None
-    labelled = f"{name}-1" in label or name in label
-    step = Step(id=name, gold=gold, gold_bag=bag, gold_text=text, fault=fault)
-    return msgspec.structs.replace(step, answered=False, labelled=labelled)
+def _answered_step(label: Label, answer: Answer) -> Step:
+    """Return an answer beside its gold turn."""
+    text, bag = text_of(answer.content), bag_of(tool_calls(answer.tool_calls))
+    step, predicted = gold_step(label, str(answer.step_id)), predicted_decision(bag, text)
+    agent = answer.agent_id if isinstance(answer.agent_id, str) else None
+    return replace(step, predicted=predicted, bag=bag, text=text, agent=agent, answered=True)
 
 
-def gold_turn(
-    label: Mapping[str, Any], step: str
-) -> tuple[Decision, tuple[ToolCall, ...], JSON, Fault | None]:
-    """Return (decision, calls, text, fault) of the gold turn of a step.
-
-    An unknown step is a general rejection.
-    """
-    key = f"{step}-1" if f"{step}-1" in label else step
-    turn = label.get(key, {})
-    if not isinstance(turn, dict):
-        problem = f"expected an object, found {compact(turn)[:60]}"
-    elif "tool_calls" in turn:
-        calls, raw = tool_calls(turn["tool_calls"]), turn["tool_calls"]
-        is_read = isinstance(raw, list) and len(calls) == len(raw)
-        if is_read and all(call.arguments is not None for call in calls):
-            return CALL, calls, None, None
-        problem = "tool_calls: expected calls with an object as arguments"
-    elif key == step:
-        text = text_of(turn.get("content"))
-        return marked(text) or GENERAL, (), text, None
-    else:
-        problem = "the gold call could not be read from the scenario: no tool_calls"
-    return GENERAL, (), None, data_fault("gold_unreadable", f"label {key}: {problem}")
-
-
-def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
+def bag_of(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
+    """Return the names and arguments of all calls of a step."""
     names: list[JSON] = []
     arguments: dict[str, list[JSON]] = {}
     for call in calls:
@@ -290,130 +203,80 @@ def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
     return Bag(names=tuple(names), arguments=arguments)
 
 
-def _predicted(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
-    """Return the decision of one answer and its calls.
+def predicted_decision(bag: Bag, text: str) -> Decision:
+    """Return the decision of one answer.
 
     An argument may have a marker for its name.
     """
-    bag = _bag(calls)
     if bag.names:
-        return marked(bag.arguments) or CALL, bag
-    return marked(text) or FAILED, None
+        return marked(bag.arguments) or CALL
+    return marked(text) or FAILED
 
 
-def is_plain(expected: Expectation) -> bool:
-    """Return whether a reference is one list of calls, each with a name and arguments
-    to compare.
-    """
-    if expected.alternatives or expected.forbidden:
-        return False
-    return all(call.plain for call in expected.calls or ())
-
-
-def _sample_step(sample: Sample) -> Step | None:
-    """Return a whole sample as one step, None when it has no plain reference or no prediction of
-    calls.
-    """
-    calls = sample.expected.calls
-    rejections: dict[str, Decision] = {name: name for name in (*MARKERS, GENERAL)}
-    gold = rejections.get(sample.expected.label or "")
+def _sample_step(sample: Sample) -> Step | Grade:
+    """Return a whole sample as one step, or the grade that says why there is none."""
+    expected, calls = sample.expected, sample.expected.calls
+    gold = REJECTIONS.get(expected.label)
     if gold is None:
-        if calls is None or not is_plain(sample.expected):
-            return None
+        is_plain = all(call.plain for call in calls or ())
+        if expected.alternatives or expected.forbidden or not is_plain:
+            what = "more than a list of names and arguments, which this metric does not support"
+            return skipped("reference_not_plain", f"the reference is {what}")
         gold = CALL if calls else GENERAL
-    if has_unread_calls(sample):
-        return None
-    if sample.calls is None and sample.label is None and sample.text is None:
-        return None
-    predicted, bag = _predicted(sample.calls or (), sample.text or "")
-    if bag is None:
-        predicted = rejections.get(sample.label or "", predicted)
-    if sample.calls is None and predicted == FAILED:  # what was called is not known
-        return None
-    known = sample.expected.text
+    bag = bag_of(sample.calls or ())
+    predicted = predicted_decision(bag, sample.text or "")
+    if not bag.names:
+        predicted = REJECTIONS.get(sample.label, predicted)
+    is_unknown = sample.calls is None and predicted == FAILED  # what was called is not known
+    if is_unknown or (calls is None and expected.label not in REJECTIONS):
+        message = "no expected calls or rejection, or nothing predicted"
+        return skipped("no_decision", message)
     return Step(
         id="1",
         gold=gold,
         predicted=predicted,
-        gold_bag=_bag(calls or ()) if gold == CALL else None,
+        gold_bag=bag_of(calls or ()) if gold == CALL else Bag(),
         bag=bag,
-        gold_text=known if isinstance(known, str) else None,
+        gold_text=expected.text if isinstance(expected.text, str) else None,
         text=sample.text,
         agent=sample.agent_id,
+        answered=True,
     )
 
 
-class Arguments(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps of one trial beside their gold.
+def steps_of(sample: Sample) -> list[Step] | Grade:
+    """Return the steps of a sample beside their gold, or the grade that says why it has none.
 
     A step that the label expects and the prediction lacks is one that failed, not ``answered``.
     """
-
-    steps: tuple[Step, ...]
-    rejection_cases: int
-    function_call_cases: int
-
-    def counts(self) -> dict[str, int]:
-        """Return the eight matrix counts, the six cells and all else that is counted.
-
-        Faulty steps are left out.
-        """
-        counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
-        counts["rejection_cases"] = self.rejection_cases
-        counts["function_call_cases"] = self.function_call_cases
-        graded = [step for step in self.steps if step.fault is None]
-        for step in graded:
-            for name in (step.cell, *CELL_COUNTS[step.cell]):
-                counts[name] += 1
-            is_mismatch = step.cell == "reject_reject" and step.gold != step.predicted
-            counts["rejection_type_mismatch"] += is_mismatch
-        counts["steps_graded"] = len(graded)
-        counts["steps_missing"] = sum(not step.answered for step in graded)
-        counts["steps_faulty"] = len(self.steps) - len(graded)
-        return counts
-
-
-def fault_of(sample: Sample) -> Fault | None:
-    """Return why a sample cannot be graded at all.
-
-    Of a trial, its graders find out themselves what is of use.
-    """
-    if native_of(sample, Trial) is not None or sample.status is Status.OK:
-        return None
-    message = "the recorded run failed"
-    return sample.error or Fault(category="target", code=str(sample.status), message=message)
-
-
-def arguments_of(sample: Sample) -> Arguments | Fault | None:
-    """Return the argument part of a sample.
-
-    A fault when it is broken, None when the sample has none.
-    """
     trial = native_of(sample, Trial)
-    if trial is not None:
-        return _trial_arguments(trial)
-    step = _sample_step(sample)
-    if step is None:
-        return None
-    calls = int(step.gold == CALL)
-    return Arguments(steps=(step,), rejection_cases=1 - calls, function_call_cases=calls)
-
-
-def _trial_arguments(trial: Trial) -> Arguments | Fault:
-    label = trial.part("label")
-    if not isinstance(label, Mapping):
-        is_run = isinstance(trial.run, Mapping)
-        what = "the run has no label object" if is_run else "the run is not an object"
-        return data_fault(ARGUMENTS, f"{trial.name}: {what}")
-    history = as_list(trial.part("sub_agent_history"))
-    steps = [_recorded_step(label, number, entry) for number, entry in enumerate(history)]
+    if trial is None:
+        if has_unread_calls(sample):
+            return calls_unknown(sample)
+        step = _sample_step(sample)
+        return [step] if isinstance(step, Step) else step
+    steps = [_answered_step(trial.label, answer) for answer in trial.answers]
     answered = {step.id for step in steps}
-    golds = [gold_step(label, name) for name in gold_steps(label)]
-    steps += [gold for gold in golds if gold.id not in answered]
-    decisions = [gold.gold for gold in golds if gold.fault is None]
-    calls = decisions.count(CALL)
-    cases = {"rejection_cases": len(decisions) - calls, "function_call_cases": calls}
-    return Arguments(steps=tuple(steps), **cases)
+    golds = [gold_step(trial.label, name) for name in trial.label]
+    return steps + [step for step in golds if step.is_case and step.id not in answered]
+
+
+def count_steps(steps: Sequence[Step]) -> dict[str, int]:
+    """Return the eight matrix counts, the six cells and all else that is counted.
+
+    Faulty steps are left out. A case counts once, however often it was answered.
+    """
+    graded = [step for step in steps if step.fault is None]
+    cases = {step.id: step.gold for step in graded if step.is_case}
+    calls = list(cases.values()).count(CALL)
+    counts = Counter(dict.fromkeys(STEP_COUNTS, 0))
+    for step in graded:
+        counts.update((step.cell, *CELL_COUNTS[step.cell]))
+        counts[MISMATCHES] += step.cell == "reject_reject" and step.gold != step.predicted
+        counts["steps_missing"] += not step.answered
+    counts["function_call_cases"], counts["rejection_cases"] = calls, len(cases) - calls
+    counts["steps_graded"], counts["steps_faulty"] = len(graded), len(steps) - len(graded)
+    return dict(counts)
 
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
@@ -428,41 +291,15 @@ def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
     return harmonic(both / len(ours), both / len(theirs))
 
 
-def make_grade(
-    score: float | None,
-    counts: Mapping[str, int],
-    parts: Mapping[str, float | None],
-    reasons: Iterable[Reason] = (),
-    **metadata: JSON,
-) -> Grade:
-    """Return a grade; without a score the sample is skipped."""
-    outcome = Outcome.SKIPPED if score is None else Outcome.GRADED
-    given = {"counts": counts, "parts": parts, "reasons": tuple(reasons)}
-    return Grade(outcome=outcome, score=score, metadata=metadata, **given)  # type: ignore[arg-type]
-
-
-def make_reason(
-    code: str, message: str, subject: str = "", expected: JSON = ABSENT, actual: JSON = ABSENT
-) -> Reason:
-    """Return a reason about a step."""
-    sides = {"expected": expected, "actual": actual}
-    return Reason(code=code, message=message, subject=subject, **sides)
-
-
-def data_fault(code: str, message: str) -> Fault:
-    """Return a fault of the recording."""
-    return Fault(category="data", code=code, message=message)
-
-
 def sum_up(values: Iterable[float]) -> float:
     """Return a sum, added from left to right."""
     return reduce(add, values, 0.0)
 
 
-def mean(values: Iterable[float | None], undefined: float | None = None) -> float | None:
+def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values there are, added from left to right."""
     defined = [value for value in values if value is not None]
-    return sum_up(defined) / len(defined) if defined else undefined
+    return sum_up(defined) / len(defined) if defined else None
 
 
 def harmonic(precision: float, recall: float) -> float:

@@ -17,41 +17,50 @@ import yaml
 
 from gradestack import JSON
 from gradestack.jsonio import as_map, standard_loads
-from gradestack_plugins.orchestrationbench.aggregators import files_with, overall
-from gradestack_plugins.orchestrationbench.calls import automatic_reason, value_f1, value_texts
-from gradestack_plugins.orchestrationbench.decisions import (
-    CALL,
-    CELL_COUNTS,
-    GENERAL,
-    MATRIX,
-    PLAN_MARK,
-    RUN_PREFIX,
-    UNDECODABLE,
-    Verdict,
-    Verdicts,
-    cell_of,
-    gold_steps,
-    marked,
-    mean,
-    set_f1,
-    sum_up,
-    verdicts_for,
-)
-from gradestack_plugins.orchestrationbench.exporter import (
+from gradestack_plugins.orchestrationbench.aggregators import (
     CALL_SCORES,
     PLAN_COUNTS,
     PLAN_SCORES,
     UPPER_BOUND,
-    detailed_result,
-    overall_statistics,
+    decision_divisors,
+    files_with,
+    overall,
+    round_figures,
 )
-from gradestack_plugins.orchestrationbench.graphs import Builder, Graph, Weights, usual_distance
-from gradestack_plugins.orchestrationbench.plans import plan_candidates
+from gradestack_plugins.orchestrationbench.calls import compare_key, value_f1
+from gradestack_plugins.orchestrationbench.decisions import (
+    CALL,
+    CASES,
+    CELL_COUNTS,
+    FAILURES,
+    GENERAL,
+    MATRIX,
+    MISMATCHES,
+    UNDECODABLE,
+    cell_of,
+    marked,
+    mean,
+    set_f1,
+    sum_up,
+)
+from gradestack_plugins.orchestrationbench.exporter import detailed_result, overall_statistics
+from gradestack_plugins.orchestrationbench.graphs import Graph, Weights, usual_distance
+from gradestack_plugins.orchestrationbench.plans import (
+    component_graph,
+    plan_candidates,
+    structural_graph,
+)
 from gradestack_plugins.orchestrationbench.reader import NO_RUN
+from gradestack_plugins.orchestrationbench.records import (
+    PLAN_MARK,
+    RUN_PREFIX,
+    Verdict,
+    Verdicts,
+    verdicts_for,
+)
 
-FLOATS = (*MATRIX[:4], "perfect_calls", "rejection_cases", "function_call_cases")
+FLOATS = (*MATRIX[:4], "perfect_calls", *CASES)
 """Counts that the evaluator keeps as floats."""
-MISMATCHES = "rejection_type_mismatch"
 MEANS = (*PLAN_SCORES, *CALL_SCORES)
 SUMMED = (*MATRIX, *FLOATS[4:], *PLAN_COUNTS, *MEANS)
 """Sums over files: without mismatches, which the evaluator looks for elsewhere."""
@@ -156,27 +165,20 @@ class KeyCounts(NamedTuple):
     """Whether a judge is asked."""
 
 
-def compare_key(
+def count_key(
     key: str, ours: Calls, theirs: Calls, schemas: Sequence[Any], verdict: Verdict | None
 ) -> KeyCounts:
     """Compare an argument; where a judge is asked, values that are equal are lost."""
-    if key not in ours.arguments:
-        return KeyCounts((0, 0, len(theirs.arguments[key])))
-    if key not in theirs.arguments:
-        return KeyCounts((0, len(ours.arguments[key]), 0))
-    predicted = set(value_texts(ours.arguments[key]))
-    gold = set(value_texts(theirs.arguments[key]))
-    extra, lacking = predicted - gold, gold - predicted
-    counts = KeyCounts((len(predicted & gold), len(extra), len(lacking)))
-    if not extra or not lacking:
-        return counts
-    properties = [schema.get("properties", {}) for schema in schemas]
-    declared = [fields[key] for fields in properties if key in fields]
-    if automatic_reason(declared, extra, len(lacking)) is not None:
-        return counts
+    if key not in ours.arguments or key not in theirs.arguments:
+        # the text of undecodable arguments counts by its characters
+        sides = [calls.arguments.get(key, []) for calls in (ours, theirs)]
+        return KeyCounts((0, len(sides[0]), len(sides[1])))
+    result = compare_key(key, ours.arguments, theirs.arguments, schemas)
+    if result.reason != "undecided":
+        return KeyCounts(result.counts)
     if verdict is None or verdict == Verdict():
-        return KeyCounts((0, len(extra), len(lacking)), is_asked=True)
-    return KeyCounts((verdict.tp or 0, verdict.fp or 0, verdict.fn or 0), is_asked=True)
+        return KeyCounts((0, result.fp, result.fn), is_asked=True)
+    return KeyCounts(verdict.counts, is_asked=True)
 
 
 def average(values: Iterable[float]) -> float:
@@ -210,7 +212,7 @@ def compare_values(
             names = [name for name in dict.fromkeys(pair.ours.names) if name in settings.tools]
             sides = pair.ours, pair.theirs, [settings.tools[name] for name in names]
             keys = {*pair.ours.arguments, *pair.theirs.arguments}
-            results.append([compare_key(key, *sides, known.get(key)) for key in keys])
+            results.append([count_key(key, *sides, known.get(key)) for key in keys])
     except Exception:  # noqa: BLE001 - whatever a broken schema raises
         return [], [pair.key for pair in pairs]
     values = [value_f1(key.counts for key in keys) or 0.0 for keys in results]
@@ -254,7 +256,7 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
         if gold == predicted == CALL:
             name, key = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
             pairs.append(Pair(str(entry["step_id"]), ours, theirs, name, key))
-    cases = gold_steps(label)
+    cases = [key for key, turn in label.items() if "-" not in key and "agent_id" in as_map(turn)]
     counts["function_call_cases"] = sum(f"{step}-1" in label for step in cases)
     counts["rejection_cases"] = len(cases) - counts["function_call_cases"]
     values, listed = compare_values(pairs, verdicts, settings)
@@ -288,31 +290,19 @@ def steps_of(fields: Any) -> list[tuple[Any, Any]]:
     return steps
 
 
-def structural_graph(workflows: Mapping[Any, Any]) -> Graph:
-    """Return workflows and what they depend on; ``depend_on`` is not read."""
-    structural = Builder()
-    for name, fields in workflows.items():
-        structural.node(name)
-        for dependency in fields.get("depends_on", []) or []:
-            if dependency is None:
-                raise ValueError("None cannot be a node")
-            structural.edge(dependency, name)
-    return structural.graph(labelled=False)
-
-
-def component_graph(workflows: Mapping[Any, Any]) -> Graph:
-    """Return steps as (agent, status), in their order and that of the workflows."""
-    component = Builder()
+def graphs_of(workflows: Mapping[Any, Any]) -> tuple[Graph, Graph]:
+    """Return the structural graph, which ignores ``depend_on``, and that of components."""
+    structural, component = {}, {}
     steps = {name: steps_of(fields) for name, fields in workflows.items()}
-    component.chains(steps.values())
     for name, fields in workflows.items():
+        structural[name] = fields.get("depends_on", []) or []
+        if None in structural[name]:
+            raise ValueError("None cannot be a node")
         waits_for = fields.get("depends_on") or fields.get("depend_on") or []
         if isinstance(waits_for, str) and not fields.get("depends_on"):
             waits_for = [waits_for]
-        for dependency in waits_for if steps[name] else ():
-            if before := steps.get(dependency):
-                component.edge(before[-1], steps[name][0])
-    return component.graph(labelled=True)
+        component[name] = waits_for if steps[name] else ()
+    return structural_graph(structural), component_graph(steps, component)
 
 
 def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
@@ -322,8 +312,7 @@ def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
         for plan in (predicted, gold)
     ]
     similarities = []
-    for graph_of in (structural_graph, component_graph):
-        left, right = graph_of(ours), graph_of(theirs)
+    for left, right in zip(graphs_of(ours), graphs_of(theirs), strict=True):
         max_cost = left.size + right.size
         distance = settings.distance(left, right, settings.weights)
         similarities.append(1 - distance / max_cost if max_cost else 1.0)
@@ -397,7 +386,7 @@ def evaluate_file(file: ScenarioFile, settings: Settings) -> dict[str, Any]:
         "arguments_error": error,
         "judge_failed_trials": judge_failed,
         **evaluate_workflows(history, settings),
-        **{name: counts[name] for name in (*MATRIX[4:], MISMATCHES, "failed_generation")},
+        **{name: counts[name] for name in (*MATRIX[4:], MISMATCHES, FAILURES)},
         **{name: float(counts[name]) for name in FLOATS},
         **dict(zip(CALL_SCORES, means, strict=True)),
     }
@@ -405,16 +394,20 @@ def evaluate_file(file: ScenarioFile, settings: Settings) -> dict[str, Any]:
 
 def sum_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of a directory: sums of counts, means over the files, 0 for 0/0."""
-    sums: Counter[str] = Counter(dict.fromkeys(FLOATS, 0.0))
+    nothing = dict.fromkeys(("files", *SUMMED, MISMATCHES, FAILURES), 0)
+    sums: Counter[str] = Counter({**nothing, **dict.fromkeys(FLOATS, 0.0)})
     for row in rows:
-        sums.update({"successful_files": 1, **{name: row[name] for name in SUMMED}})
+        sums.update({"files": 1, **{name: row[name] for name in SUMMED}})
         sums.update(files_with(name) for name in MEANS)
-    totals = overall(sums, absent=0)
-    del totals[UPPER_BOUND]
-    for name, value in totals.items():
+    sums.update(decision_divisors(sums))
+    figures = overall(sums)
+    del figures[UPPER_BOUND]
+    for name, value in figures.items():
         if isinstance(value, dict):
-            totals[name] = {part: 0 if share is None else share for part, share in value.items()}
-    return {name: 0.0 if value is None else value for name, value in totals.items()}
+            figures[name] = {part: 0 if share is None else share for part, share in value.items()}
+        else:
+            figures[name] = value or 0.0
+    return {**sums, **round_figures(figures)}
 
 
 def evaluate_directory(

@@ -10,23 +10,19 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Exporter, ExportSummary
+from gradestack_plugins.orchestrationbench.aggregators import (
+    CALL_SCORES,
+    PLAN_COUNTS,
+    PLAN_SCORES,
+    UPPER_BOUND,
+    Figures,
+    pick,
+    total_figures,
+)
 from gradestack_plugins.orchestrationbench.decisions import MATRIX
 
-NAME = "orchestrationbench.json"
+FILE_NAME = "orchestrationbench.json"
 FAMILY = "orchestrationbench"
-PLAN_SCORES = (
-    "workflow_evaluation_with_failure",
-    "workflow_evaluation_without_failure",
-    "average_structural_GED",
-    "average_component_GED",
-)
-PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
-CALL_SCORES = (
-    "function_name_accuracy",
-    "arguments_key_score",
-    "arguments_value_score_not_count_rejection",
-)
-UPPER_BOUND = "arguments_value_score_upper_bound"
 KEY_METRICS = {
     "average": "Average",
     "call_rejection_accuracy": "Call Rejection Classification Accuracy",
@@ -34,13 +30,7 @@ KEY_METRICS = {
     "plan": "Plan",
 }
 """Figure -> what the original calls it."""
-Figures = Mapping[str, Any]
 Tree = dict[str, Any]
-
-
-def pick(figures: Figures, names: Iterable[str]) -> Tree:
-    """Return some of the figures, in the order of the names."""
-    return {name: figures[name] for name in names}
 
 
 def _matrix(figures: Figures) -> Tree:
@@ -71,7 +61,7 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
     rejections["rejection_type_accuracy"] = totals["rejection_type_accuracy"]
     rejections["total_rejection_type_mismatch"] = totals["rejection_type_mismatch"]
     rejections["total_failed_generation"] = totals["failed_generation"]
-    successful = totals["successful_files"]
+    successful = totals["files"]
     counts = {
         "total_files": files,
         "successful_evaluations": successful,
@@ -161,9 +151,10 @@ class OrchestrationBenchExporter(Exporter):
         for row in sorted(figures["scenarios"], key=lambda row: str(row["file"])):
             error = {"error": row["error"], "file_path": row["file"]}
             results.append(detailed_result(row) if row["error"] is None else error)
+        totals = total_figures(figures["scenarios"])
         tree = {
             "directory": str(summary.input.path),
-            "overall_statistics": figures["overall_statistics"],
+            "overall_statistics": overall_statistics(totals, len(results)),
             "detailed_results": results,
         }
-        return {NAME: result_text(tree)}
+        return {FILE_NAME: result_text(tree)}

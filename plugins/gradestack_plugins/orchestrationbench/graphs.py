@@ -9,24 +9,20 @@ The smaller graph is filled up with isolated dummy nodes, so that every edit pat
 mapping a node on a dummy (or a dummy on a node) is its deletion (insertion). With substitution
 never dearer than deletion plus insertion some optimal path maps as many nodes as it can, so nothing
 is lost. The distance of a permutation p is the sum of node costs plus one for every ordered pair
-(i, k) where an edge i -> k exists on one side only. Costs are integers: weights are taken as the
-decimal numbers they are written as and scaled by their common denominator, then doubled, because
-lower bounds charge each unmatched edge in halves to its two ends.
+(i, k) where an edge i -> k exists on one side only.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Collection, Hashable, Sequence
-from fractions import Fraction
-from itertools import pairwise
-from operator import add
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 Label = tuple[Hashable, Hashable]
+"""Agent and status."""
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -56,52 +52,27 @@ class Graph(msgspec.Struct, frozen=True):
         return any(tail == head for tail, head in self.edges)
 
 
-class Builder:
-    """Collects nodes and edges; a node or edge added twice is there once."""
+def build_graph(nodes: Iterable[Any], edges: Iterable[tuple[Any, Any]], *, labelled: bool) -> Graph:
+    """Build a graph; a node or an edge given twice is there once.
 
-    def __init__(self) -> None:
-        self.index: dict[Any, int] = {}
-        self._edges: dict[tuple[int, int], None] = {}
-
-    def node(self, key: Hashable) -> int:
-        """Return the number of the node ``key``, adding it when it is new."""
-        return self.index.setdefault(key, len(self.index))
-
-    def edge(self, tail: Hashable, head: Hashable) -> None:
-        """Add an edge, and its end nodes when they are new."""
-        self._edges[self.node(tail), self.node(head)] = None
-
-    def chains(self, chains: Collection[Sequence[Hashable]]) -> None:
-        """Add all nodes of the chains, then an edge between neighbours that differ."""
-        for chain in chains:
-            for node in chain:
-                self.node(node)
-        for chain in chains:
-            for node, following in pairwise(chain):
-                if node != following:
-                    self.edge(node, following)
-
-    def graph(self, *, labelled: bool) -> Graph:
-        """Return the graph; labelled, its node keys are (agent, status) pairs."""
-        return Graph(len(self.index), tuple(self.index) if labelled else None, tuple(self._edges))
+    Args:
+        nodes: All nodes, in order.
+        edges: Pairs of nodes, in order.
+        labelled: Whether the nodes are (agent, status) pairs that tell them apart.
+    """
+    numbers = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
+    pairs = dict.fromkeys((numbers[tail], numbers[head]) for tail, head in edges)
+    return Graph(len(numbers), tuple(numbers) if labelled else None, tuple(pairs))
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """Price of putting one (agent, status) node in another's place.
+    """Price of putting one (agent, status) node in another's place, from 0 to 2 each.
 
     Equal nodes cost 0, nodes that differ in both cost 1, as do insertion and deletion.
     """
 
     agent: float = 0.8
     status: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name, weight in (("agent", self.agent), ("status", self.status)):
-            if not 0 <= weight <= 2:
-                raise ValueError(
-                    f"{name} weight {weight!r}: expected a number from 0 to 2, the price of a "
-                    "deletion and an insertion"
-                )
 
     def substitution(self, left: Label, right: Label) -> float:
         """Return the price of putting ``left`` in the place of ``right``."""
@@ -110,192 +81,132 @@ class Weights(msgspec.Struct, frozen=True):
         return self.agent if left[1] == right[1] else 1.0
 
 
-Matrix = list[list[int]]
+Matrix = Sequence[Sequence[float]]
 """A number for each pair of an unmapped node of the left graph (row) and of the right
 one (column).
 """
+_ROUNDING = 1e-9
+"""By how much sums of prices may differ that are equal."""
 
 
-class _Side:
-    """Edges of one of the graphs, filled up with dummies to ``n`` nodes: bit sets of nodes."""
+def _adjacency(graph: Graph, n: int) -> list[list[int]]:
+    """Return the adjacency matrix of a graph filled up with dummies to ``n`` nodes."""
+    matrix = [[0] * n for _ in range(n)]
+    for tail, head in graph.edges:
+        matrix[tail][head] = 1
+    return matrix
 
-    def __init__(self, graph: Graph, n: int) -> None:
-        self.out, self.into, self.loops = [0] * n, [0] * n, [False] * n
-        for tail, head in graph.edges:
-            if tail == head:
-                self.loops[tail] = True
-            else:
-                self.out[tail] |= 1 << head
-                self.into[head] |= 1 << tail
 
-    def degrees(self, nodes: list[int]) -> list[tuple[int, int]]:
-        """Return out- and in-degree of each node among these nodes."""
-        among = sum([1 << node for node in nodes])
-        degrees = []
-        for node in nodes:
-            out, into = self.out[node] & among, self.into[node] & among
-            degrees.append((out.bit_count(), into.bit_count()))
-        return degrees
+def _edges(matrix: Sequence[Sequence[int]], node: int, others: list[int]) -> list[tuple[int, int]]:
+    """Return for each other node whether an edge leads there, and from there."""
+    return [(matrix[node][other], matrix[other][node]) for other in others]
 
-    def edges(self, node: int, others: list[int]) -> list[tuple[int, int]]:
-        """Return for each other node whether an edge leads there, and from there."""
-        out, into = self.out[node], self.into[node]
-        return [(out >> other & 1, into >> other & 1) for other in others]
 
-    def are_twins(self, a: int, b: int) -> bool:
-        """Return whether two nodes can be exchanged without changing an edge."""
-        others = ~(1 << a | 1 << b)
-        if (self.out[a] ^ self.out[b]) & others or (self.into[a] ^ self.into[b]) & others:
-            return False
-        return self.out[a] >> b & 1 == self.out[b] >> a & 1
-
-    def twins(self, costs: Matrix) -> list[int]:
-        """Return for each node the first one it can be exchanged with, whatever it is mapped on."""
-        classes: list[int] = []
-        for a in range(len(costs)):
-            known = (b for b in classes if costs[a] == costs[b] and self.are_twins(a, b))
-            classes.append(next(known, a))
-        return classes
+def _degrees(matrix: Sequence[Sequence[int]], nodes: list[int]) -> list[tuple[int, int]]:
+    """Return out- and in-degree of each node among these nodes, loops aside."""
+    degrees = []
+    for node in nodes:
+        loop = matrix[node][node]
+        out = sum([matrix[node][other] for other in nodes])
+        into = sum([matrix[other][node] for other in nodes])
+        degrees.append((out - loop, into - loop))
+    return degrees
 
 
 class _Search:
-    """Branch and bound over partial mappings of two graphs of ``n`` nodes each (dummies included).
+    """Branch and bound over mappings of two graphs of ``n`` nodes each (dummies included).
 
-    The most constrained node comes first, and of several nodes that can be exchanged for one
-    another only one is tried. All prices are scaled and doubled; ``edge`` is that of one edge.
+    The node with the fewest choices comes first.
     """
 
-    def __init__(self, left: Graph, right: Graph, weights: Weights, budget: int) -> None:
+    def __init__(self, left: Graph, right: Graph, weights: Weights, budget: float) -> None:
         n = max(left.nodes, right.nodes)
-        prices = {0.0: Fraction(0), 1.0: Fraction(1)}
-        if left.labels is not None:
-            prices |= {each: Fraction(str(each)) for each in (weights.agent, weights.status)}
-        unit = math.lcm(*(price.denominator for price in prices.values()))
-        scaled = {each: int(2 * unit * price) for each, price in prices.items()}
-        self.budget, self.expanded, self.edge = budget, 0, 2 * unit
-        self.left, self.right = _Side(left, n), _Side(right, n)
-        labels, others = left.labels, right.labels
-        self.costs = [[self.edge] * n for _ in range(n)]
+        self.left, self.right = _adjacency(left, n), _adjacency(right, n)
+        self.costs = [[0.0] * n for _ in range(n)]
         for i, row in enumerate(self.costs):
             for j in range(n):
-                if i < left.nodes and j < right.nodes:
-                    row[j] = 0
-                    if labels and others:
-                        row[j] = scaled[weights.substitution(labels[i], others[j])]
-                row[j] += self.edge * (self.left.loops[i] != self.right.loops[j])
-        self.rows = self.left.twins(self.costs)
-        self.columns = self.right.twins(list(map(list, zip(*self.costs, strict=True))))
-        # Distances differ by multiples of this, so a bound this close below the best cannot be met.
-        # Unlabelled, every path costs n differences + edges on both sides - 2 * edges kept, so
-        # parity is fixed.
-        self.step = 4 if left.labels is None else math.gcd(*scaled.values())
-        self.best = 1 << 200
+                if i >= left.nodes or j >= right.nodes:
+                    row[j] = 1.0
+                elif left.labels and right.labels:
+                    row[j] = weights.substitution(left.labels[i], right.labels[j])
+                row[j] += self.left[i][i] != self.right[j][j]
+        # Unlabelled, every mapping costs n differences + edges on both sides - 2 * edges kept, so
+        # distances differ by 2 at least.
+        self.step = _ROUNDING if left.labels else 2 - _ROUNDING
+        self.budget, self.expanded = budget, 0
+        self.best = math.inf
         """Cheapest complete mapping found."""
-        self.floor = self.best
+        self.floor = math.inf
         """Lowest bound of what was left unexplored when the budget ran out."""
+        everything = list(range(n))
+        self._expand(everything, everything, self.costs, 0.0)
 
-    @property
-    def limit(self) -> int:
-        """Bound from which on nothing better than ``best`` can follow."""
-        return self.best - self.step + 1
-
-    def run(self) -> bool:
-        everything = list(range(len(self.costs)))
-        return self._expand(everything, everything, self.costs, 0)
-
-    def _expand(self, rows: list[int], cols: list[int], costs: Matrix, paid: int) -> bool:
-        """Return whether all was searched that may follow a partial mapping.
+    def _expand(self, rows: list[int], cols: list[int], costs: Matrix, paid: float) -> None:
+        """Search all mappings that may follow a partial one.
 
         ``costs`` are the prices of mapping a node of ``rows`` on one of ``cols``, with those of its
         edges to mapped nodes that the other side lacks.
         """
         if not rows:
             self.best = min(self.best, paid)
-            return True
-        if self.expanded >= self.budget:
-            return False
-        self.expanded += 1
+            return
         raises, least = self._bounds(rows, cols, costs)
-        bound, complete = paid + least, True
-        if bound >= self.limit:
-            return True
-        for raised, r, c in self._children(rows, cols, raises, self.limit - bound):
-            if bound + raised >= self.limit:
+        bound = paid + least
+        if self.expanded >= self.budget:
+            self.floor = min(self.floor, bound)
+            return
+        self.expanded += 1
+        slack = self.best - self.step - bound
+        choices = [sum([raised <= slack for raised in line]) for line in raises]
+        row = choices.index(min(choices))
+        for raised, col in sorted(zip(raises[row], range(len(cols)), strict=True)):
+            if bound + raised > self.best - self.step:
                 break
-            if complete:
-                complete = self._expand(*self._below(rows, cols, costs, r, c), paid + costs[r][c])
-            if not complete:
-                self.floor = min(self.floor, bound + raised)
-        return complete
+            self._map(row, col, rows, cols, costs, paid)
 
-    def _below(
-        self, rows: list[int], cols: list[int], costs: Matrix, r: int, c: int
-    ) -> tuple[list[int], list[int], Matrix]:
-        """Return the unmapped nodes and their costs after row ``r`` was mapped on column ``c``."""
-        others, images = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
-        kept = [row[:c] + row[c + 1 :] for row in costs[:r] + costs[r + 1 :]]
-        ours, theirs = self.left.edges(rows[r], others), self.right.edges(cols[c], images)
-        return others, images, _plus_differences(kept, ours, theirs, self.edge)
+    def _map(
+        self, row: int, col: int, rows: list[int], cols: list[int], costs: Matrix, paid: float
+    ) -> None:
+        """Map one node on another, and search what follows."""
+        others, images = rows[:row] + rows[row + 1 :], cols[:col] + cols[col + 1 :]
+        left_costs = [*costs[:row], *costs[row + 1 :]]
+        below = [[*line[:col], *line[col + 1 :]] for line in left_costs]
+        ours = _edges(self.left, rows[row], others)
+        theirs = _edges(self.right, cols[col], images)
+        below = _plus_differences(below, ours, theirs, 1.0)
+        self._expand(others, images, below, paid + costs[row][col])
 
-    def _bounds(self, rows: list[int], cols: list[int], costs: Matrix) -> tuple[Matrix, int]:
+    def _bounds(self, rows: list[int], cols: list[int], costs: Matrix) -> tuple[Matrix, float]:
         """Return by how much each pair raises a lower bound of what follows, and the bound.
 
         A pair of unmapped nodes costs at least its own price and half the difference of its
         in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of every row,
         then of every column, bounds the cheapest assignment from below.
         """
-        ours, theirs = self.left.degrees(rows), self.right.degrees(cols)
-        raises = _plus_differences(costs, ours, theirs, self.edge // 2)
-        raises, by_rows = _less_least(raises)
-        columns, by_columns = _less_least(list(map(list, zip(*raises, strict=True))))
-        if by_columns:
-            raises = list(map(list, zip(*columns, strict=True)))
-        return raises, by_rows + by_columns
-
-    def _children(
-        self, rows: list[int], cols: list[int], raises: Matrix, slack: int
-    ) -> list[tuple[int, int, int]]:
-        """Return (raise of the bound, row, column) of the row's or column's choices where there are
-        fewest.
-        """
-        lines = [*raises, *zip(*raises, strict=True)]
-        fewest, place = len(rows) + 1, 0
-        for number, line in enumerate(lines):
-            viable = sum([value < slack for value in line])
-            if viable < fewest:
-                fewest, place = viable, number
-            if fewest <= 1:
-                break
-        by_row, at = place < len(rows), place % len(rows)
-        classes, nodes = (self.columns, cols) if by_row else (self.rows, rows)
-        children, tried = [], set()
-        for number, raised in enumerate(lines[place]):
-            same = classes[nodes[number]]
-            if raised < slack and same not in tried:
-                tried.add(same)
-                children.append((raised, at, number) if by_row else (raised, number, at))
-        return sorted(children)
+        ours, theirs = _degrees(self.left, rows), _degrees(self.right, cols)
+        raises, by_rows = _less_least(_plus_differences(costs, ours, theirs, 0.5))
+        columns, by_columns = _less_least(list(zip(*raises, strict=True)))
+        return list(zip(*columns, strict=True)), by_rows + by_columns
 
 
-def _less_least(lines: Matrix) -> tuple[Matrix, int]:
+def _less_least(lines: Matrix) -> tuple[Matrix, float]:
     """Subtract the least number of each line; return what is left, and the sum of the least."""
-    leasts = list(map(min, lines))
-    if any(leasts):
-        pairs = zip(lines, leasts, strict=True)
-        lines = [[value - least for value in line] for line, least in pairs]
-    return lines, sum(leasts)
+    leasts = [min(line) for line in lines]
+    pairs = zip(lines, leasts, strict=True)
+    return [[value - least for value in line] for line, least in pairs], sum(leasts)
 
 
 def _plus_differences(
-    costs: Matrix, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], price: int
-) -> Matrix:
+    costs: Matrix, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], price: float
+) -> list[list[float]]:
     """Return costs with a price added for each by which the numbers of a row differ from those of a
     column.
     """
-    added = {(a, b): [price * (abs(a - x) + abs(b - y)) for x, y in theirs] for a, b in {*ours}}
-    if not any(map(any, added.values())):
-        return costs
-    return [list(map(add, row, added[each])) for row, each in zip(costs, ours, strict=True)]
+    raised = []
+    for line, (a, b) in zip(costs, ours, strict=True):
+        pairs = zip(line, theirs, strict=True)
+        raised.append([cost + price * (abs(a - x) + abs(b - y)) for cost, (x, y) in pairs])
+    return raised
 
 
 BUDGET = 40_000
@@ -320,8 +231,12 @@ class Distance(msgspec.Struct, frozen=True):
 
     lower: float
     upper: float
-    exact: bool
     expanded: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the search came to its end."""
+        return self.lower == self.upper
 
 
 def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUDGET) -> Distance:
@@ -330,40 +245,25 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
     """
     n = max(left.nodes, right.nodes)
     if left == right:
-        return Distance(0.0, 0.0, exact=True)
-    if not left.nodes or not right.nodes:
-        size = float(left.size + right.size)
-        return Distance(size, size, exact=True)
+        return Distance(0.0, 0.0)
     if n > _LARGEST:
-        return _coarse(left, right, weights)
+        return _coarse(left, right)
     granted = budget * _SMALL**2 // max(_SMALL, n) ** 2
-    granted = 1 << 60 if n <= _ALWAYS else max(4 * n, granted)
-    search = _Search(left, right, weights, granted)
-    complete = search.run()
-    upper = search.best
-    lower = upper if complete else min(search.floor, upper)
-    exact, edge = lower == upper, search.edge
-    return Distance(lower / edge, upper / edge, exact=exact, expanded=search.expanded)
+    search = _Search(left, right, weights, math.inf if n <= _ALWAYS else max(4 * n, granted))
+    lower = min(search.floor, search.best)
+    return Distance(round(lower, 9), round(search.best, 9), search.expanded)
 
 
-def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
-    """Return bounds in linear time: equal labels mapped on each other, the others in order."""
-    labels, others = left.labels or (), right.labels or ()
-    numbers = {label: j for j, label in enumerate(others)}
-    images = {i: numbers[label] for i, label in enumerate(labels) if label in numbers}
-    least = min(weights.agent, weights.status, 1.0) if labels else 0.0
-    unequal = min(left.nodes, right.nodes) - len(images)
-    inserted = abs(left.nodes - right.nodes) + abs(len(left.edges) - len(right.edges))
-    lower = inserted + unequal * least
-    mapped = {*images.values()}
-    free = [j for j in range(right.nodes) if j not in mapped]
-    pairs = list(zip([i for i in range(left.nodes) if i not in images], free, strict=False))
-    images.update(pairs)
-    prices = [weights.substitution(labels[i], others[j]) for i, j in pairs] if labels else []
-    edges = {(images.get(tail), images.get(head)) for tail, head in left.edges}
-    kept = len(images) + len(edges.intersection(right.edges))
-    upper = left.size + right.size - 2 * kept + math.fsum(prices)
-    return Distance(min(lower, upper), upper, exact=lower >= upper)
+def _coarse(left: Graph, right: Graph) -> Distance:
+    """Return bounds in linear time: equal labels stay, all else is deleted or inserted."""
+    nodes, edges = [], []
+    for graph in (left, right):
+        names = graph.labels or range(graph.nodes)
+        nodes.append({*names})
+        edges.append({(names[tail], names[head]) for tail, head in graph.edges})
+    lower = abs(left.nodes - right.nodes) + abs(len(left.edges) - len(right.edges))
+    upper = len(nodes[0] ^ nodes[1]) + len(edges[0] ^ edges[1])
+    return Distance(float(lower), float(upper))
 
 
 def networkx_distance(left: Graph, right: Graph, weights: Weights) -> float:

@@ -9,29 +9,31 @@ score are described in docs/orchestrationbench.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any
 
 import msgspec
 import yaml
 
-from gradestack import JSON, Fault, Reason, Sample, yaml_data
-from gradestack.jsonio import as_list, as_map, standard_loads
-from gradestack_plugins.orchestrationbench.decisions import (
-    PLAN_MARK,
-    Trial,
-    data_fault,
-    make_reason,
-)
+from gradestack import JSON, Fault, Sample, native_of, yaml_data
+from gradestack.jsonio import as_map, standard_loads
 from gradestack_plugins.orchestrationbench.graphs import (
     BUDGET,
-    Builder,
     Distance,
     Graph,
     Label,
     Weights,
+    build_graph,
     edit_distance,
+)
+from gradestack_plugins.orchestrationbench.records import (
+    PLAN_MARK,
+    Trial,
+    Turn,
+    data_fault,
+    step_number,
 )
 
 Workflows = dict[Any, Any]
@@ -39,14 +41,12 @@ Workflows = dict[Any, Any]
 _JSON_FENCE = re.compile(r"```json\s*\{")
 _JSON_FENCE_END = re.compile(r"\}\s*```")
 _YAML_FENCE = re.compile(r"```yaml\s*workflow_")
+_FLAT = re.compile(r"\{[^}]*\}")
+_FLAT_FOLLOWS = re.compile(r'\s*,\s*\{[^}]*"workflow_[^}]*\}')
 _NAMED_WORKFLOW = re.compile(r'"workflow_\d+":\s*\{')
 _BRACE = re.compile(r"[{}]")
-_BRACKET = re.compile(r"[\[\]{}]")
-_DEEPEST = 400
-"""Open brackets beyond which the YAML parser would run out of stack, but only after
-quadratic time.
-"""
-_FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
+_TOO_DEEP = re.compile(r"(?:[\[{][^\[\]{}]*){400}")
+"""Open brackets on which the YAML parser would run out of stack, but only after quadratic time."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -61,8 +61,7 @@ class Plan(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-# two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=512)  # the trials of a scenario share their gold plans
 def parse_plan(text: str) -> Plan:
     """Return the plan of a text, empty with a reason when it holds none.
 
@@ -94,11 +93,8 @@ def _after_thinking(text: str) -> str:
 
 
 def _load_yaml(text: str) -> Any:
-    depth = 0
-    for bracket in _BRACKET.finditer(text):
-        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
-        if depth > _DEEPEST:
-            raise RecursionError("nested too deeply")
+    if _TOO_DEEP.search(text):
+        raise RecursionError("nested too deeply")
     # Only what has aliases can be small to write and huge to hold; all else is read as the original
     # reads it.
     return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
@@ -116,27 +112,23 @@ def _fenced_json(text: str) -> str | None:
 
 
 def _flat_object(text: str) -> str | None:
-    begin = text.find("{")
-    while begin >= 0 and (end := text.find("}", begin)) >= 0:
-        if '"workflow_' in text[begin:end]:
+    closed = text[: text.rfind("}") + 1]
+    for found in _FLAT.finditer(closed):
+        if '"workflow_' in found[0]:
             # Further such objects after a comma belong to the match, which then is no single JSON
             # value.
-            start = _FLAT_FOLLOWS.match(text, end + 1)
-            last = text.find("}", start.end()) if start else -1
-            follows = start is not None and last >= 0 and '"workflow_' in text[start.end() : last]
-            return None if follows else text[begin : end + 1]
-        begin = text.find("{", end)
+            return None if _FLAT_FOLLOWS.match(closed, found.end()) else found[0]
     return None
 
 
 def _balanced_object(text: str) -> str | None:
     named = _NAMED_WORKFLOW.search(text)
     begin = text.rfind("{", 0, max(text.find('"workflow_'), 0))
-    if named is None or begin < 0 or "}" not in text[named.end() :]:
+    if named is None or begin < 0 or text.rfind("}") < named.end():
         return None
     depth = 0
     for brace in _BRACE.finditer(text, begin):
-        depth += 1 if brace.group() == "{" else -1
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return text[begin : brace.end()]
     return None
@@ -174,66 +166,82 @@ _FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
 )
 
 
-UNKNOWN = "UNK"
+class Workflow(msgspec.Struct, frozen=True):
+    """A workflow of a plan; what is not an object where one belongs counts as empty."""
+
+    steps: list[Label]
+    depends_on: list[Hashable]
 
 
-def graphs(workflows: Workflows) -> tuple[Graph, Graph]:
-    """Return (structural, component) graph of a plan.
-
-    Keys that do not contain ``workflow`` are left out; what is not an object where one belongs
-    counts as empty.
-    """
-    plan = _named_workflows(workflows)
-    steps: dict[Hashable, list[Label]] = {name: _steps(plan[name]) for name in plan}
-    structural, component = Builder(), Builder()
-    for name, fields in plan.items():
-        structural.node(name)
-        for dependency in _dependencies(fields):
-            structural.edge(dependency, name)
-    component.chains(steps.values())
-    for name, fields in plan.items():
-        for dependency in _dependencies(fields):
-            before = steps.get(dependency)
-            if before and steps[name]:
-                component.edge(before[-1], steps[name][0])
-    return structural.graph(labelled=False), component.graph(labelled=True)
+def workflows_of(plan: Workflows) -> dict[str, Workflow]:
+    """Return the workflows of a plan; keys that do not contain ``workflow`` are left out."""
+    workflows = {}
+    for name, value in plan.items():
+        if isinstance(name, str) and "workflow" in name:
+            fields = as_map(value)
+            waits_for = fields.get("depends_on") or fields.get("depend_on") or []
+            names = waits_for if isinstance(waits_for, list | tuple | Mapping) else [waits_for]
+            workflows[name] = Workflow(_labels(fields), list(map(_scalar, names)))
+    return workflows
 
 
-def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
-    """Return a plan in short, for people.
-
-    Per workflow its steps as ``agent|status`` and what it depends on.
-    """
-    short = {}
-    for name, fields in _named_workflows(workflows).items():
-        steps = [f"{agent}|{status}" for agent, status in _steps(fields)]
-        short[name] = {"steps": steps, "depends_on": list(map(str, _dependencies(fields)))}
-    return short
-
-
-def _named_workflows(workflows: Workflows) -> dict[str, Mapping[Any, Any]]:
-    names = [name for name in workflows if isinstance(name, str) and "workflow" in name]
-    return {name: as_map(workflows[name]) for name in names}
-
-
-def _dependencies(fields: Mapping[Any, Any]) -> list[Hashable]:
-    value = fields.get("depends_on") or fields.get("depend_on") or []
-    names = value if isinstance(value, list | tuple | Mapping) else [value]
-    return [_scalar(name) for name in names]
-
-
-def _steps(fields: Mapping[Any, Any]) -> list[Label]:
+def _labels(fields: Mapping[Any, Any]) -> list[Label]:
     labels: list[Label] = []
     steps = fields.get("steps")
-    for step in steps if isinstance(steps, list | tuple) else ():
-        agent = as_map(step).get("agent_id") or as_map(step).get("name")
+    for step in map(as_map, steps if isinstance(steps, list | tuple) else ()):
+        agent = step.get("agent_id") or step.get("name")
         if agent:
-            labels.append((_scalar(agent), _scalar(step.get("status", UNKNOWN))))
+            labels.append((_scalar(agent), _scalar(step.get("status", "UNK"))))
     return labels
 
 
 def _scalar(value: Any) -> Hashable:
     return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
+
+
+def structural_graph(dependencies: Mapping[Any, Iterable[Hashable]]) -> Graph:
+    """Return the graph of workflows and what they depend on; names do not matter."""
+    nodes, edges = [], []
+    for name, waits_for in dependencies.items():
+        before = list(waits_for)
+        nodes += [name, *before]
+        edges += [(dependency, name) for dependency in before]
+    return build_graph(nodes, edges, labelled=False)
+
+
+def component_graph(
+    steps: Mapping[Any, list[Label]], dependencies: Mapping[Any, Iterable[Hashable]]
+) -> Graph:
+    """Return the graph of steps as (agent, status), in their order and that of the workflows."""
+    edges = []
+    for labels in steps.values():
+        edges += [(label, following) for label, following in pairwise(labels) if label != following]
+    for name, waits_for in dependencies.items():
+        for before in [steps.get(dependency) for dependency in waits_for]:
+            if before and steps[name]:
+                edges.append((before[-1], steps[name][0]))
+    nodes = [label for labels in steps.values() for label in labels]
+    return build_graph(nodes, edges, labelled=True)
+
+
+def graphs(plan: Workflows) -> tuple[Graph, Graph]:
+    """Return (structural, component) graph of a plan."""
+    workflows = workflows_of(plan)
+    dependencies = {name: each.depends_on for name, each in workflows.items()}
+    steps = {name: each.steps for name, each in workflows.items()}
+    return structural_graph(dependencies), component_graph(steps, dependencies)
+
+
+def outline(plan: Workflows) -> dict[str, dict[str, list[str]]]:
+    """Return a plan in short, for people.
+
+    Per workflow its steps as ``agent|status`` and what it depends on.
+    """
+    short = {}
+    for name, workflow in workflows_of(plan).items():
+        steps = [f"{agent}|{status}" for agent, status in workflow.steps]
+        short[name] = {"steps": steps, "depends_on": list(map(str, workflow.depends_on))}
+    return short
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -260,11 +268,10 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights = Weights()
     budget: int = BUDGET
 
-
-@lru_cache(maxsize=4096)  # two graders ask
-def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
-    distance = edit_distance(predicted, gold, rules.weights, rules.budget)
-    return Comparison(distance, predicted.size + gold.size, predicted.has_loop or gold.has_loop)
+    def compare(self, predicted: Graph, gold: Graph) -> Comparison:
+        """Compare two graphs."""
+        distance = edit_distance(predicted, gold, self.weights, self.budget)
+        return Comparison(distance, predicted.size + gold.size, predicted.has_loop or gold.has_loop)
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,8 +281,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     gold: JSON = None
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
-    comparisons: tuple[Comparison, Comparison] | None = None
-    """Structural and component graphs; None when nothing could be compared: all figures are 0."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Of structural and component graphs; none when nothing could be compared: all figures are 0."""
     problem: tuple[str, str] = ("", "")
     """Why there is none: ``plan_absent`` or ``plan_unparsable``, and what is wrong."""
     fault: Fault | None = None
@@ -286,69 +293,58 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
         """Score, structural and component similarity, and the score if every distance were at its
         lower bound.
         """
-        if self.comparisons is None:
+        if not self.comparisons:
             return 0.0, 0.0, 0.0, 0.0
         structural, component = [each.similarity for each in self.comparisons]
-        highest_structural, highest_component = [each.highest for each in self.comparisons]
-        highest = highest_structural * 0.5 + highest_component * 0.5
-        return structural * 0.5 + component * 0.5, structural, component, highest
+        highest = [each.highest * 0.5 for each in self.comparisons]
+        return structural * 0.5 + component * 0.5, structural, component, sum(highest)
 
 
-class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The plans of one trial."""
+def compare_plans(sample: Sample, rules: PlanRules) -> tuple[list[PlanStep], list[str]]:
+    """Return gold plans beside predicted ones, and the steps of predicted plans nobody asked for.
 
-    steps: Sequence[PlanStep] = ()
-    notes: Iterable[Reason] = ()
-    """Predicted plans nobody asked for."""
-
-    @property
-    def compared(self) -> list[PlanStep]:
-        """Steps with a usable gold plan."""
-        return [step for step in self.steps if step.fault is None]
-
-
-def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
-    """Return the plans of one trial."""
-    predicted: dict[int, Plan] = {}
-    notes = []
-    for entry in as_list(trial.part("main_agent_history")):
-        number = step_number(as_map(entry).get("step_id"))
-        if number is None:
-            message = "an entry of main_agent_history has no step number"
-            notes.append(make_reason("plan_without_step", message))
-            continue
-        content = entry.get("content")
-        plan = Plan(content, problem="the content is no text")
-        if isinstance(content, str):
-            plan = parse_plan(content)
-        if plan.workflows or number not in predicted:
-            predicted[number] = plan
-    golds = {step: parse_plan(text) for step, text in gold_plans(trial.part("label")).items()}
-    meant = {
-        step: gold
-        for step, gold in golds.items()
-        if gold.workflows or gold.content.startswith(PLAN_MARK)
-    }
-    notes += _not_asked_for(predicted, golds)
-    return _figures(meant, predicted, rules, "label", notes)
-
-
-def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
-    """Return the plans of a sample of another reader, None when it has no reference plan.
-
-    A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
+    Of another reader's sample a plan is a text, an object with ``workflow_`` keys, or an object
+    step -> plan. A gold plan that is none is in no figure, a prediction a failure.
     """
-    golds = _by_step(sample.expected.plan)
-    predicted = {
-        name: plan for name, plan in _by_step(sample.plan).items() if plan.content is not None
-    }
-    return _figures(golds, predicted, rules, "plan") if golds else None
+    trial = native_of(sample, Trial)
+    if trial is not None:
+        return _trial_plans(trial, rules)
+    golds, predicted = _by_step(sample.expected.plan), _by_step(sample.plan)
+    return [_plan_step(name, gold, predicted.get(name), rules) for name, gold in golds.items()], []
+
+
+def _trial_plans(trial: Trial, rules: PlanRules) -> tuple[list[PlanStep], list[str]]:
+    predicted: dict[str, Plan] = {}
+    for answer in trial.plans:
+        step, plan = step_number(answer.step_id) or answer.step_id, _as_plan(answer.content)
+        if plan.workflows or str(step) not in predicted:
+            predicted[str(step)] = plan
+    golds = {str(step): parse_plan(text) for step, text in gold_plans(trial.label).items()}
+    steps = [
+        _plan_step(name, gold, predicted.get(name), rules)
+        for name, gold in golds.items()
+        if gold.workflows or gold.content.startswith(PLAN_MARK)
+    ]
+    return steps, [name for name in predicted if name not in golds]
+
+
+def gold_plans(label: Mapping[str, Turn]) -> dict[int, str]:
+    """Return possible gold plans, by step in order.
+
+    Texts of assistants without agent that mention ``workflow_``.
+    """
+    plans = {}
+    for key, turn in label.items():
+        number, is_main = step_number(key), turn.agent_id is msgspec.UNSET
+        is_text = isinstance(turn.content, str) and turn.role == "assistant"
+        if is_main and is_text and PLAN_MARK in turn.content and number is not None:
+            plans[number] = turn.content
+    return dict(sorted(plans.items()))
 
 
 def _by_step(plan: JSON) -> dict[str, Plan]:
-    if isinstance(plan, Mapping) and not _has_workflow(plan):
-        return {str(key): _as_plan(each) for key, each in plan.items()}
-    return {} if plan is None else {"1": _as_plan(plan)}
+    plans = plan if isinstance(plan, Mapping) and not _has_workflow(plan) else {"1": plan}
+    return {str(key): _as_plan(each) for key, each in plans.items() if each is not None}
 
 
 def _as_plan(plan: JSON) -> Plan:
@@ -359,70 +355,17 @@ def _as_plan(plan: JSON) -> Plan:
     return Plan(plan, problem="neither text nor an object with a workflow_ key")
 
 
-_K = TypeVar("_K", int, str)
-
-
-def _figures(
-    golds: Mapping[_K, Plan],
-    predicted: Mapping[_K, Plan],
-    rules: PlanRules,
-    where: str,
-    notes: Iterable[Reason] = (),
-) -> PlanFigures:
-    """Return gold plans beside predicted ones.
-
-    A gold plan that is none is in no figure, a prediction a failure.
-    """
-    steps = []
-    for name, gold in golds.items():
-        if gold.workflows:
-            steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
-        else:
-            message = f"{where} {name}: {gold.problem}"
-            fault = data_fault("gold_unreadable", message)
-            steps.append(PlanStep(id=str(name), gold=gold.content, fault=fault))
-    return PlanFigures(steps=steps, notes=notes)
-
-
-def gold_plans(label: Any) -> dict[int, str]:
-    """Return possible gold plans, by step in order.
-
-    Texts of assistants without agent that mention ``workflow_``.
-    """
-    found = {}
-    for key, turn in as_map(label).items():
-        content, number = as_map(turn).get("content"), step_number(key)
-        spoken = "agent_id" not in as_map(turn) and as_map(turn).get("role") == "assistant"
-        if spoken and isinstance(content, str) and PLAN_MARK in content and number is not None:
-            found[number] = content
-    return dict(sorted(found.items()))
-
-
-def _compare_step(name: str, gold: Workflows, plan: Plan | None, rules: PlanRules) -> PlanStep:
-    short = outline(gold)
+def _plan_step(name: str, gold: Plan, plan: Plan | None, rules: PlanRules) -> PlanStep:
+    if not gold.workflows:
+        fault = data_fault("gold_unreadable", f"plan {name}: {gold.problem}")
+        return PlanStep(id=name, gold=gold.content, fault=fault)
+    short = outline(gold.workflows)
     if plan is None:
         problem = "plan_absent", "no plan was predicted at this step"
         return PlanStep(id=name, gold=short, problem=problem)
     if not plan.workflows:
         problem = "plan_unparsable", plan.problem
         return PlanStep(id=name, gold=short, predicted=plan.content, problem=problem)
-    structural, component = zip(graphs(plan.workflows), graphs(gold), strict=True)
-    comparisons = _compare(*structural, rules), _compare(*component, rules)
+    comparisons = tuple(map(rules.compare, graphs(plan.workflows), graphs(gold.workflows)))
     predicted = outline(plan.workflows)
     return PlanStep(id=name, gold=short, predicted=predicted, comparisons=comparisons)
-
-
-def step_number(step: Any) -> int | None:
-    """Return a step id as a number, None when it is none.
-
-    A whole number or a text of ASCII digits.
-    """
-    if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 20:
-        return int(step)
-    return step if isinstance(step, int) and not isinstance(step, bool) else None
-
-
-def _not_asked_for(predicted: Iterable[Any], golds: Container[Any]) -> list[Reason]:
-    message = "a plan was predicted where the label has none"
-    extra = [str(step) for step in predicted if step not in golds]
-    return [make_reason("plan_not_asked_for", message, step) for step in extra]

@@ -16,8 +16,8 @@ from gradestack_plugins.orchestrationbench.evaluator import (
 )
 from gradestack_plugins.orchestrationbench.exporter import (
     FAMILY,
+    FILE_NAME,
     KEY_METRICS,
-    NAME,
     result_text,
 )
 from gradestack_plugins.orchestrationbench.graphs import Weights
@@ -62,7 +62,7 @@ class OrchestrationBenchProgram(Program):
             path = f"{key}.{FAMILY}.{name}" if key else ""
             figure = ProgramFigure(label=label, value=metrics[label], figure=path, why=WHY[name])
             figures.append(figure)
-        return ProgramRun(files={NAME: result_text(document)}, figures=tuple(figures))
+        return ProgramRun(files={FILE_NAME: result_text(document)}, figures=tuple(figures))
 
 
 def load_files(shards: Iterable[Shard]) -> Iterator[ScenarioFile]:

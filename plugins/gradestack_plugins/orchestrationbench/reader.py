@@ -24,7 +24,6 @@ from gradestack import (
     ConfigError,
     DataError,
     Expectation,
-    ExpectedCall,
     Input,
     Inputs,
     RecordFile,
@@ -49,21 +48,25 @@ from gradestack.jsonio import (
     read_regular,
     read_text,
 )
-from gradestack_plugins.orchestrationbench.decisions import (
+from gradestack_plugins.orchestrationbench.decisions import gold_of, is_case
+from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
+from gradestack_plugins.orchestrationbench.records import (
     EMPTY,
     PLAN_MARK,
     RUN_PREFIX,
     UNREADABLE,
+    Label,
+    PlanAnswer,
     Setting,
-    Trial,
+    TrialVerdicts,
+    Turn,
     Verdicts,
     data_fault,
-    gold_steps,
-    gold_turn,
+    read_trial,
     read_verdicts,
+    step_number,
     verdicts_for,
 )
-from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, step_number
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_spec
 from gradestack_plugins.readers.chat.unread import count_unread
 
@@ -132,40 +135,30 @@ def read_config(path: Path) -> Setting:
     return Setting(**known, judge_section=judged)
 
 
-def expectation(label: Any) -> Expectation:
-    """Return all gold calls (those that can be read) and gold plans of a label.
-
-    Nothing when it is no object.
-    """
-    if not isinstance(label, dict):
-        return Expectation()
-    turns = [gold_turn(label, step) for step in in_order(gold_steps(label))]
-    calls = tuple(ExpectedCall.of(call) for _, made, _, _ in turns for call in made)
+def gold_expectation(label: Label) -> Expectation:
+    """Return all gold calls (those that can be read) and gold plans of a label."""
+    steps = in_order(step for step in label if is_case(label, step))
+    calls: Any = tuple(call for step in steps for call in gold_of(label, step).calls)
     plans = {str(step): text for step, text in gold_plans(label).items()}
     return Expectation(calls=calls, plan=plans or None)
 
 
-def user_turns(label: Any) -> str | tuple[str, ...] | None:
+def user_turns(label: Label) -> str | tuple[str, ...] | None:
     """Return the user's words in a label: a text, a tuple for several turns, None for none."""
-    turns = as_map(label)
-    spoken = [key for key, turn in turns.items() if as_map(turn).get("role") == "user"]
-    texts = tuple(text_of(turns[key].get("content")) for key in in_order(spoken))
-    return None if not texts else texts[0] if len(texts) == 1 else texts
+    spoken = in_order(key for key, turn in label.items() if turn.role == "user")
+    texts = tuple(text_of(label[key].content) for key in spoken)
+    return texts if len(texts) > 1 else next(iter(texts), None)
 
 
-def in_order(steps: list[str]) -> list[str]:
+def in_order(steps: Iterable[str]) -> list[str]:
     """Return step keys by number, those without one last, as they came."""
     return sorted(steps, key=lambda key: (step_number(key) is None, step_number(key) or 0))
 
 
-def predicted_plans(history: Any) -> dict[str, JSON] | None:
+def predicted_plans(answers: Iterable[PlanAnswer]) -> dict[str, JSON] | None:
     """Return the contents of ``main_agent_history`` by step; None without any."""
-    plans = {}
-    for entry in as_list(history):
-        number = step_number(as_map(entry).get("step_id"))
-        if number is not None:
-            plans[str(number)] = entry.get("content")
-    return plans or None
+    numbered = [(step_number(answer.step_id), answer.content) for answer in answers]
+    return {str(step): content for step, content in numbered if step is not None} or None
 
 
 @attrs.frozen(kw_only=True)
@@ -295,38 +288,45 @@ class OrchestrationBenchReader(_WholeFiles):
             verdicts = index.verdicts
             if verdicts is not None:
                 verdicts = verdicts_for(verdicts, relative or file.path.name, name)
-            trial = Trial(name=name, run=run, setting=index.setting, verdicts=verdicts)
-            samples.append(_trial_sample(common, trial))
+            number = _RUN_NUMBER.fullmatch(name)
+            sample = replace(
+                common,
+                run=int(number.group(1)) if number else name,
+                facets={**common.facets, "trial": name},
+            )
+            samples.append(_trial_sample(sample, run, index.setting, verdicts))
         for ordinal, record in enumerate(self.identified(samples, data)):
             yield replace(record, source=Source(file=file.shown, ordinal=ordinal))
 
 
-def _trial_sample(common: Sample, trial: Trial) -> Sample:
+def _trial_sample(
+    common: Sample, run: Any, setting: Setting, verdicts: TrialVerdicts | None
+) -> Sample:
     """Return one trial as one sample, failed where it is no object or has no label."""
-    label, history = trial.part("label"), trial.part("sub_agent_history")
-    number, turns, fault = _RUN_NUMBER.fullmatch(trial.name), messages(history), None
+    history = as_map(run).get("sub_agent_history")
+    turns = messages(history)
     calls = made_calls(turns) if isinstance(history, list) else None
     unread = count_unread(as_list(history), has_calls=bool(calls))
     texts = [text for turn in turns if (text := text_of(turn.content))]
-    if not isinstance(label, dict):
-        fault = data_fault("run_unreadable", "expected a run with a label object")
     sample = replace(
         common,
-        run=int(number.group(1)) if number else trial.name,
-        facets={**common.facets, "trial": trial.name},
-        status=Status.OK if fault is None else Status.FAILED,
-        error=fault,
-        native=trial,
-    )
-    return replace(
-        sample,
-        input=user_turns(label),
         turns=(turns,) if turns else (),
         calls=None if unread else calls,
         text=texts[-1] if texts else None,
-        plan=predicted_plans(trial.part("main_agent_history")),
-        expected=expectation(label),
         remarks=unread,
+    )
+    try:
+        trial, remarks = read_trial(run, setting, verdicts)
+    except ValueError as error:
+        fault = data_fault("run_unreadable", f"expected a run with a label object: {error}")
+        return replace(sample, status=Status.FAILED, error=fault)
+    return replace(
+        sample,
+        input=user_turns(trial.label),
+        plan=predicted_plans(trial.plans),
+        expected=gold_expectation(trial.label),
+        remarks={**unread, **remarks},
+        native=trial,
     )
 
 
@@ -370,9 +370,6 @@ def _holds_output(directory: Path) -> bool:
     return False
 
 
-Label = dict[str, dict[str, Any]]
-
-
 class StepData(msgspec.Struct):
     """Words of a step."""
 
@@ -397,45 +394,40 @@ class Scenario(msgspec.Struct):
 
 def label_of(steps: Iterable[ScenarioStep]) -> Label:
     """Return the ``label`` of scenario steps, as scenario output files have it, without results."""
-    label: Label = {}
+    label: dict[str, Turn] = {}
     for step in steps:
-        number, turn = str(step.step_id), {"role": "assistant", "content": step.data.content}
-        is_plan = step.data.content.startswith(PLAN_MARK)
+        number, text = str(step.step_id), step.data.content
         if step.workflow_id == "system":
-            label[number] = turn | {"role": "system"}
-        elif is_plan or step.agent_type not in ("main", "user"):
-            label[number] = turn if is_plan else turn | {"agent_id": step.agent}
-            if not is_plan and "tool" in step.data.content:
-                label[f"{number}-1"] = _call_turn(label[number])
-        elif step.agent in ("main", "user"):
-            label[number] = turn | ({"role": "user"} if step.agent == "user" else {})
+            label[number] = Turn(role="system", content=text)
+        elif step.agent == "user" and step.agent_type == "user":
+            label[number] = Turn(role="user", content=text)
+        elif text.startswith(PLAN_MARK) or step.agent == "main":
+            label[number] = Turn(role="assistant", content=text)
+        elif step.agent_type not in ("main", "user"):
+            label[number] = Turn(role="assistant", content=text, agent_id=step.agent)
+            if "tool" in text:
+                label[f"{number}-1"] = replace(label[number], tool_calls=_calls_in(text))
     return label
 
 
-def _call_turn(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return the calls that a turn's text is about; the text where it is about none."""
+def _calls_in(text: str) -> Any:
+    """Return the calls that a turn's text is about, unset where it cannot be read."""
     try:
-        said = yaml_data(turn["content"].strip())
-        name = said.get("tool", "tool_name")
-        calls = [
-            (call.get("tool", name), call.get("arguments", {}))
-            for call in said.get("tool_call") or []
-        ]
-        if not calls:
-            arguments = said["arguments"] if "arguments" in said else said.get("parameters")
-            calls = [(name, arguments or {})]
-        functions = [
-            {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-            for name, arguments in calls
-        ]
+        said = yaml_data(text.strip())
+        name, arguments = said.get("tool", "tool_name"), said.get("parameters")
+        usual = {"tool": name, "arguments": said.get("arguments", arguments) or {}}
+        calls = []
+        for call in said.get("tool_call") or [usual]:
+            text = json.dumps(call.get("arguments", {}), ensure_ascii=False)
+            calls.append({"function": {"name": call.get("tool", name), "arguments": text}})
     except Exception:  # noqa: BLE001 - whatever the text is, it is then kept without calls
-        return turn
-    return turn | {"content": "", "tool_calls": [{"function": each} for each in functions]}
+        return msgspec.UNSET
+    return calls
 
 
 def unreadable_steps(label: Label) -> list[str]:
     """Return the steps of a label whose gold call or gold plan cannot be read."""
-    steps = [step for step in gold_steps(label) if gold_turn(label, step)[3] is not None]
+    steps = [step for step in label if is_case(label, step) and gold_of(label, step).fault]
     for step, text in gold_plans(label).items():
         if text.startswith(PLAN_MARK) and not parse_plan(text).workflows:
             steps.append(str(step))
@@ -483,7 +475,7 @@ class ScenarioReader(_WholeFiles):
         sample = Sample(
             id=path.stem,
             input=user_turns(label),
-            expected=expectation(label),
+            expected=gold_expectation(label),
             recorded={"unreadable_steps": unreadable_steps(label)},
             facets={"file": source.file},
             source=source,

@@ -245,7 +245,7 @@ ASKING = {
     "letta": ("rubric, prompt: Is it good", {}),
     "when2call": ("when2call", {"expected": {"label": "cannot_answer"}}),
     "orchestrationbench": (
-        "orchestration_call",
+        "orchestrationbench",
         {
             side: {"calls": [{"name": "find", "arguments": {"to": to, "day": 1}}]}
             for side, to in {"expected": "TASK", "predicted": "TASK, please"}.items()

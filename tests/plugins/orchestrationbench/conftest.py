@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key, ProgramInput
+from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key, ProgramInput, Status
+from gradestack.grading.graders import unhandled
 from gradestack.grading.metrics import figures_of
 from gradestack.testing import _grades
 
@@ -68,28 +69,21 @@ class Bench:
             sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
         ]
 
-    def grades(self, kind="orchestrationbench", samples=None, reader=None, **options):
-        from gradestack_plugins.orchestrationbench import graders
+    def grades(self, samples=None, reader=None, **options):
+        from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
-        grader = {
-            "orchestrationbench": graders.OrchestrationBench,
-            "decision": graders.OrchestrationDecision,
-            "call": graders.OrchestrationCall,
-            "plan": graders.OrchestrationPlan,
-        }[kind](**options)
+        grader = OrchestrationBench(**options)
         found = self.read(**(reader or {})) if samples is None else samples
-        return [(sample, grader.grade(sample)) for sample in found]
+        return [
+            (sample, grader.grade(sample) if sample.status is Status.OK else unhandled(sample))
+            for sample in found
+        ]
 
-    def figures(self, kind="orchestrationbench", graded=None, **options):
-        from gradestack_plugins.orchestrationbench import aggregators
+    def figures(self, graded=None, **options):
+        from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchFigures
 
-        aggregator = {
-            "orchestrationbench": aggregators.OrchestrationBenchFigures,
-            "decision": aggregators.OrchestrationDecisions,
-            "call": aggregators.OrchestrationCalls,
-            "plan": aggregators.OrchestrationPlans,
-        }[kind]()
-        pairs = self.grades(kind, **options) if graded is None else graded
+        aggregator = OrchestrationBenchFigures()
+        pairs = self.grades(**options) if graded is None else graded
         keyed = [
             (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
             for sample, grade in pairs

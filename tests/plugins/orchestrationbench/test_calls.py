@@ -26,7 +26,7 @@ def judge(bench, scenario, turns):
             for number, (_, said) in enumerate(pairs, start=2)
         ]
         bench.write("one", scenario(label, sub=answers))
-        ((_, grade),) = bench.grades("call", reader=reader)
+        ((_, grade),) = bench.grades(reader=reader)
         return grade
 
     return run

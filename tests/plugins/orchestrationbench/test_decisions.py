@@ -13,7 +13,7 @@ def judge(bench, scenario, turns):
             "one",
             scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]),
         )
-        ((_, grade),) = bench.grades("decision")
+        ((_, grade),) = bench.grades()
         return grade
 
     return run

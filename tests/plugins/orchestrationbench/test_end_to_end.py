@@ -171,9 +171,9 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
     """
     directory, cards = generator.write_suite(tmp_path / "suite", 210, seed=17, trouble=0.4)
     bench.directory = directory
-    matrix = bench.figures("decision", reader={"agent_cards": cards})["decision_matrix"]
+    matrix = bench.figures(reader={"agent_cards": cards})["decision_matrix"]
     assert all(count > 3 for row in matrix.values() for count in row.values())
-    calls = bench.grades("call", reader={"agent_cards": cards})
+    calls = bench.grades(reader={"agent_cards": cards})
     reasons = {
         key["reason"] for _, grade in calls for item in grade.items for key in item.metadata["keys"]
     }
@@ -188,12 +188,12 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
     }
     codes = {
         reason.code
-        for _, grade in bench.grades("plan")
+        for _, grade in bench.grades()
         for item in grade.items
         for reason in item.reasons
     }
     assert {"plan_absent", "plan_unparsable", "structural_distance", "component_distance"} <= codes
-    outcomes = {str(grade.outcome) for _, grade in bench.grades("decision")}
+    outcomes = {str(grade.outcome) for _, grade in bench.grades()}
     assert outcomes == {"graded", "failed", "skipped"}
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack import ConfigError
-from gradestack_plugins.orchestrationbench.graders import OrchestrationPlan
+from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 from tests.core.outcomes import data
 
 DATA = data(__file__, "plan_scores.yaml")
@@ -32,7 +32,7 @@ def grade(bench, scenario, turns):
             **{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()}
         )
         bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))
-        ((_, found),) = bench.grades("plan", **options)
+        ((_, found),) = bench.grades(**options)
         return found
 
     return run
@@ -60,7 +60,7 @@ def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tm
     )
 
     def component(reader=None, **options):
-        ((_, found),) = bench.grades("plan", reader=reader, **options)
+        ((_, found),) = bench.grades(reader=reader, **options)
         return found.items[0].parts["component"]
 
     assert component() == 1 - 0.5 / 2
@@ -81,7 +81,7 @@ def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tm
 def test_bad_options_are_refused(options):
     """Weights outside 0 to 2 and an empty budget are refused with their name."""
     with pytest.raises(ValueError, match=next(iter(options)).split("_")[0]):
-        OrchestrationPlan(**options)
+        OrchestrationBench(**options)
 
 
 def test_a_plan_too_large_for_the_budget_has_bounds(grade):

@@ -58,6 +58,6 @@ def test_a_self_loop_is_measured_as_networkx_does(bench, scenario, turns):
     label = turns.label(_3={"role": "assistant", "content": gold})
     bench.write("one", scenario(label, main=[turns.plan(3, predicted)]))
     (result,) = bench.program()["detailed_results"]
-    ((_, grade),) = bench.grades("plan")
+    ((_, grade),) = bench.grades()
     assert result["average_component_GED"] == 1 - 1 / 5
     assert grade.items[0].parts["component"] == 1 - 3 / 5

@@ -1,0 +1,150 @@
+"""Items of a trial's grade: steps of sub-agents, and plans, with a reason for every lost point."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from gradestack import JSON, Item, Outcome, Reason, replace
+from gradestack.jsonio import pointer_to
+from gradestack_plugins.orchestrationbench.calls import Pair, sum_counts
+from gradestack_plugins.orchestrationbench.decisions import CALL, FAILED, Step, mean
+from gradestack_plugins.orchestrationbench.plans import PlanStep
+
+_LONGEST = 2_000
+
+
+def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
+    """Yield an item for each step, with how the calls of a pair compare."""
+    seen, compared = Counter[str](), iter(pairs)
+    for step in steps:
+        name = f"{step.id} (again {seen[step.id]})" if seen[step.id] else step.id
+        seen[step.id] += 1
+        item = _decision_item(name, step)
+        yield _with_calls(item, next(compared)) if step.called else item
+
+
+def _decision_item(name: str, step: Step) -> Item:
+    is_call, calls = step.gold == CALL, bool(step.bag.names)
+    metadata = {
+        "agent": step.agent,
+        "gold": step.gold_bag.shown() if is_call else _cut(step.gold_text),
+        "predicted": step.bag.shown() if calls else _cut(step.text),
+    }
+    if step.fault is not None:
+        return Item(id=name, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
+    reasons = []
+    if not step.labelled:
+        message = "the label has no such step: a rejection is expected"
+        reasons.append(Reason(code="no_label", message=message, subject=step.id))
+    if mistake := _mistake(step):
+        code, message = mistake
+        reason = Reason(
+            code=code,
+            message=message,
+            subject=step.id,
+            expected=step.gold,
+            actual=step.predicted,
+        )
+        reasons.append(reason)
+    return Item(
+        id=name,
+        score=float(step.right),
+        label=step.predicted,
+        gold=step.gold,
+        counts={step.cell: 1},
+        reasons=tuple(reasons),
+        metadata=metadata,
+    )
+
+
+def _mistake(step: Step) -> tuple[str, str] | None:
+    """Return code and message of what is wrong with a decision."""
+    if not step.answered:
+        return "no_prediction", "the label expects a turn, none was recorded"
+    if step.predicted == FAILED:
+        return "failed_generation", "no call and no rejection marker"
+    if step.predicted == step.gold:
+        return None
+    if step.predicted == CALL:
+        return "overaction", "called where it should have rejected"
+    if step.gold == CALL:
+        return "underaction", "rejected where it should have called"
+    return "rejection_type", "rejected, for another reason than the gold turn"
+
+
+def _with_calls(item: Item, pair: Pair) -> Item:
+    """Return the item of a step where both sides call with how the calls compare."""
+    step, reasons = pair.step, []
+    if pair.name < 1:
+        reason = Reason(
+            code="function_name",
+            message="the sets of called functions differ",
+            subject=step.id,
+            expected=[*step.gold_bag.names],
+            actual=[*step.bag.names],
+        )
+        reasons.append(reason)
+    for key in pair.keys:
+        if key.fp or key.fn:
+            reason = Reason(
+                code=key.reason,
+                message=f"tp {key.tp}, fp {key.fp}, fn {key.fn}",
+                subject=step.id,
+                expected=[*key.gold],
+                actual=[*key.predicted],
+                pointer=pointer_to(key.key),
+            )
+            reasons.append(reason)
+    parts = {"name": pair.name, "key": pair.key, "value": pair.value}
+    tp, fp, fn = sum_counts(key.counts for key in pair.keys)
+    return replace(
+        item,
+        score=mean(parts.values()),
+        counts={**item.counts, "tp": tp, "fp": fp, "fn": fn},
+        parts={**parts, "value_upper_bound": pair.best_value},
+        reasons=(*item.reasons, *reasons),
+        metadata={**item.metadata, "keys": [msgspec.to_builtins(key) for key in pair.keys]},
+    )
+
+
+def plan_item(step: PlanStep) -> Item:
+    """Return the item of a gold plan."""
+    metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
+    if step.fault is not None:
+        return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
+    reasons = []
+    if not step.comparisons:
+        code, message = step.problem
+        reasons.append(Reason(code=code, message=message, subject=step.id))
+    for name, comparison in zip(("structural", "component"), step.comparisons, strict=False):
+        distance = comparison.distance
+        known = {"lower": distance.lower, "upper": distance.upper, "exact": distance.exact}
+        metadata[name] = {**known, "self_loop": comparison.loops}
+        edits = f"{distance.upper:g} edits from the gold graph"
+        if not distance.exact:
+            edits = f"{distance.lower:g} to {edits} (search stopped)"
+        if distance.upper:
+            reason = Reason(
+                code=f"{name}_distance",
+                message=f"{name} graph: {edits}",
+                subject=step.id,
+                expected=0.0,
+                actual=distance.upper,
+            )
+            reasons.append(reason)
+    score, structural, component, highest = step.figures
+    parts = {"structural": structural, "component": component, "upper_bound": highest}
+    return Item(id=step.id, score=score, parts=parts, reasons=tuple(reasons), metadata=metadata)
+
+
+def _cut(value: JSON) -> JSON:
+    """Return a value for people.
+
+    A long text cut, what is neither text nor a plan outline named by its type.
+    """
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
+    return value if value is None or isinstance(value, dict) else f"<{type(value).__name__}>"

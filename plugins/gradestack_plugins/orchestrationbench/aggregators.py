@@ -120,7 +120,6 @@ def file_sums(figures: Figures) -> dict[str, Any]:
     for name in MEANS:
         value = figures[name]
         sums |= {name: Fraction(value or 0), files_with(name): int(value is not None)}
-    sums["decided"] = sums["reject f1"] + sums["fc f1"]
     sums["averaged"] = sums["decided"] + sums[files_with(NAME)] + sums[files_with(WITH_FAILURE)]
     return sums
 
@@ -134,7 +133,7 @@ def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
         fn, tn = counts[f"false_negative_{view}"], counts[f"true_negative_{view}"]
         sums |= {f"{view} precision": tp + fp, f"{view} recall": tp + fn}
         sums |= {f"{view} f1": tp + fp + fn, f"{view} accuracy": tp + fp + fn + tn}
-    return sums
+    return sums | {"decided": sums["reject f1"] + sums["fc f1"]}
 
 
 def _performance(sums: Figures, view: str) -> dict[str, float | None]:
@@ -166,7 +165,8 @@ def overall(sums: Figures) -> dict[str, Any]:
     reject, call = [_performance(sums, view) for view in VIEWS]
     rejected, cases = sums["true_positive_reject"], sums["function_call_cases"]
     errors, missed = sums["errors"], cases - sums["true_negative_reject"]
-    decision = _composite(reject["f1"] or 0.0, call["f1"] or 0.0)
+    f1s = reject["f1"] or 0.0, call["f1"] or 0.0
+    decision = _composite(*f1s) if sums["decided"] else None
     fc, plan = _composite(*pick(figures, CALL_SCORES).values()), figures[WITH_FAILURE]
     return figures | {
         "average": _composite(decision, fc, plan),

@@ -295,7 +295,7 @@ def graphs_of(workflows: Mapping[Any, Any]) -> tuple[Graph, Graph]:
     structural, component = {}, {}
     steps = {name: steps_of(fields) for name, fields in workflows.items()}
     for name, fields in workflows.items():
-        structural[name] = fields.get("depends_on", []) or []
+        structural[name] = list(fields.get("depends_on", []) or [])
         if None in structural[name]:
             raise ValueError("None cannot be a node")
         waits_for = fields.get("depends_on") or fields.get("depend_on") or []

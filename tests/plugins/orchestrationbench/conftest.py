@@ -90,11 +90,11 @@ class Bench:
         ]
         return figures_of(aggregator, _grades(aggregator, [keyed]))
 
-    def native(self):
+    def native(self, **options):
         from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
-        aggregates = {"orchestrationbench": self.figures()}
+        aggregates = {"orchestrationbench": self.figures(**options)}
         grader = GraderSummary(
             key="x", grader=OrchestrationBench(), states={}, aggregates=aggregates
         )

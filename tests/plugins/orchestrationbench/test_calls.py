@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.calls import set_f1
+from gradestack_plugins.orchestrationbench.decisions import set_f1
 from tests.core.outcomes import data
 
 DATA = data(__file__, "calls.yaml")

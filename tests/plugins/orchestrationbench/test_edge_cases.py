@@ -107,8 +107,7 @@ def test_a_file_without_runs(bench, sound, history):
     ((sample, grade),) = bench.grades()
     assert str(sample.status) == "failed"
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "no_runs")
-    figures = bench.figures()
-    assert figures["overall_statistics"]["failed_evaluations"] == 1
+    assert bench.native()["overall_statistics"]["failed_evaluations"] == 1
 
 
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):

@@ -92,5 +92,5 @@ def test_a_grade_without_file_is_grouped_by_task():
         ("x", run, None, Grade(score=score, counts=counts, metadata={"plan_scores": [score]}))
         for run, score in ((1, 1.0), (2, 0.0))
     ]
-    (row,) = figures({"orchestration_plans": {}}, rows)["orchestration_plans"]["scenarios"]
+    (row,) = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]["scenarios"]
     assert (row["file"], row["trials"], row["workflow_evaluation_with_failure"]) == ("x", 2, 0.5)

@@ -6,6 +6,7 @@ import yaml
 
 from gradestack import BadRecord, DataError, Input, Inputs, testing
 from gradestack_plugins.orchestrationbench.reader import ScenarioReader, ScenarioStep, label_of
+from gradestack_plugins.orchestrationbench.records import Turn
 from tests.core.outcomes import data
 
 STEPS = data(__file__, "scenario_steps.yaml")
@@ -45,19 +46,19 @@ def read(path, **options):
 def test_label_of_scenario_steps():
     """System, user, plan, main and sub-agent turns become label entries, calls get their own."""
     label = label_of(msgspec.convert(steps(), list[ScenarioStep]))
-    assert label["1"] == {"role": "system", "content": "Today is Monday"}
-    assert label["2"]["role"] == "user"
-    assert "agent_id" not in label["3"]
-    assert label["4"]["agent_id"] == "ferry_agent"
-    assert label["4-1"]["tool_calls"][0]["function"] == {
+    assert label["1"] == Turn(role="system", content="Today is Monday")
+    assert label["2"].role == "user"
+    assert label["3"].agent_id is msgspec.UNSET
+    assert label["4"].agent_id == "ferry_agent"
+    assert label["4-1"].tool_calls[0]["function"] == {
         "name": "find",
         "arguments": '{"from": "A", "n": 2}',
     }
-    assert label["5-1"]["tool_calls"][0]["function"]["arguments"] == '{"id": 7}'
-    assert [call["function"]["name"] for call in label["6-1"]["tool_calls"]] == ["a", "b"]
-    assert label["6-1"]["tool_calls"][1]["function"]["arguments"] == "{}"
+    assert label["5-1"].tool_calls[0]["function"]["arguments"] == '{"id": 7}'
+    assert [call["function"]["name"] for call in label["6-1"].tool_calls] == ["a", "b"]
+    assert label["6-1"].tool_calls[1]["function"]["arguments"] == "{}"
     assert "7-1" not in label
-    assert label["11-1"]["tool_calls"][0]["function"] == {"name": "idle", "arguments": "{}"}
+    assert label["11-1"].tool_calls[0]["function"] == {"name": "idle", "arguments": "{}"}
     assert "13" not in label
 
 
@@ -65,7 +66,7 @@ def test_text_that_does_not_parse_into_calls():
     """A YAML list, or arguments that JSON cannot write, leave ``N-1`` without tool_calls."""
     label = label_of(msgspec.convert(steps(), list[ScenarioStep]))
     for key in ("9-1", "10-1"):
-        assert "tool_calls" not in label[key]
+        assert label[key].tool_calls is msgspec.UNSET
 
 
 @pytest.mark.parametrize(

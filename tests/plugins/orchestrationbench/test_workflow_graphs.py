@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.evaluator import component_graph, structural_graph
+from gradestack_plugins.orchestrationbench.evaluator import graphs_of
 from gradestack_plugins.orchestrationbench.plans import graphs, outline
 from tests.core.outcomes import data
 
@@ -11,7 +11,7 @@ DATA = data(__file__, "workflow_graphs_texts.yaml")
 
 def program_graphs(plan):
     workflows = {name: fields for name, fields in plan.items() if "workflow" in name}
-    return structural_graph(workflows), component_graph(workflows)
+    return graphs_of(workflows)
 
 
 DEFINITIONS = {"documented": graphs, "program": program_graphs}

@@ -17,7 +17,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Figure, Grade, Grades, Key, Outcome, ratio
+from gradestack import JSON, Figure, Grade, Grades, Outcome, ratio
 from gradestack_plugins.orchestrationbench.decisions import (
     MISMATCHES,
     STEP_COUNTS,
@@ -42,13 +42,11 @@ WITH_FAILURE, WITHOUT_FAILURE, STRUCTURAL, COMPONENT = PLAN_SCORES = (
     "average_structural_GED",
     "average_component_GED",
 )
-PLAN_UPPER_BOUND = "workflow_evaluation_upper_bound"
 PLAN_MEANS = {
     WITH_FAILURE: "scores",
     WITHOUT_FAILURE: "scores",
     STRUCTURAL: "structural",
     COMPONENT: "component",
-    PLAN_UPPER_BOUND: "highest",
 }
 """Mean of plans -> what it is the mean of."""
 MEANS = (*PLAN_MEANS, *SCORES.values())
@@ -61,10 +59,15 @@ COUNTS = (*STEP_COUNTS, "perfect_calls", *PLAN_COUNTS, "trials")
 VIEWS = ("reject", "fc")
 COMPOSITES = ("call_rejection_accuracy", "fc", "plan")
 ROUNDED = (
-    *(*COMPOSITES, "fc_upper_bound", "plan_upper_bound"),
+    *(*COMPOSITES, "fc_upper_bound"),
     *("rejection_type_accuracy", "overall_function_call_failed_rate"),
 )
 """Figures that are printed with four digits."""
+ERRORS = {
+    "overaction": "false_negative_reject",
+    "underaction": "false_positive_reject",
+    "type_mismatch": MISMATCHES,
+}
 Figures = Mapping[str, Any]
 
 
@@ -126,8 +129,7 @@ def file_sums(figures: Figures) -> dict[str, Any]:
 
 def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the figures of decisions are divided by."""
-    wrong = ("false_positive_reject", "false_negative_reject", MISMATCHES)
-    sums = {"errors": sum(counts[name] for name in wrong)}
+    sums = {"errors": sum(counts[name] for name in ERRORS.values())}
     for view in VIEWS:
         tp, fp = counts[f"true_positive_{view}"], counts[f"false_positive_{view}"]
         fn, tn = counts[f"false_negative_{view}"], counts[f"true_negative_{view}"]
@@ -174,14 +176,9 @@ def overall(sums: Figures) -> dict[str, Any]:
         "fc": fc,
         "plan": plan,
         "fc_upper_bound": _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values()),
-        "plan_upper_bound": figures[PLAN_UPPER_BOUND],
         "reject_decision_performance": reject,
         "fc_decision_performance": call,
-        "error_patterns": {
-            "overaction_rate": ratio(sums["false_negative_reject"], errors),
-            "underaction_rate": ratio(sums["false_positive_reject"], errors),
-            "type_mismatch_rate": ratio(sums[MISMATCHES], errors),
-        },
+        "error_patterns": {f"{name}_rate": ratio(sums[of], errors) for name, of in ERRORS.items()},
         "rejection_type_accuracy": ratio(rejected - sums[MISMATCHES], rejected),
         "overall_function_call_failed_rate": ratio(missed, cases),
     }
@@ -211,26 +208,20 @@ class File(msgspec.Struct):
 
     scenario: str
     sums: Counter[str] = msgspec.field(default_factory=Counter)
-    faults: list[list[str]] = msgspec.field(default_factory=list)
-    """Name of a failed trial, and why it failed."""
     error: str | None = None
+    """Why it could not be read."""
 
-    def add(self, key: Key, grade: Grade) -> None:
-        """Add a trial; of a failed one its fault."""
-        sums, fault = trial_sums(grade), grade.fault
-        if sums is not None:
-            self.sums.update(sums)
-        if fault is not None and sums is None:
-            self.error = fault.message or self.error
-        elif fault is not None:
-            trial, message = key.facets.get("trial"), fault.message or fault.code
-            why = f"{fault.type}: {message}" if fault.type else message
-            self.faults.append([str(trial or key.run), why])
+    def add(self, grade: Grade) -> None:
+        """Add a trial, or why there is none."""
+        sums = trial_sums(grade)
+        self.sums.update(sums or {})
+        if sums is None and grade.fault is not None:
+            self.error = grade.fault.message
 
     def row(self, name: str) -> dict[str, Any]:
         """Return the figures of the file."""
         known = {"file": name, "scenario": self.scenario, "error": self.error}
-        return {**known, "faults": self.faults, **file_figures(self.sums)}
+        return known | file_figures(self.sums)
 
 
 def decision_matrix(totals: Figures) -> dict[str, dict[str, int]]:
@@ -252,17 +243,22 @@ def _statements(totals: Figures) -> Iterator[str]:
         yield f"{cells} + {failed} FAILED: neither a call nor a rejection where one was due"
 
 
+COMPOSED = {
+    "call_rejection_accuracy": [f"{view}_decision_performance.f1" for view in VIEWS],
+    "fc": CALL_SCORES,
+    "average": COMPOSITES,
+}
+
+
 def _lacking(figures: Figures) -> dict[str, str]:
     """Return which part a composite lacks, of every one that is undefined."""
-    f1s = {
-        f"{view}_decision_performance.f1": figures[f"{view}_decision_performance"]["f1"]
-        for view in VIEWS
-    }
-    parts = {"call_rejection_accuracy": f1s, "fc": pick(figures, CALL_SCORES)}
-    parts["average"] = pick(figures, COMPOSITES)
+    known = dict(figures)
+    for view in VIEWS:
+        performance = f"{view}_decision_performance"
+        known[f"{performance}.f1"] = figures[performance]["f1"]
     lacking = {}
-    for name, known in parts.items():
-        if missing := [part for part, value in known.items() if value is None]:
+    for name, parts in COMPOSED.items():
+        if missing := [part for part in parts if known[part] is None]:
             lacking[name] = f"{', '.join(missing)} not defined"
     return lacking
 
@@ -339,11 +335,6 @@ class OrchestrationBenchFigures(IntervalAggregator):
             "Calls, at best",
             about="with the best a judge could make of undecided values",
         ),
-        _of_plans(
-            "plan_upper_bound",
-            "Plans, at best",
-            about="with the lower bounds of edit distances that are not exact",
-        ),
         _figure(
             "reject_decision_performance.{figure}",
             "Decisions to reject, precision, recall and the like",
@@ -390,13 +381,12 @@ class OrchestrationBenchFigures(IntervalAggregator):
         ),
         _of_plans(STRUCTURAL, "Structural similarity of plans", about=_SIMILARITY),
         _of_plans(COMPONENT, "Similarity of the parts of plans", about=_SIMILARITY),
-        _of_plans(PLAN_UPPER_BOUND, "Similarity of plans, at best", about="mean over files"),
     )
 
     @property
     @override
     def facets(self) -> tuple[str, ...]:
-        return ("file", "trial")
+        return ("file",)
 
     @override
     def contribution(self, grade: Grade) -> dict[str, float] | None:
@@ -416,7 +406,7 @@ class OrchestrationBenchFigures(IntervalAggregator):
         for key, grade in grades:
             if grade.outcome is not Outcome.MISSING:
                 name = str(key.facets.get("file") or key.id)
-                files[key.model or ""].setdefault(name, File(key.id)).add(key, grade)
+                files[key.model or ""].setdefault(name, File(key.id)).add(grade)
         models = {model: self._document(files[model]) for model in files}
         if len(models) < 2:
             return next(iter(models.values()), self._document({}))
@@ -429,12 +419,7 @@ class OrchestrationBenchFigures(IntervalAggregator):
         """Return the figures of one model, as they are printed."""
         rows = [file.row(name) for name, file in sorted(files.items())]
         totals = total_figures(rows)
-        undefined = {
-            figure.name: figure.undefined
-            for figure in self.figures
-            if totals.get(figure.name, 0) is None
-        }
-        undefined |= _lacking(totals)
+        undefined = _lacking(totals)
         shown = {figure.name.partition(".")[0]: None for figure in self.figures}
         return {
             **pick(totals, shown),

@@ -91,6 +91,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     gold: Decision = GENERAL
     predicted: Decision = FAILED
+    gold_calls: tuple[ToolCall, ...] = ()
     gold_bag: Bag = Bag()
     bag: Bag = Bag()
     gold_text: JSON = None
@@ -108,7 +109,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def called(self) -> bool:
         """True where both sides call, so that the calls can be compared."""
-        return self.fault is None and self.cell == "fc_fc"
+        return self.cell == "fc_fc"
 
     @property
     def right(self) -> bool:
@@ -141,45 +142,26 @@ def is_case(label: Label, step: str) -> bool:
     return "-" not in step and turn.agent_id is not msgspec.UNSET
 
 
-class Gold(msgspec.Struct, frozen=True, kw_only=True):
-    """A gold turn, as far as it can be read."""
+def gold_step(label: Label, name: str) -> Step:
+    """Return a step as the label expects it, without an answer.
 
-    decision: Decision = GENERAL
-    calls: tuple[ToolCall, ...] = ()
-    text: JSON = None
-    fault: Fault | None = None
-
-
-def gold_of(label: Label, step: str) -> Gold:
-    """Return the gold turn of a step; at an unknown step a general rejection."""
-    key = f"{step}-1" if f"{step}-1" in label else step
+    An unknown step is a general rejection.
+    """
+    key = f"{name}-1" if f"{name}-1" in label else name
     turn = label.get(key, Turn())
-    if turn.tool_calls is not msgspec.UNSET:
-        calls, raw = tool_calls(turn.tool_calls), turn.tool_calls
+    step = Step(id=name, is_case=is_case(label, name), labelled=key in label)
+    raw, calls = turn.tool_calls, tool_calls(turn.tool_calls)
+    if raw is not msgspec.UNSET:
+        problem = "tool_calls: expected calls with an object as arguments"
         is_read = isinstance(raw, list) and len(calls) == len(raw)
         if is_read and all(call.arguments is not None for call in calls):
-            return Gold(decision=CALL, calls=calls)
-        problem = "tool_calls: expected calls with an object as arguments"
-    elif key == step:
+            return replace(step, gold=CALL, gold_calls=calls, gold_bag=bag_of(calls))
+    elif key == name:
         text = text_of(turn.content)
-        return Gold(decision=marked(text) or GENERAL, text=text)
+        return replace(step, gold=marked(text) or GENERAL, gold_text=text)
     else:
         problem = "the gold call could not be read from the scenario: no tool_calls"
-    return Gold(fault=data_fault("gold_unreadable", f"label {key}: {problem}"))
-
-
-def gold_step(label: Label, name: str) -> Step:
-    """Return a step as the label expects it, without an answer."""
-    gold = gold_of(label, name)
-    return Step(
-        id=name,
-        gold=gold.decision,
-        gold_bag=bag_of(gold.calls),
-        gold_text=gold.text,
-        is_case=is_case(label, name),
-        labelled=f"{name}-1" in label or name in label,
-        fault=gold.fault,
-    )
+    return replace(step, fault=data_fault("gold_unreadable", f"label {key}: {problem}"))
 
 
 def _answered_step(label: Label, answer: Answer) -> Step:

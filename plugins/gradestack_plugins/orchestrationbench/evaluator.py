@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,13 +21,12 @@ from gradestack_plugins.orchestrationbench.aggregators import (
     CALL_SCORES,
     PLAN_COUNTS,
     PLAN_SCORES,
-    UPPER_BOUND,
     decision_divisors,
     files_with,
     overall,
     round_figures,
 )
-from gradestack_plugins.orchestrationbench.calls import compare_key, value_f1
+from gradestack_plugins.orchestrationbench.calls import Counts, compare_key, value_f1
 from gradestack_plugins.orchestrationbench.decisions import (
     CALL,
     CASES,
@@ -44,16 +43,18 @@ from gradestack_plugins.orchestrationbench.decisions import (
     sum_up,
 )
 from gradestack_plugins.orchestrationbench.exporter import detailed_result, overall_statistics
-from gradestack_plugins.orchestrationbench.graphs import Graph, Weights, usual_distance
+from gradestack_plugins.orchestrationbench.graphs import Graph, usual_distance
 from gradestack_plugins.orchestrationbench.plans import (
     component_graph,
     plan_candidates,
+    similarity,
     structural_graph,
 )
 from gradestack_plugins.orchestrationbench.reader import NO_RUN
 from gradestack_plugins.orchestrationbench.records import (
     PLAN_MARK,
     RUN_PREFIX,
+    Setting,
     Verdict,
     Verdicts,
     verdicts_for,
@@ -79,12 +80,10 @@ class Settings(NamedTuple):
 
     tools: Mapping[str, Any] = {}
     """Tool name -> JSON Schema of its parameters."""
-    weights: Weights = Weights()
-    judge_section: bool = True
-    """Whether the evaluation config has a judge section, or none is given."""
+    setting: Setting = Setting()
+    """Weights, and whether the evaluation config has a judge section, or none is given."""
     verdicts: Verdicts | None = None
     """Recorded judge verdicts; without any the judge is skipped."""
-    distance: Callable[[Graph, Graph, Weights], float] = usual_distance
 
 
 class ScenarioFile(NamedTuple):
@@ -106,10 +105,8 @@ class Calls(NamedTuple):
     def add(self, name: Any, arguments: Any) -> None:
         """Add a call; a text that is no JSON becomes a text under ``error``."""
         self.names.append(name)
-        if not isinstance(arguments, str | dict):
-            raise TypeError(f"arguments must be text or an object, not {type(arguments).__name__}")
         try:
-            values = standard_loads(arguments) if isinstance(arguments, str) else arguments
+            values = arguments if isinstance(arguments, dict) else standard_loads(arguments)
         except json.JSONDecodeError:
             self.arguments["error"] = f"{UNDECODABLE}{arguments}"
             return
@@ -127,9 +124,7 @@ def decide_gold(label: Any, step: Any) -> tuple[str, Calls]:
             function = call.get("function", {})
             calls.add(function.get("name", ""), function.get("arguments", {}))
         return CALL, calls
-    if key in label:
-        return marked(turn.get("content", "")) or GENERAL, calls
-    return GENERAL, calls
+    return marked(turn.get("content", "")) or GENERAL, calls
 
 
 def decide_predicted(entry: Any) -> tuple[str, Calls]:
@@ -143,42 +138,33 @@ def decide_predicted(entry: Any) -> tuple[str, Calls]:
     return marked(calls.arguments) or CALL, calls
 
 
-def collect_history(label: Any, step: Any) -> list[str]:
-    """Return the queries before a step, which the evaluator collects for its judge."""
-    queries: list[str] = []
+def read_history(label: Any, step: Any) -> None:
+    """Read the queries before a step as the evaluator does for its judge: it stops at odd ones."""
     for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
         if key == step:
             break
-        if "-1" in key and (calls := label[key].get("tool_calls")):
-            decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
-            parts = [each["refinedQuery"] for each in decoded if "refinedQuery" in each]
-            queries.append(" ".join(parts))
-    return queries
-
-
-class KeyCounts(NamedTuple):
-    """Result of comparing the values of one argument."""
-
-    counts: tuple[int, int, int]
-    """True positives, false positives, false negatives."""
-    is_asked: bool = False
-    """Whether a judge is asked."""
+        calls = label[key].get("tool_calls") if "-1" in key else ()
+        decoded = [standard_loads(call["function"]["arguments"]) for call in calls or ()]
+        " ".join([each["refinedQuery"] for each in decoded if "refinedQuery" in each])
 
 
 def count_key(
     key: str, ours: Calls, theirs: Calls, schemas: Sequence[Any], verdict: Verdict | None
-) -> KeyCounts:
-    """Compare an argument; where a judge is asked, values that are equal are lost."""
+) -> tuple[Counts, bool]:
+    """Return what is counted of an argument, and whether a judge is asked.
+
+    Then values that are equal are lost.
+    """
     if key not in ours.arguments or key not in theirs.arguments:
         # the text of undecodable arguments counts by its characters
         sides = [calls.arguments.get(key, []) for calls in (ours, theirs)]
-        return KeyCounts((0, len(sides[0]), len(sides[1])))
+        return (0, len(sides[0]), len(sides[1])), False
     result = compare_key(key, ours.arguments, theirs.arguments, schemas)
     if result.reason != "undecided":
-        return KeyCounts(result.counts)
+        return result.counts, False
     if verdict is None or verdict == Verdict():
-        return KeyCounts((0, result.fp, result.fn), is_asked=True)
-    return KeyCounts(verdict.counts, is_asked=True)
+        return (0, result.fp, result.fn), True
+    return verdict.counts, True
 
 
 def average(values: Iterable[float]) -> float:
@@ -196,32 +182,15 @@ class Pair(NamedTuple):
     key: float
 
 
-def compare_values(
-    pairs: Sequence[Pair], verdicts: Any, settings: Settings
-) -> tuple[list[float], list[float]]:
-    """Return value F1s by pair, and in the order in which perfect calls are counted.
-
-    The first is empty where the comparison fails: key F1s then stand for them.
-    """
-    if not settings.judge_section:
-        return [], [pair.key for pair in pairs]
-    results = []
-    try:
-        for pair in pairs:
-            known = as_map(verdicts).get(pair.step, {})
-            names = [name for name in dict.fromkeys(pair.ours.names) if name in settings.tools]
-            sides = pair.ours, pair.theirs, [settings.tools[name] for name in names]
-            keys = {*pair.ours.arguments, *pair.theirs.arguments}
-            results.append([count_key(key, *sides, known.get(key)) for key in keys])
-    except Exception:  # noqa: BLE001 - whatever a broken schema raises
-        return [], [pair.key for pair in pairs]
-    values = [value_f1(key.counts for key in keys) or 0.0 for keys in results]
-    if verdicts is None:
-        return values, values
-    # steps that a judge was asked about come first, and are assigned to steps by position
-    judged = [any(key.is_asked for key in keys) for keys in results]
-    order = sorted(range(len(pairs)), key=lambda number: not judged[number])
-    return values, [values[number] for number in order]
+def compare_values(pair: Pair, verdicts: Any, settings: Settings) -> tuple[float, bool]:
+    """Return the value F1 of a pair, and whether a judge is asked about it."""
+    known = as_map(verdicts).get(pair.step, {})
+    names = [name for name in dict.fromkeys(pair.ours.names) if name in settings.tools]
+    sides = pair.ours, pair.theirs, [settings.tools[name] for name in names]
+    keys = {*pair.ours.arguments, *pair.theirs.arguments}
+    counted = [count_key(key, *sides, known.get(key)) for key in keys]
+    value = value_f1(counts for counts, _ in counted) or 0.0
+    return value, any(is_asked for _, is_asked in counted)
 
 
 class Trial(NamedTuple):
@@ -250,7 +219,7 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
         predictions.append(decide_predicted(entry))
     counts, pairs = Counter[str](), list[Pair]()
     for entry, (gold, theirs), (predicted, ours) in zip(history, golds, predictions, strict=True):
-        collect_history(label, entry["step_id"])
+        read_history(label, entry["step_id"])
         counts.update(CELL_COUNTS[cell_of(gold, predicted)])
         counts[MISMATCHES] += CALL not in (gold, predicted) and gold != predicted
         if gold == predicted == CALL:
@@ -259,13 +228,21 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
     cases = [key for key, turn in label.items() if "-" not in key and "agent_id" in as_map(turn)]
     counts["function_call_cases"] = sum(f"{step}-1" in label for step in cases)
     counts["rejection_cases"] = len(cases) - counts["function_call_cases"]
-    values, listed = compare_values(pairs, verdicts, settings)
-    for pair, value in zip(pairs, listed, strict=True):
+    try:
+        compared = [compare_values(pair, verdicts, settings) for pair in pairs]
+    except Exception:  # noqa: BLE001 - whatever a broken schema raises
+        compared = []
+    is_judge_failed = not compared or not settings.setting.judge_section
+    if is_judge_failed:  # key F1s then stand for values
+        compared = [(pair.key, False) for pair in pairs]
+    # steps that a judge was asked about come first, and are assigned to steps by position
+    order = compared if verdicts is None else sorted(compared, key=lambda value: not value[1])
+    for pair, (value, _) in zip(pairs, order, strict=True):
         counts["perfect_calls"] += pair.key == 1.0 and value == 1.0
-    above_zero = [value for value in values or listed if value]
+    above_zero = [value for value, _ in compared if value]
     names, keys = average(pair.name for pair in pairs), average(pair.key for pair in pairs)
     scores = round(names, 4), round(keys, 4), average(above_zero)
-    return Trial(counts, scores, is_judge_failed=not values)
+    return Trial(counts, scores, is_judge_failed)
 
 
 def read_plan(text: Any) -> dict[Any, Any]:
@@ -313,9 +290,8 @@ def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
     ]
     similarities = []
     for left, right in zip(graphs_of(ours), graphs_of(theirs), strict=True):
-        max_cost = left.size + right.size
-        distance = settings.distance(left, right, settings.weights)
-        similarities.append(1 - distance / max_cost if max_cost else 1.0)
+        distance = usual_distance(left, right, settings.setting.weights)
+        similarities.append(similarity(distance, left, right))
     structural, component = similarities
     return structural * 0.5 + component * 0.5, structural, component
 
@@ -401,7 +377,6 @@ def sum_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         sums.update(files_with(name) for name in MEANS)
     sums.update(decision_divisors(sums))
     figures = overall(sums)
-    del figures[UPPER_BOUND]
     for name, value in figures.items():
         if isinstance(value, dict):
             figures[name] = {part: 0 if share is None else share for part, share in value.items()}

@@ -12,14 +12,17 @@ from typing_extensions import override
 from gradestack import JSON, Exporter, ExportSummary
 from gradestack_plugins.orchestrationbench.aggregators import (
     CALL_SCORES,
+    COMPARED_PLANS,
+    FAILED_PLANS,
     PLAN_COUNTS,
     PLAN_SCORES,
-    UPPER_BOUND,
+    WITH_FAILURE,
+    WITHOUT_FAILURE,
     Figures,
     pick,
     total_figures,
 )
-from gradestack_plugins.orchestrationbench.decisions import MATRIX
+from gradestack_plugins.orchestrationbench.decisions import FAILURES, MATRIX, MISMATCHES
 
 FILE_NAME = "orchestrationbench.json"
 FAMILY = "orchestrationbench"
@@ -33,8 +36,9 @@ KEY_METRICS = {
 Tree = dict[str, Any]
 
 
-def _matrix(figures: Figures) -> Tree:
-    return {f"total_{name}": figures[name] for name in MATRIX}
+def _totals(figures: Figures, *names: str) -> Tree:
+    """Return counts under the original's names."""
+    return {f"total_{name}": figures[name] for name in names}
 
 
 def _rounded(figures: Figures, names: Iterable[str]) -> Tree:
@@ -49,34 +53,32 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
         totals: Figures of all files that could be read.
         files: How many files there are.
     """
-    calls = _rounded(totals, CALL_SCORES)
-    calls["overall_function_call_failed_rate"] = totals["overall_function_call_failed_rate"]
-    calls["total_fc_successful_calls"] = totals["true_negative_reject"]
-    calls["total_function_call_cases"] = totals["function_call_cases"]
-    if UPPER_BOUND in totals:
-        calls |= _rounded(totals, [UPPER_BOUND])
-    rejections = {"total_rejection_cases": totals["rejection_cases"]}
-    for name in ("reject_decision_performance", "fc_decision_performance", "error_patterns"):
-        rejections[name] = dict(totals[name])
-    rejections["rejection_type_accuracy"] = totals["rejection_type_accuracy"]
-    rejections["total_rejection_type_mismatch"] = totals["rejection_type_mismatch"]
-    rejections["total_failed_generation"] = totals["failed_generation"]
     successful = totals["files"]
-    counts = {
+    performance = ("reject_decision_performance", "fc_decision_performance", "error_patterns")
+    details = {
+        "workflow_scores": _rounded(totals, PLAN_SCORES),
+        "function_call_scores": {
+            **_rounded(totals, CALL_SCORES),
+            **pick(totals, ["overall_function_call_failed_rate"]),
+            "total_fc_successful_calls": totals["true_negative_reject"],
+            **_totals(totals, "function_call_cases"),
+        },
+        "call_rejection_scores": {
+            **_totals(totals, "rejection_cases"),
+            **pick(totals, (*performance, "rejection_type_accuracy")),
+            **_totals(totals, MISMATCHES, FAILURES),
+        },
+        "raw_confusion_matrix": _totals(totals, *MATRIX),
+    }
+    return {
         "total_files": files,
         "successful_evaluations": successful,
         "failed_evaluations": files - successful,
-        "total_failed_workflow_generation": totals["failed_workflow_generation"],
-        "total_comparison_steps_evaluated": totals["total_comparison_steps_evaluated"],
+        **_totals(totals, FAILED_PLANS),
+        **pick(totals, [COMPARED_PLANS]),
+        "key_metrics": {label: totals[name] for name, label in KEY_METRICS.items()},
+        "score_details": details,
     }
-    key_metrics = {label: totals[name] for name, label in KEY_METRICS.items()}
-    details = {
-        "workflow_scores": _rounded(totals, PLAN_SCORES),
-        "function_call_scores": calls,
-        "call_rejection_scores": rejections,
-        "raw_confusion_matrix": _matrix(totals),
-    }
-    return {**counts, "key_metrics": key_metrics, "score_details": details}
 
 
 def detailed_result(figures: Figures) -> Tree:
@@ -84,8 +86,8 @@ def detailed_result(figures: Figures) -> Tree:
     plans = pick(figures, (*PLAN_SCORES, *PLAN_COUNTS))
     name, key, value = pick(figures, CALL_SCORES).values()
     successful = {"total_fc_successful_calls": figures["true_negative_reject"]}
-    counts = {"total_rejection_cases": figures["rejection_cases"], **_matrix(figures)}
-    cases = {"total_function_call_cases": figures["function_call_cases"]}
+    counts = _totals(figures, "rejection_cases", *MATRIX)
+    cases = _totals(figures, "function_call_cases")
     arguments = {
         "total_perfect_function_calls": figures["perfect_calls"],
         **successful,
@@ -93,19 +95,14 @@ def detailed_result(figures: Figures) -> Tree:
         "value_score_not_count_rejection": {"avg_f1": value},
         "function_name_score": {"f1-score": name},
         **counts,
+        **_totals(figures, MISMATCHES, FAILURES),
+        "llm_failed_trials": figures.get("judge_failed_trials", []),
+        **cases,
     }
-    arguments["total_rejection_type_mismatch"] = figures["rejection_type_mismatch"]
-    arguments["total_failed_generation"] = figures["failed_generation"]
-    arguments |= {"llm_failed_trials": figures.get("judge_failed_trials", []), **cases}
-    if UPPER_BOUND in figures:
-        arguments["value_score_upper_bound"] = {"avg_f1": figures[UPPER_BOUND]}
-    if figures.get("faults"):
-        arguments["failed_trials"] = figures["faults"]
-    with_failure, without_failure, *others = plans.items()
     workflows = {
-        "total_score_with_failure": with_failure[1],
-        "total_score_without_failure": without_failure[1],
-        **dict(others),
+        "total_score_with_failure": figures[WITH_FAILURE],
+        "total_score_without_failure": figures[WITHOUT_FAILURE],
+        **pick(plans, [*plans][2:]),
     }
     return {
         "file_path": figures["file"],
@@ -135,8 +132,7 @@ class OrchestrationBenchExporter(Exporter):
     """Writes ``directory``, ``overall_statistics`` and ``detailed_results`` with every field of the
     original.
 
-    Entries are sorted by path. Undefined figures are null, the value score has its upper bound
-    beside it, and failed trials are named.
+    Entries are sorted by path. Undefined figures are null.
     """
 
     reader: ClassVar[str] = FAMILY

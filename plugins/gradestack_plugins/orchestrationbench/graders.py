@@ -36,9 +36,9 @@ from gradestack_plugins.orchestrationbench.judging import (
     reply_schema,
 )
 from gradestack_plugins.orchestrationbench.plans import PlanRules, PlanStep, compare_plans
-from gradestack_plugins.orchestrationbench.records import Setting, Trial
+from gradestack_plugins.orchestrationbench.records import Trial
 
-PLANS = ("scores", "structural", "component", "highest")
+PLANS = ("scores", "structural", "component")
 """Figures of each gold plan, in the metadata of a grade as ``plan_NAME``."""
 _weight = partial(attrs.field, default=None, validator=optional(and_(ge(0), le(2))))
 
@@ -116,9 +116,8 @@ class OrchestrationBench(PartlyJudged):
                 return steps
             steps = []
         pairs, reasons = judge_pairs(compare_calls(sample, steps), replies)
-        graded = [step for step in steps if step.fault is None]
-        decision = ratio(sum(step.right for step in graded), len(graded))
-        calls = _call_parts(pairs)
+        counts, calls = count_steps(steps), _call_parts(pairs)
+        decision = ratio(counts["fc_fc"] + counts["reject_reject"], counts["steps_graded"])
         figures = [step.figures for step in plans if step.fault is None]
         plan = mean(score for score, *_ in figures)
         score = mean([decision, mean([calls["name"], calls["key"], calls["value"]]), plan])
@@ -134,7 +133,7 @@ class OrchestrationBench(PartlyJudged):
         return Grade(
             outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
             score=score,
-            counts=count_steps(steps) | _count_pairs(pairs) | _count_plans(plans),
+            counts={**counts, **_count_pairs(pairs), **_count_plans(plans)},
             parts={"decision": decision, **calls, "plan": plan},
             items=(*step_items(steps, pairs), *map(plan_item, plans)),
             reasons=tuple(reasons),
@@ -143,9 +142,9 @@ class OrchestrationBench(PartlyJudged):
 
     def _rules(self, sample: Sample) -> PlanRules:
         trial = native_of(sample, Trial)
-        setting = Setting() if trial is None else trial.setting
-        agent = setting.agent_weight if self.agent_weight is None else self.agent_weight
-        status = setting.status_weight if self.status_weight is None else self.status_weight
+        recorded = Weights() if trial is None else trial.setting.weights
+        agent = recorded.agent if self.agent_weight is None else self.agent_weight
+        status = recorded.status if self.status_weight is None else self.status_weight
         return PlanRules(weights=Weights(agent, status), budget=self.search_budget)
 
 
@@ -166,9 +165,5 @@ def _count_pairs(pairs: Sequence[Pair]) -> dict[str, int]:
 
 def _count_plans(plans: Iterable[PlanStep]) -> dict[str, int]:
     compared = [bool(step.comparisons) for step in plans if step.fault is None]
-    parsed = sum(compared)
-    return {
-        "plans": len(compared),
-        "plans_parsed": parsed,
-        "plans_failed": len(compared) - parsed,
-    }
+    counts = {"plans": len(compared), "plans_parsed": sum(compared)}
+    return counts | {"plans_failed": compared.count(False)}

@@ -46,11 +46,6 @@ class Graph(msgspec.Struct, frozen=True):
         """Number of nodes plus number of edges: the price of deleting the whole graph."""
         return self.nodes + len(self.edges)
 
-    @property
-    def has_loop(self) -> bool:
-        """True when some edge leads from a node to itself."""
-        return any(tail == head for tail, head in self.edges)
-
 
 def build_graph(nodes: Iterable[Any], edges: Iterable[tuple[Any, Any]], *, labelled: bool) -> Graph:
     """Build a graph; a node or an edge given twice is there once.

@@ -10,7 +10,7 @@ import msgspec
 from gradestack import JSON, Item, Outcome, Reason, replace
 from gradestack.jsonio import pointer_to
 from gradestack_plugins.orchestrationbench.calls import Pair, sum_counts
-from gradestack_plugins.orchestrationbench.decisions import CALL, FAILED, Step, mean
+from gradestack_plugins.orchestrationbench.decisions import CALL, Step, mean
 from gradestack_plugins.orchestrationbench.plans import PlanStep
 
 _LONGEST = 2_000
@@ -60,19 +60,23 @@ def _decision_item(name: str, step: Step) -> Item:
     )
 
 
+_FAILED = "failed_generation", "no call and no rejection marker"
+_MISTAKES = {
+    "fc_failed": _FAILED,
+    "reject_failed": _FAILED,
+    "reject_fc": ("overaction", "called where it should have rejected"),
+    "fc_reject": ("underaction", "rejected where it should have called"),
+}
+"""Cell -> code and message."""
+
+
 def _mistake(step: Step) -> tuple[str, str] | None:
     """Return code and message of what is wrong with a decision."""
     if not step.answered:
         return "no_prediction", "the label expects a turn, none was recorded"
-    if step.predicted == FAILED:
-        return "failed_generation", "no call and no rejection marker"
-    if step.predicted == step.gold:
-        return None
-    if step.predicted == CALL:
-        return "overaction", "called where it should have rejected"
-    if step.gold == CALL:
-        return "underaction", "rejected where it should have called"
-    return "rejection_type", "rejected, for another reason than the gold turn"
+    if step.right and step.gold != step.predicted:
+        return "rejection_type", "rejected, for another reason than the gold turn"
+    return _MISTAKES.get(step.cell)
 
 
 def _with_calls(item: Item, pair: Pair) -> Item:
@@ -121,8 +125,11 @@ def plan_item(step: PlanStep) -> Item:
         reasons.append(Reason(code=code, message=message, subject=step.id))
     for name, comparison in zip(("structural", "component"), step.comparisons, strict=False):
         distance = comparison.distance
-        known = {"lower": distance.lower, "upper": distance.upper, "exact": distance.exact}
-        metadata[name] = {**known, "self_loop": comparison.loops}
+        metadata[name] = {
+            "lower": distance.lower,
+            "upper": distance.upper,
+            "exact": distance.exact,
+        }
         edits = f"{distance.upper:g} edits from the gold graph"
         if not distance.exact:
             edits = f"{distance.lower:g} to {edits} (search stopped)"
@@ -135,16 +142,12 @@ def plan_item(step: PlanStep) -> Item:
                 actual=distance.upper,
             )
             reasons.append(reason)
-    score, structural, component, highest = step.figures
-    parts = {"structural": structural, "component": component, "upper_bound": highest}
+    score, structural, component = step.figures
+    parts = {"structural": structural, "component": component}
     return Item(id=step.id, score=score, parts=parts, reasons=tuple(reasons), metadata=metadata)
 
 
 def _cut(value: JSON) -> JSON:
-    """Return a value for people.
-
-    A long text cut, what is neither text nor a plan outline named by its type.
-    """
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
-    return value if value is None or isinstance(value, dict) else f"<{type(value).__name__}>"
+    """Return a value for people: a long text cut."""
+    is_long = isinstance(value, str) and len(value) > _LONGEST
+    return value[:_LONGEST] + "…" if is_long else value

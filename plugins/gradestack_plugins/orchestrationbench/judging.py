@@ -89,14 +89,13 @@ def judge_pairs(
 
     The reasons say which replies cannot be used.
     """
-    judged, reasons, waiting = list[Pair](), list[Reason](), list(replies)
+    judged, reasons, waiting = list[Pair](), list[Reason](), iter(replies)
     for pair in pairs:
-        if pair.undecided and waiting:
-            verdicts, code = read_reply(reply_schema(pair), waiting.pop(0))
-            judged.append(pair.judged(verdicts))
-            if code is not None:
-                message = fault_of(code).message or ""
-                reasons.append(Reason(code=code, message=message, subject=pair.step.id))
-        else:
-            judged.append(pair)
+        verdicts, code = dict[str, Verdict](), None
+        if pair.undecided and replies:
+            verdicts, code = read_reply(reply_schema(pair), next(waiting))
+        judged.append(pair.judged(verdicts))
+        if code is not None:
+            message = fault_of(code).message or ""
+            reasons.append(Reason(code=code, message=message, subject=pair.step.id))
     return judged, reasons

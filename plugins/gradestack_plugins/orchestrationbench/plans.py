@@ -74,22 +74,16 @@ def parse_plan(text: str) -> Plan:
             continue
         if isinstance(value, dict) and _has_workflow(value):
             return Plan(text, value)
-    if PLAN_MARK in _after_thinking(text):
-        return Plan(text, problem="no object with a workflow_ key in any of the seven forms")
-    return Plan(text, problem="the text names no workflow_")
+    return Plan(text, problem="no object with a workflow_ key in any of the seven forms")
 
 
 def plan_candidates(text: str) -> Iterator[tuple[Callable[[str], Any], str]]:
     """Yield (parser, part of the text) of each form the text has."""
-    answer = _after_thinking(text)
+    answer = text.rsplit("</think>", maxsplit=1)[-1]
     for form, load in _FORMS:
         candidate = form(answer)
         if candidate is not None:
             yield load, candidate
-
-
-def _after_thinking(text: str) -> str:
-    return text.rsplit("</think>", maxsplit=1)[-1]
 
 
 def _load_yaml(text: str) -> Any:
@@ -166,23 +160,25 @@ _FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
 )
 
 
-class Workflow(msgspec.Struct, frozen=True):
-    """A workflow of a plan; what is not an object where one belongs counts as empty."""
+Steps = Mapping[Any, list[Label]]
+"""workflow -> (agent, status) of its steps."""
+Dependencies = Mapping[Any, Iterable[Hashable]]
+"""workflow -> workflows it waits for."""
 
-    steps: list[Label]
-    depends_on: list[Hashable]
 
+def read_workflows(plan: Workflows) -> tuple[Steps, Dependencies]:
+    """Return the workflows of a plan; keys that do not contain ``workflow`` are left out.
 
-def workflows_of(plan: Workflows) -> dict[str, Workflow]:
-    """Return the workflows of a plan; keys that do not contain ``workflow`` are left out."""
-    workflows = {}
+    What is not an object where one belongs counts as empty.
+    """
+    steps, dependencies = {}, {}
     for name, value in plan.items():
         if isinstance(name, str) and "workflow" in name:
             fields = as_map(value)
             waits_for = fields.get("depends_on") or fields.get("depend_on") or []
             names = waits_for if isinstance(waits_for, list | tuple | Mapping) else [waits_for]
-            workflows[name] = Workflow(_labels(fields), list(map(_scalar, names)))
-    return workflows
+            steps[name], dependencies[name] = _labels(fields), list(map(_scalar, names))
+    return steps, dependencies
 
 
 def _labels(fields: Mapping[Any, Any]) -> list[Label]:
@@ -199,7 +195,7 @@ def _scalar(value: Any) -> Hashable:
     return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
 
 
-def structural_graph(dependencies: Mapping[Any, Iterable[Hashable]]) -> Graph:
+def structural_graph(dependencies: Dependencies) -> Graph:
     """Return the graph of workflows and what they depend on; names do not matter."""
     nodes, edges = [], []
     for name, waits_for in dependencies.items():
@@ -209,26 +205,22 @@ def structural_graph(dependencies: Mapping[Any, Iterable[Hashable]]) -> Graph:
     return build_graph(nodes, edges, labelled=False)
 
 
-def component_graph(
-    steps: Mapping[Any, list[Label]], dependencies: Mapping[Any, Iterable[Hashable]]
-) -> Graph:
+def component_graph(steps: Steps, dependencies: Dependencies) -> Graph:
     """Return the graph of steps as (agent, status), in their order and that of the workflows."""
-    edges = []
+    nodes, edges = [], []
     for labels in steps.values():
+        nodes += labels
         edges += [(label, following) for label, following in pairwise(labels) if label != following]
     for name, waits_for in dependencies.items():
         for before in [steps.get(dependency) for dependency in waits_for]:
             if before and steps[name]:
                 edges.append((before[-1], steps[name][0]))
-    nodes = [label for labels in steps.values() for label in labels]
     return build_graph(nodes, edges, labelled=True)
 
 
 def graphs(plan: Workflows) -> tuple[Graph, Graph]:
     """Return (structural, component) graph of a plan."""
-    workflows = workflows_of(plan)
-    dependencies = {name: each.depends_on for name, each in workflows.items()}
-    steps = {name: each.steps for name, each in workflows.items()}
+    steps, dependencies = read_workflows(plan)
     return structural_graph(dependencies), component_graph(steps, dependencies)
 
 
@@ -237,10 +229,11 @@ def outline(plan: Workflows) -> dict[str, dict[str, list[str]]]:
 
     Per workflow its steps as ``agent|status`` and what it depends on.
     """
+    steps, dependencies = read_workflows(plan)
     short = {}
-    for name, workflow in workflows_of(plan).items():
-        steps = [f"{agent}|{status}" for agent, status in workflow.steps]
-        short[name] = {"steps": steps, "depends_on": list(map(str, workflow.depends_on))}
+    for name, labels in steps.items():
+        texts = [f"{agent}|{status}" for agent, status in labels]
+        short[name] = {"steps": texts, "depends_on": list(map(str, dependencies[name]))}
     return short
 
 
@@ -248,18 +241,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """One pair of graphs compared."""
 
     distance: Distance
-    most: int
-    loops: bool
-
-    @property
-    def similarity(self) -> float:
-        """From the upper bound of the distance, so never too high."""
-        return 1 - self.distance.upper / self.most if self.most else 1.0
-
-    @property
-    def highest(self) -> float:
-        """From the lower bound; equal to ``similarity`` when exact."""
-        return 1 - self.distance.lower / self.most if self.most else 1.0
+    similarity: float
+    """From the upper bound of the distance, so never too high."""
 
 
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,7 +254,13 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     def compare(self, predicted: Graph, gold: Graph) -> Comparison:
         """Compare two graphs."""
         distance = edit_distance(predicted, gold, self.weights, self.budget)
-        return Comparison(distance, predicted.size + gold.size, predicted.has_loop or gold.has_loop)
+        return Comparison(distance, similarity(distance.upper, predicted, gold))
+
+
+def similarity(distance: float, left: Graph, right: Graph) -> float:
+    """Return how alike two graphs are, of the price of deleting both."""
+    most = left.size + right.size
+    return 1 - distance / most if most else 1.0
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,15 +278,10 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """Why the gold plan cannot be used; then the step is in no figure."""
 
     @property
-    def figures(self) -> tuple[float, float, float, float]:
-        """Score, structural and component similarity, and the score if every distance were at its
-        lower bound.
-        """
-        if not self.comparisons:
-            return 0.0, 0.0, 0.0, 0.0
-        structural, component = [each.similarity for each in self.comparisons]
-        highest = [each.highest * 0.5 for each in self.comparisons]
-        return structural * 0.5 + component * 0.5, structural, component, sum(highest)
+    def figures(self) -> tuple[float, float, float]:
+        """Score, structural and component similarity."""
+        structural, component = [each.similarity for each in self.comparisons] or (0.0, 0.0)
+        return structural * 0.5 + component * 0.5, structural, component
 
 
 def compare_plans(sample: Sample, rules: PlanRules) -> tuple[list[PlanStep], list[str]]:
@@ -329,7 +313,7 @@ def _trial_plans(trial: Trial, rules: PlanRules) -> tuple[list[PlanStep], list[s
 
 
 def gold_plans(label: Mapping[str, Turn]) -> dict[int, str]:
-    """Return possible gold plans, by step in order.
+    """Return possible gold plans, by step.
 
     Texts of assistants without agent that mention ``workflow_``.
     """
@@ -339,7 +323,7 @@ def gold_plans(label: Mapping[str, Turn]) -> dict[int, str]:
         is_text = isinstance(turn.content, str) and turn.role == "assistant"
         if is_main and is_text and PLAN_MARK in turn.content and number is not None:
             plans[number] = turn.content
-    return dict(sorted(plans.items()))
+    return plans
 
 
 def _by_step(plan: JSON) -> dict[str, Plan]:

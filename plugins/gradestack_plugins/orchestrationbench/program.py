@@ -20,7 +20,6 @@ from gradestack_plugins.orchestrationbench.exporter import (
     KEY_METRICS,
     result_text,
 )
-from gradestack_plugins.orchestrationbench.graphs import Weights
 
 WHY = {
     "average": "the mean of the other three",
@@ -48,8 +47,7 @@ class OrchestrationBenchProgram(Program):
         index = reader.index(inputs)
         settings = Settings(
             tools={tool.name: tool.parameters for tool in index.tools or ()},
-            weights=Weights(index.setting.agent_weight, index.setting.status_weight),
-            judge_section=index.setting.judge_section,
+            setting=index.setting,
             verdicts=index.verdicts,
         )
         files = load_files(reader.plan(inputs, index))

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar
 import attrs
 import msgspec
 import yaml
+from attrs.validators import matches_re
 from typing_extensions import override
 
 from gradestack import (
@@ -48,7 +49,7 @@ from gradestack.jsonio import (
     read_regular,
     read_text,
 )
-from gradestack_plugins.orchestrationbench.decisions import gold_of, is_case
+from gradestack_plugins.orchestrationbench.decisions import gold_step, is_case
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
 from gradestack_plugins.orchestrationbench.records import (
     EMPTY,
@@ -56,7 +57,6 @@ from gradestack_plugins.orchestrationbench.records import (
     RUN_PREFIX,
     UNREADABLE,
     Label,
-    PlanAnswer,
     Setting,
     TrialVerdicts,
     Turn,
@@ -64,18 +64,13 @@ from gradestack_plugins.orchestrationbench.records import (
     data_fault,
     read_trial,
     read_verdicts,
-    step_number,
     verdicts_for,
 )
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_spec
 from gradestack_plugins.readers.chat.unread import count_unread
 
-
-def _check_pattern(_: Any, __: Any, pattern: str) -> None:
-    """Refuse what is no pattern of a file's name, as it could lead to another folder."""
-    if not pattern or "/" in pattern or "\\" in pattern or pattern in {".", ".."}:
-        why = "expected a file name with wildcards; directories are searched anyway"
-        raise ValueError(f"pattern {pattern!r}: {why}")
+_is_file_name = matches_re(r"(?!\.\.?$)[^/\\]+")
+"""Refuse a pattern that could lead to another folder: directories are searched anyway."""
 
 
 class AgentCard(msgspec.Struct):
@@ -90,29 +85,27 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
     A later equal name wins.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise DataError(f"agent cards {path}: no *.json file in it")
     tools: dict[str, ToolSpec] = {}
-    problems = [] if files else ["no *.json file in it"]
     for file in files:
         try:
             card = msgspec.convert(loads(read_regular(file)), AgentCard)
         except (OSError, JsonProblem, ValueError) as error:
-            problems.append(f"{file.name}: {error}")
-            continue
+            raise DataError(f"agent card {file}: {error}") from error
         specs = filter(None, map(tool_spec, card.tools))
         tools |= {spec.name: spec for spec in specs}
-    if problems:
-        raise DataError(f"agent cards {path} cannot be used", *problems)
     return tuple(tools.values())
 
 
-Weight = Annotated[float, msgspec.Meta(ge=0, le=2)] | None
+Weight = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class EvaluationParams(msgspec.Struct):
     """Prices of plan steps that differ, in the benchmark's evaluation YAML."""
 
-    agent_change_weight: Weight = None
-    status_change_weight: Weight = None
+    agent_change_weight: Weight = 0.8
+    status_change_weight: Weight = 0.5
 
 
 class EvaluationConfig(msgspec.Struct):
@@ -129,36 +122,25 @@ def read_config(path: Path) -> Setting:
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     params = config.evaluation_params or EvaluationParams()
-    weights = {"agent": params.agent_change_weight, "status": params.status_change_weight}
-    known = {f"{name}_weight": weight for name, weight in weights.items() if weight is not None}
-    judged = {"model", "generation_params"} <= as_map(config.judge).keys()
-    return Setting(**known, judge_section=judged)
+    return Setting(
+        agent_weight=params.agent_change_weight,
+        status_weight=params.status_change_weight,
+        judge_section={"model", "generation_params"} <= as_map(config.judge).keys(),
+    )
 
 
 def gold_expectation(label: Label) -> Expectation:
     """Return all gold calls (those that can be read) and gold plans of a label."""
-    steps = in_order(step for step in label if is_case(label, step))
-    calls: Any = tuple(call for step in steps for call in gold_of(label, step).calls)
+    steps = [gold_step(label, name) for name in label if is_case(label, name)]
+    calls: Any = tuple(call for step in steps for call in step.gold_calls)
     plans = {str(step): text for step, text in gold_plans(label).items()}
     return Expectation(calls=calls, plan=plans or None)
 
 
 def user_turns(label: Label) -> str | tuple[str, ...] | None:
     """Return the user's words in a label: a text, a tuple for several turns, None for none."""
-    spoken = in_order(key for key, turn in label.items() if turn.role == "user")
-    texts = tuple(text_of(label[key].content) for key in spoken)
+    texts = tuple(text_of(turn.content) for turn in label.values() if turn.role == "user")
     return texts if len(texts) > 1 else next(iter(texts), None)
-
-
-def in_order(steps: Iterable[str]) -> list[str]:
-    """Return step keys by number, those without one last, as they came."""
-    return sorted(steps, key=lambda key: (step_number(key) is None, step_number(key) or 0))
-
-
-def predicted_plans(answers: Iterable[PlanAnswer]) -> dict[str, JSON] | None:
-    """Return the contents of ``main_agent_history`` by step; None without any."""
-    numbered = [(step_number(answer.step_id), answer.content) for answer in answers]
-    return {str(step): content for step, content in numbered if step is not None} or None
 
 
 @attrs.frozen(kw_only=True)
@@ -236,7 +218,7 @@ class OrchestrationBenchReader(_WholeFiles):
 
     below: ClassVar[str] = "**/"
 
-    pattern: str = attrs.field(default="*_out.json", validator=_check_pattern)
+    pattern: str = attrs.field(default="*_out.json", validator=_is_file_name)
     """File names looked for in a directory and all below it."""
     agent_cards: Path | None = None
     """Directory of agent cards (or one card): the tools every run had."""
@@ -323,7 +305,7 @@ def _trial_sample(
     return replace(
         sample,
         input=user_turns(trial.label),
-        plan=predicted_plans(trial.plans),
+        plan={str(answer.step_id): answer.content for answer in trial.plans} or None,
         expected=gold_expectation(trial.label),
         remarks={**unread, **remarks},
         native=trial,
@@ -427,11 +409,11 @@ def _calls_in(text: str) -> Any:
 
 def unreadable_steps(label: Label) -> list[str]:
     """Return the steps of a label whose gold call or gold plan cannot be read."""
-    steps = [step for step in label if is_case(label, step) and gold_of(label, step).fault]
+    steps = [name for name in label if is_case(label, name) and gold_step(label, name).fault]
     for step, text in gold_plans(label).items():
         if text.startswith(PLAN_MARK) and not parse_plan(text).workflows:
             steps.append(str(step))
-    return in_order(steps)
+    return steps
 
 
 @attrs.frozen(kw_only=True)
@@ -446,7 +428,7 @@ class ScenarioReader(_WholeFiles):
         {"input", "expected", "recorded", "facets", "source"}
     )
 
-    pattern: str = attrs.field(default="*.yaml", validator=_check_pattern)
+    pattern: str = attrs.field(default="*.yaml", validator=_is_file_name)
     """File names looked for in a directory."""
 
     @classmethod

@@ -10,6 +10,7 @@ import msgspec
 
 from gradestack import DataError, Fault
 from gradestack.jsonio import JsonProblem, loads, read_regular
+from gradestack_plugins.orchestrationbench.graphs import Weights
 from gradestack_plugins.readers.declared import convert_record
 
 PLAN_MARK = "workflow_"
@@ -67,6 +68,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     Only the original's program asks.
     """
+
+    @property
+    def weights(self) -> Weights:
+        """Prices of nodes that differ."""
+        return Weights(self.agent_weight, self.status_weight)
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | None

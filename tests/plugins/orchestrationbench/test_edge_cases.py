@@ -75,7 +75,7 @@ def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
 
     The second trial is untouched, the rest of the first one too.
     """
-    path, expected = broken
+    _, expected = broken
     found = row(bench)
     assert found["error"] is None
     assert found["fc_fc"] >= 1
@@ -85,7 +85,6 @@ def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
         tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing"))
         == expected
     )
-    assert len(found["faults"]) == (path in ("label", ""))
 
 
 def test_plans_survive_a_broken_argument_part(bench, broken):

@@ -50,6 +50,7 @@ from gradestack.jsonio import (
     read_text,
 )
 from gradestack_plugins.orchestrationbench.decisions import gold_step, is_case
+from gradestack_plugins.orchestrationbench.graphs import Weights
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
 from gradestack_plugins.orchestrationbench.records import (
     EMPTY,
@@ -122,11 +123,9 @@ def read_config(path: Path) -> Setting:
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     params = config.evaluation_params or EvaluationParams()
-    return Setting(
-        agent_weight=params.agent_change_weight,
-        status_weight=params.status_change_weight,
-        judge_section={"model", "generation_params"} <= as_map(config.judge).keys(),
-    )
+    weights = Weights(params.agent_change_weight, params.status_change_weight)
+    is_judged = {"model", "generation_params"} <= as_map(config.judge).keys()
+    return Setting(weights=weights, judge_section=is_judged)
 
 
 def gold_expectation(label: Label) -> Expectation:

@@ -61,18 +61,12 @@ class _Run(msgspec.Struct, frozen=True):
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the evaluation config; without one the defaults of the original."""
 
-    agent_weight: float = 0.8
-    status_weight: float = 0.5
+    weights: Weights = Weights()
     judge_section: bool = True
     """False when a config was given and lacks the judge's model or generation parameters.
 
     Only the original's program asks.
     """
-
-    @property
-    def weights(self) -> Weights:
-        """Prices of nodes that differ."""
-        return Weights(self.agent_weight, self.status_weight)
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | None

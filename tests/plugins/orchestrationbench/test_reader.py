@@ -6,6 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, testing
+from gradestack_plugins.orchestrationbench.graphs import Weights
 from gradestack_plugins.orchestrationbench.reader import (
     OrchestrationBenchReader,
     read_cards,
@@ -121,11 +122,7 @@ def test_config(tmp_path, text, agent, status, section):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
     setting = read_config(path)
-    assert (setting.agent_weight, setting.status_weight, setting.judge_section) == (
-        agent,
-        status,
-        section,
-    )
+    assert (setting.weights, setting.judge_section) == (Weights(agent, status), section)
 
 
 @pytest.mark.parametrize(

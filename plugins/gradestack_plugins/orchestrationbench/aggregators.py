@@ -127,14 +127,21 @@ def file_sums(figures: Figures) -> dict[str, Any]:
     return sums
 
 
+DIVISORS = {
+    "precision": ("true_positive", "false_positive"),
+    "recall": ("true_positive", "false_negative"),
+    "f1": ("true_positive", "false_positive", "false_negative"),
+    "accuracy": ("true_positive", "false_positive", "false_negative", "true_negative"),
+}
+"""Figure of decisions -> cells it is divided by."""
+
+
 def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the figures of decisions are divided by."""
     sums = {"errors": sum(counts[name] for name in ERRORS.values())}
     for view in VIEWS:
-        tp, fp = counts[f"true_positive_{view}"], counts[f"false_positive_{view}"]
-        fn, tn = counts[f"false_negative_{view}"], counts[f"true_negative_{view}"]
-        sums |= {f"{view} precision": tp + fp, f"{view} recall": tp + fn}
-        sums |= {f"{view} f1": tp + fp + fn, f"{view} accuracy": tp + fp + fn + tn}
+        for figure, cells in DIVISORS.items():
+            sums[f"{view} {figure}"] = sum(counts[f"{cell}_{view}"] for cell in cells)
     return sums | {"decided": sums["reject f1"] + sums["fc f1"]}
 
 

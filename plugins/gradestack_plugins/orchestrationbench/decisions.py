@@ -80,10 +80,6 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Mapping[str, list[JSON]] = {}
     """Argument -> a value of each call that has it."""
 
-    def shown(self) -> dict[str, JSON]:
-        """Return the bag for people."""
-        return {"names": list(self.names), "arguments": dict(self.arguments)}
-
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One predicted sub-agent turn beside its gold turn."""
@@ -219,7 +215,6 @@ def _sample_step(sample: Sample) -> Step | Grade:
         predicted=predicted,
         gold_bag=bag_of(calls or ()) if gold == CALL else Bag(),
         bag=bag,
-        gold_text=expected.text if isinstance(expected.text, str) else None,
         text=sample.text,
         agent=sample.agent_id,
         answered=True,

@@ -213,18 +213,16 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
     history, label = run["sub_agent_history"], run["label"]
     if label["1"]["role"] == "system":
         _ = label["1"]["content"]  # what the judge is told of the scenario
-    golds, predictions = [], []
-    for entry in history:
-        golds.append(decide_gold(label, entry["step_id"]))
-        predictions.append(decide_predicted(entry))
     counts, pairs = Counter[str](), list[Pair]()
-    for entry, (gold, theirs), (predicted, ours) in zip(history, golds, predictions, strict=True):
-        read_history(label, entry["step_id"])
+    for entry in history:
+        step = entry["step_id"]
+        (gold, theirs), (predicted, ours) = decide_gold(label, step), decide_predicted(entry)
+        read_history(label, step)
         counts.update(CELL_COUNTS[cell_of(gold, predicted)])
         counts[MISMATCHES] += CALL not in (gold, predicted) and gold != predicted
         if gold == predicted == CALL:
             name, key = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
-            pairs.append(Pair(str(entry["step_id"]), ours, theirs, name, key))
+            pairs.append(Pair(str(step), ours, theirs, name, key))
     cases = [key for key, turn in label.items() if "-" not in key and "agent_id" in as_map(turn)]
     counts["function_call_cases"] = sum(f"{step}-1" in label for step in cases)
     counts["rejection_cases"] = len(cases) - counts["function_call_cases"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, le, optional
 from typing_extensions import override
 
 from gradestack import (
@@ -15,7 +13,6 @@ from gradestack import (
     Outcome,
     Reason,
     Sample,
-    native_of,
     ratio,
 )
 from gradestack_plugins.judges.contract import PartlyJudged, Request
@@ -26,7 +23,6 @@ from gradestack_plugins.orchestrationbench.decisions import (
     mean,
     steps_of,
 )
-from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.items import plan_item, step_items
 from gradestack_plugins.orchestrationbench.judging import (
     SYSTEM,
@@ -35,12 +31,11 @@ from gradestack_plugins.orchestrationbench.judging import (
     read_reply,
     reply_schema,
 )
-from gradestack_plugins.orchestrationbench.plans import PlanRules, PlanStep, compare_plans
+from gradestack_plugins.orchestrationbench.plans import PlanStep, compare_plans
 from gradestack_plugins.orchestrationbench.records import Trial
 
 PLANS = ("scores", "structural", "component")
 """Figures of each gold plan, in the metadata of a grade as ``plan_NAME``."""
-_weight = partial(attrs.field, default=None, validator=optional(and_(ge(0), le(2))))
 
 
 @attrs.frozen(kw_only=True)
@@ -74,27 +69,14 @@ class OrchestrationBench(PartlyJudged):
     plan = sum of step scores / gold plans; a plan that is absent or cannot be read is one zero. Per
     graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5
     component similarity. Distance is the graph edit distance with insertions and deletions at 1,
-    free edge substitution, and for component nodes 0 / status_weight / agent_weight / 1 when
-    nothing / the status / the agent / both differ. Both graphs read ``depends_on``, else
+    free edge substitution, and for component nodes 0 / status weight / agent weight / 1 when
+    nothing / the status / the agent / both differ; the weights are the reader's, else 0.5 and 0.8. Both graphs read ``depends_on``, else
     ``depend_on``; what is malformed counts as empty.
     """
 
     native: ClassVar[type[Trial]] = Trial
     compares: ClassVar[frozenset[str] | None] = frozenset({"calls", "label", "text", "plan"})
     metrics: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
-
-    agent_weight: float | None = _weight()
-    """Price of a step with another agent, same status; from the evaluation config, else 0.8.
-
-    0 to 2.
-    """
-    status_weight: float | None = _weight()
-    """Price of a step with another status, same agent; from the evaluation config, else 0.5.
-
-    0 to 2.
-    """
-    search_budget: int = attrs.field(default=BUDGET, validator=ge(1))
-    """Partial mappings the solver may expand per pair of graphs with more than 8 nodes."""
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
@@ -110,7 +92,7 @@ class OrchestrationBench(PartlyJudged):
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        steps, (plans, unwanted) = steps_of(sample), compare_plans(sample, self._rules(sample))
+        steps, (plans, unwanted) = steps_of(sample), compare_plans(sample)
         if isinstance(steps, Grade):
             if not plans:
                 return steps
@@ -139,13 +121,6 @@ class OrchestrationBench(PartlyJudged):
             reasons=tuple(reasons),
             metadata=metadata,
         )
-
-    def _rules(self, sample: Sample) -> PlanRules:
-        trial = native_of(sample, Trial)
-        recorded = Weights() if trial is None else trial.setting.weights
-        agent = recorded.agent if self.agent_weight is None else self.agent_weight
-        status = recorded.status if self.status_weight is None else self.status_weight
-        return PlanRules(weights=Weights(agent, status), budget=self.search_budget)
 
 
 def _call_parts(pairs: Sequence[Pair]) -> dict[str, float | None]:

@@ -30,8 +30,8 @@ def _decision_item(name: str, step: Step) -> Item:
     is_call, calls = step.gold == CALL, bool(step.bag.names)
     metadata = {
         "agent": step.agent,
-        "gold": step.gold_bag.shown() if is_call else _cut(step.gold_text),
-        "predicted": step.bag.shown() if calls else _cut(step.text),
+        "gold": msgspec.to_builtins(step.gold_bag) if is_call else _cut(step.gold_text),
+        "predicted": msgspec.to_builtins(step.bag) if calls else _cut(step.text),
     }
     if step.fault is not None:
         return Item(id=name, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)

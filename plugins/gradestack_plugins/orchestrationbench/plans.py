@@ -9,7 +9,7 @@ score are described in docs/orchestrationbench.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,6 @@ import yaml
 from gradestack import JSON, Fault, Sample, native_of, yaml_data
 from gradestack.jsonio import as_map, standard_loads
 from gradestack_plugins.orchestrationbench.graphs import (
-    BUDGET,
     Distance,
     Graph,
     Label,
@@ -245,18 +244,6 @@ class Comparison(msgspec.Struct, frozen=True):
     """From the upper bound of the distance, so never too high."""
 
 
-class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules of comparing plans."""
-
-    weights: Weights = Weights()
-    budget: int = BUDGET
-
-    def compare(self, predicted: Graph, gold: Graph) -> Comparison:
-        """Compare two graphs."""
-        distance = edit_distance(predicted, gold, self.weights, self.budget)
-        return Comparison(distance, similarity(distance.upper, predicted, gold))
-
-
 def similarity(distance: float, left: Graph, right: Graph) -> float:
     """Return how alike two graphs are, of the price of deleting both."""
     most = left.size + right.size
@@ -270,7 +257,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     gold: JSON = None
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: Sequence[Comparison] = ()
     """Of structural and component graphs; none when nothing could be compared: all figures are 0."""
     problem: tuple[str, str] = ("", "")
     """Why there is none: ``plan_absent`` or ``plan_unparsable``, and what is wrong."""
@@ -284,7 +271,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
         return structural * 0.5 + component * 0.5, structural, component
 
 
-def compare_plans(sample: Sample, rules: PlanRules) -> tuple[list[PlanStep], list[str]]:
+def compare_plans(sample: Sample) -> tuple[list[PlanStep], list[str]]:
     """Return gold plans beside predicted ones, and the steps of predicted plans nobody asked for.
 
     Of another reader's sample a plan is a text, an object with ``workflow_`` keys, or an object
@@ -292,12 +279,13 @@ def compare_plans(sample: Sample, rules: PlanRules) -> tuple[list[PlanStep], lis
     """
     trial = native_of(sample, Trial)
     if trial is not None:
-        return _trial_plans(trial, rules)
-    golds, predicted = _by_step(sample.expected.plan), _by_step(sample.plan)
-    return [_plan_step(name, gold, predicted.get(name), rules) for name, gold in golds.items()], []
+        return _trial_plans(trial)
+    golds, predicted, weights = _by_step(sample.expected.plan), _by_step(sample.plan), Weights()
+    steps = [_plan_step(name, gold, predicted.get(name), weights) for name, gold in golds.items()]
+    return steps, []
 
 
-def _trial_plans(trial: Trial, rules: PlanRules) -> tuple[list[PlanStep], list[str]]:
+def _trial_plans(trial: Trial) -> tuple[list[PlanStep], list[str]]:
     predicted: dict[str, Plan] = {}
     for answer in trial.plans:
         step, plan = step_number(answer.step_id) or answer.step_id, _as_plan(answer.content)
@@ -305,7 +293,7 @@ def _trial_plans(trial: Trial, rules: PlanRules) -> tuple[list[PlanStep], list[s
             predicted[str(step)] = plan
     golds = {str(step): parse_plan(text) for step, text in gold_plans(trial.label).items()}
     steps = [
-        _plan_step(name, gold, predicted.get(name), rules)
+        _plan_step(name, gold, predicted.get(name), trial.setting.weights)
         for name, gold in golds.items()
         if gold.workflows or gold.content.startswith(PLAN_MARK)
     ]
@@ -339,7 +327,7 @@ def _as_plan(plan: JSON) -> Plan:
     return Plan(plan, problem="neither text nor an object with a workflow_ key")
 
 
-def _plan_step(name: str, gold: Plan, plan: Plan | None, rules: PlanRules) -> PlanStep:
+def _plan_step(name: str, gold: Plan, plan: Plan | None, weights: Weights) -> PlanStep:
     if not gold.workflows:
         fault = data_fault("gold_unreadable", f"plan {name}: {gold.problem}")
         return PlanStep(id=name, gold=gold.content, fault=fault)
@@ -350,6 +338,9 @@ def _plan_step(name: str, gold: Plan, plan: Plan | None, rules: PlanRules) -> Pl
     if not plan.workflows:
         problem = "plan_unparsable", plan.problem
         return PlanStep(id=name, gold=short, predicted=plan.content, problem=problem)
-    comparisons = tuple(map(rules.compare, graphs(plan.workflows), graphs(gold.workflows)))
+    comparisons = []
+    for left, right in zip(graphs(plan.workflows), graphs(gold.workflows), strict=True):
+        distance = edit_distance(left, right, weights)
+        comparisons.append(Comparison(distance, similarity(distance.upper, left, right)))
     predicted = outline(plan.workflows)
     return PlanStep(id=name, gold=short, predicted=predicted, comparisons=comparisons)

@@ -144,11 +144,9 @@ def user_turns(label: Label) -> str | tuple[str, ...] | None:
 
 @attrs.frozen(kw_only=True)
 class _WholeFiles(RecordReader):
-    """Base of readers of whole files, given or in a directory."""
+    """Base of readers of whole files, given or anywhere in a directory."""
 
     pattern: str
-    below: ClassVar[str] = ""
-    """Pattern of the folders of a directory that are searched."""
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -159,11 +157,10 @@ class _WholeFiles(RecordReader):
 
     def _names(self, entry: Input) -> list[str]:
         """Return the files of a directory, sorted; hidden ones are left out."""
-        found = glob.glob(self.below + self.pattern, root_dir=entry.path, recursive=True)  # noqa: PTH207
+        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
         names = [name.replace(os.sep, "/") for name in found if (entry.path / name).is_file()]
         if not names:
-            where = " or below" if self.below else ""
-            why = f"no file named {self.pattern} in this directory{where}"
+            why = f"no file named {self.pattern} in this directory or below"
             raise DataError(f"{entry.shown}: {why}")
         return sorted(names)
 
@@ -215,8 +212,6 @@ class OrchestrationBenchReader(_WholeFiles):
     takes_directories: ClassVar[bool] = True
     keeps_copies: ClassVar[bool] = True
 
-    below: ClassVar[str] = "**/"
-
     pattern: str = attrs.field(default="*_out.json", validator=_is_file_name)
     """File names looked for in a directory and all below it."""
     agent_cards: Path | None = None
@@ -235,7 +230,7 @@ class OrchestrationBenchReader(_WholeFiles):
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
         has_turns = b'"sub_agent_history"' in head or b'"main_agent_history"' in head
-        if not has_turns or b'"history"' not in head or _is_followed(head):
+        if not has_turns or b'"history"' not in head or not _begins_with_history(head):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
 
@@ -322,14 +317,15 @@ def load_output(path: Path) -> tuple[JSON, str]:
     return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
 
 
-def _is_followed(head: bytes) -> bool:
-    """Return whether a file begins with a record of its own, such as a line of another format, or
-    with a list.
+def _begins_with_history(head: bytes) -> bool:
+    """Return whether a file's first record, as far as its beginning holds one whole, has runs.
+
+    It may be a line of another format, or a list.
     """
-    first = next((element for element, _ in first_records(head, 1)), None)
-    if first is None or first.problem is not None:
-        return False
-    return not isinstance(first.value, dict) or "history" not in first.value
+    for element, _ in first_records(head, 1):
+        if element.problem is None:
+            return isinstance(element.value, dict) and "history" in element.value
+    return True
 
 
 def _scenario(data: JSON, path: Path) -> str:
@@ -373,6 +369,10 @@ class Scenario(msgspec.Struct):
     steps: list[ScenarioStep]
 
 
+_ROLES = {"main": "assistant", "user": "user"}
+"""Agent that is no sub-agent -> its role."""
+
+
 def label_of(steps: Iterable[ScenarioStep]) -> Label:
     """Return the ``label`` of scenario steps, as scenario output files have it, without results."""
     label: dict[str, Turn] = {}
@@ -380,14 +380,14 @@ def label_of(steps: Iterable[ScenarioStep]) -> Label:
         number, text = str(step.step_id), step.data.content
         if step.workflow_id == "system":
             label[number] = Turn(role="system", content=text)
-        elif step.agent == "user" and step.agent_type == "user":
-            label[number] = Turn(role="user", content=text)
-        elif text.startswith(PLAN_MARK) or step.agent == "main":
+        elif text.startswith(PLAN_MARK):
             label[number] = Turn(role="assistant", content=text)
-        elif step.agent_type not in ("main", "user"):
+        elif step.agent_type not in _ROLES:
             label[number] = Turn(role="assistant", content=text, agent_id=step.agent)
             if "tool" in text:
                 label[f"{number}-1"] = replace(label[number], tool_calls=_calls_in(text))
+        elif step.agent in _ROLES:
+            label[number] = Turn(role=_ROLES[step.agent], content=text)
     return label
 
 
@@ -428,18 +428,18 @@ class ScenarioReader(_WholeFiles):
     )
 
     pattern: str = attrs.field(default="*.yaml", validator=_is_file_name)
-    """File names looked for in a directory."""
+    """File names looked for in a directory and all below it."""
 
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
-            first = min(path.glob("*.yaml"), default=path)
-            if not first.is_file():
-                return 0.0
-            with open_regular(first) as file:
-                return 0.85 if _looks_right(file.read(65_536)) else 0.0
-        return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
+            path = min(path.glob("*.yaml"), default=path)
+            if path.is_file():
+                with open_regular(path) as file:
+                    head = file.read(65_536)
+        has_steps = all(key in head for key in (b"steps:", b"workflow_id:", b"agent_type:"))
+        return 0.85 if has_steps and path.suffix in (".yaml", ".yml") else 0.0
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -462,7 +462,3 @@ class ScenarioReader(_WholeFiles):
             source=source,
         )
         yield from self.identified((sample,), data)
-
-
-def _looks_right(head: bytes) -> bool:
-    return all(key in head for key in (b"steps:", b"workflow_id:", b"agent_type:"))

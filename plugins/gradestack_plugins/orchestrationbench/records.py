@@ -37,7 +37,7 @@ Label = Mapping[str, Turn]
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A predicted turn of a sub-agent."""
+    """A predicted turn of a sub-agent, or a predicted plan."""
 
     step_id: StepId
     content: Any = None
@@ -45,17 +45,10 @@ class Answer(msgspec.Struct, frozen=True):
     agent_id: Any = None
 
 
-class PlanAnswer(msgspec.Struct, frozen=True):
-    """A predicted plan."""
-
-    step_id: StepId
-    content: Any = None
-
-
 class _Run(msgspec.Struct, frozen=True):
     label: dict[str, Any]
     sub_agent_history: list[Answer] | None = None
-    main_agent_history: list[PlanAnswer] | None = None
+    main_agent_history: list[Answer] | None = None
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +92,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     label: Label
     answers: tuple[Answer, ...] = ()
-    plans: tuple[PlanAnswer, ...] = ()
+    plans: tuple[Answer, ...] = ()
     setting: Setting = Setting()
     verdicts: TrialVerdicts | None = None
     """Recorded judge verdicts; None when no judge was asked."""

@@ -23,6 +23,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
     STEP_COUNTS,
     harmonic,
     mean,
+    short,
 )
 from gradestack_plugins.orchestrationbench.graders import PLANS
 from gradestack_plugins.orchestrationbench.records import EMPTY, UNREADABLE
@@ -77,7 +78,7 @@ def pick(figures: Figures, names: Iterable[str]) -> dict[str, Any]:
 
 
 def trial_sums(grade: Grade) -> dict[str, float] | None:
-    """Return what a trial adds to the sums of its file; None where there is no trial."""
+    """Return the numbers a trial adds to the sums of its file; None where there is no trial."""
     is_lost = grade.fault is not None and grade.fault.code in (UNREADABLE, EMPTY)
     if is_lost or grade.outcome is Outcome.MISSING:
         return None
@@ -101,15 +102,11 @@ def file_figures(sums: Mapping[str, float], *, exact: bool = False) -> dict[str,
     figures = pick(sums, COUNTS)
     for part, figure in SCORES.items():
         value = ratio(sums[part], sums[f"trials with {part}"])
-        figures[figure] = value if exact else _short(value)
+        figures[figure] = value if exact else short(value)
     for figure, part in PLAN_MEANS.items():
         plans = "plans_parsed" if figure == WITHOUT_FAILURE else COMPARED_PLANS
         figures[figure] = ratio(sums[part], sums[plans])
     return figures
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def files_with(name: str) -> str:
@@ -118,7 +115,7 @@ def files_with(name: str) -> str:
 
 
 def file_sums(figures: Figures) -> dict[str, Any]:
-    """Return what a file adds to sums: counts, exact figures, and how many files have them."""
+    """Return the numbers a file adds to sums: counts, exact figures, one for each it has."""
     sums = {**pick(figures, COUNTS), **decision_divisors(figures)}
     for name in MEANS:
         value = figures[name]
@@ -137,7 +134,7 @@ DIVISORS = {
 
 
 def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the figures of decisions are divided by."""
+    """Return the divisors of the figures of decisions."""
     sums = {"errors": sum(counts[name] for name in ERRORS.values())}
     for view in VIEWS:
         for figure, cells in DIVISORS.items():
@@ -193,8 +190,8 @@ def overall(sums: Figures) -> dict[str, Any]:
 
 def round_figures(figures: Figures) -> dict[str, Any]:
     """Return figures as they are printed; the average is one of rounded figures."""
-    rounded = {**figures, **{name: _short(figures[name]) for name in ROUNDED}}
-    rounded["average"] = _short(_composite(*pick(rounded, COMPOSITES).values()))
+    rounded = {**figures, **{name: short(figures[name]) for name in ROUNDED}}
+    rounded["average"] = short(_composite(*pick(rounded, COMPOSITES).values()))
     return rounded
 
 
@@ -414,9 +411,9 @@ class OrchestrationBenchFigures(IntervalAggregator):
             if grade.outcome is not Outcome.MISSING:
                 name = str(key.facets.get("file") or key.id)
                 files[key.model or ""].setdefault(name, File(key.id)).add(grade)
-        models = {model: self._document(files[model]) for model in files}
-        if len(models) < 2:
-            return next(iter(models.values()), self._document({}))
+        models = {model: self._document(files[model]) for model in files or {"": {}}}
+        if len(models) == 1:
+            return next(iter(models.values()))
         why = "several models, each has its own under `models`"
         undefined = dict.fromkeys(("average", *COMPOSITES), why)
         nothing = dict.fromkeys(undefined)

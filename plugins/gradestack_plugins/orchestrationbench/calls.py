@@ -70,7 +70,7 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> Counts:
-        """What was counted."""
+        """True positives, false positives, false negatives."""
         return self.tp, self.fp, self.fn
 
     @property

@@ -279,6 +279,11 @@ def mean(values: Iterable[float | None]) -> float | None:
     return sum_up(defined) / len(defined) if defined else None
 
 
+def short(value: float | None) -> float | None:
+    """Return a figure with four digits."""
+    return None if value is None else round(value, 4)
+
+
 def harmonic(precision: float, recall: float) -> float:
     """Return 2PR / (P + R), 0 when both are 0."""
     return 2 * (precision * recall) / (precision + recall) if precision + recall > 0 else 0.0

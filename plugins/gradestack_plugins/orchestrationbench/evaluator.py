@@ -151,7 +151,7 @@ def read_history(label: Any, step: Any) -> None:
 def count_key(
     key: str, ours: Calls, theirs: Calls, schemas: Sequence[Any], verdict: Verdict | None
 ) -> tuple[Counts, bool]:
-    """Return what is counted of an argument, and whether a judge is asked.
+    """Count true and false values of an argument; also return whether a judge is asked.
 
     Then values that are equal are lost.
     """
@@ -346,7 +346,7 @@ def evaluate_file(file: ScenarioFile, settings: Settings) -> dict[str, Any]:
     error = "" if history else NO_RUN
     try:
         for name, run in history.items():
-            verdicts = settings.verdicts and verdicts_for(settings.verdicts, file.name, name)
+            verdicts = verdicts_for(settings.verdicts, file.name, name)
             trial = evaluate_arguments(run, verdicts, settings)
             counts.update(trial.counts)
             scores.append(trial.scores)

@@ -22,7 +22,7 @@ from gradestack_plugins.orchestrationbench.aggregators import (
     pick,
     total_figures,
 )
-from gradestack_plugins.orchestrationbench.decisions import FAILURES, MATRIX, MISMATCHES
+from gradestack_plugins.orchestrationbench.decisions import FAILURES, MATRIX, MISMATCHES, short
 
 FILE_NAME = "orchestrationbench.json"
 FAMILY = "orchestrationbench"
@@ -42,8 +42,7 @@ def _totals(figures: Figures, *names: str) -> Tree:
 
 
 def _rounded(figures: Figures, names: Iterable[str]) -> Tree:
-    values = pick(figures, names).items()
-    return {name: None if value is None else round(value, 4) for name, value in values}
+    return {name: short(figures[name]) for name in names}
 
 
 def overall_statistics(totals: Figures, files: int) -> Tree:
@@ -120,11 +119,8 @@ def detailed_result(figures: Figures) -> Tree:
 def result_text(tree: JSON) -> str:
     """Return the text of a result file."""
     text = json.dumps(tree, indent=2, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate in a path or message, which UTF-8 cannot carry
-        return json.dumps(tree, indent=2)
-    return text
+    # a lone surrogate in a path or message, which UTF-8 cannot carry, is escaped as JSON does
+    return text.encode(errors="backslashreplace").decode()
 
 
 @attrs.frozen(kw_only=True)

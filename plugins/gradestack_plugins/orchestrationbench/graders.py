@@ -21,6 +21,7 @@ from gradestack_plugins.orchestrationbench.calls import Pair, compare_calls
 from gradestack_plugins.orchestrationbench.decisions import (
     count_steps,
     mean,
+    short,
     steps_of,
 )
 from gradestack_plugins.orchestrationbench.items import plan_item, step_items
@@ -124,10 +125,9 @@ class OrchestrationBench(PartlyJudged):
 
 
 def _call_parts(pairs: Sequence[Pair]) -> dict[str, float | None]:
-    name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
     return {
-        "name": None if name is None else round(name, 4),
-        "key": None if key is None else round(key, 4),
+        "name": short(mean([pair.name for pair in pairs])),
+        "key": short(mean([pair.key for pair in pairs])),
         "value": mean([pair.value for pair in pairs]),
         "value_upper_bound": mean([pair.best_value for pair in pairs]),
     }

@@ -1,4 +1,4 @@
-"""What a model is asked about values that only a judge could tell equal, and what it replies."""
+"""Questions to a model about values that only a judge could tell equal, and its replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer with one JSON object and nothing else: under the name of each argument an
 
 
 def data_of(sample: Sample, pair: Pair) -> dict[str, JSON]:
-    """Return what a judge is shown.
+    """Return the data a judge is shown.
 
     The gold turns before the step, the tools, and the undecided values.
     """

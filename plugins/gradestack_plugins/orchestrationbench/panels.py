@@ -1,4 +1,4 @@
-"""What the family shows on pages: decisions of a run, and the plans of a sample."""
+"""Panels of the family: decisions of a run, and the plans of a sample."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_GRAPHS = 20
 
 @blocks.panel("Calls and rejections")
 def decisions(about: Report) -> Iterable[blocks.Block] | None:
-    """What was decided where a call, or a rejection, was right; None where no metric says."""
+    """Decisions where a call, or a rejection, was right; None where no metric has them."""
     for metrics in about.aggregates.values():
         matrix = metrics.get("orchestrationbench", {}).get("decision_matrix", {})
         for columns in islice(matrix.values(), 1):

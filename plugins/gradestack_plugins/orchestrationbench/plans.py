@@ -258,7 +258,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
     comparisons: Sequence[Comparison] = ()
-    """Of structural and component graphs; none when nothing could be compared: all figures are 0."""
+    """Structural and component graphs; none when nothing could be compared: all figures are 0."""
     problem: tuple[str, str] = ("", "")
     """Why there is none: ``plan_absent`` or ``plan_unparsable``, and what is wrong."""
     fault: Fault | None = None

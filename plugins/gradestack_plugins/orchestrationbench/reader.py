@@ -261,9 +261,7 @@ class OrchestrationBenchReader(_WholeFiles):
         common = replace(common, tools=index.tools, agent_usage=usage, source=None)
         samples = []
         for name, run in history.items():
-            verdicts = index.verdicts
-            if verdicts is not None:
-                verdicts = verdicts_for(verdicts, relative or file.path.name, name)
+            verdicts = verdicts_for(index.verdicts, relative or file.path.name, name)
             number = _RUN_NUMBER.fullmatch(name)
             sample = replace(
                 common,

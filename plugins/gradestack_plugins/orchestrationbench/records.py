@@ -135,10 +135,12 @@ def read_verdicts(path: Path) -> Verdicts:
         raise DataError(f"verdicts {path}: {expected}", str(error)) from error
 
 
-def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> TrialVerdicts:
+def verdicts_for(verdicts: Verdicts | None, relative: str, trial: str) -> TrialVerdicts | None:
     """Return the verdicts of one trial, by relative path or bare file name, by run name or
-    number.
+    number; None when no judge was asked.
     """
+    if verdicts is None:
+        return None
     trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
     return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
 

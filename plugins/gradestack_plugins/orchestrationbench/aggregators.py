@@ -146,12 +146,9 @@ def _performance(sums: Figures, view: str) -> dict[str, float | None]:
     """Return precision, recall, F1 and accuracy of decisions from one view."""
     tp, tn = sums[f"true_positive_{view}"], sums[f"true_negative_{view}"]
     precision, recall = ratio(tp, sums[f"{view} precision"]), ratio(tp, sums[f"{view} recall"])
-    return {
-        "precision": precision,
-        "recall": recall,
-        "f1": harmonic(precision or 0, recall or 0) if sums[f"{view} f1"] else None,
-        "accuracy": ratio(tp + tn, sums[f"{view} accuracy"]),
-    }
+    f1 = harmonic(precision or 0, recall or 0) if sums[f"{view} f1"] else None
+    accuracy = ratio(tp + tn, sums[f"{view} accuracy"])
+    return {"precision": precision, "recall": recall, "f1": f1, "accuracy": accuracy}
 
 
 def _composite(*parts: float | None) -> float | None:
@@ -174,15 +171,17 @@ def overall(sums: Figures) -> dict[str, Any]:
     f1s = reject["f1"] or 0.0, call["f1"] or 0.0
     decision = _composite(*f1s) if sums["decided"] else None
     fc, plan = _composite(*pick(figures, CALL_SCORES).values()), figures[WITH_FAILURE]
+    at_best = _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values())
+    patterns = {f"{name}_rate": ratio(sums[of], errors) for name, of in ERRORS.items()}
     return figures | {
         "average": _composite(decision, fc, plan),
         "call_rejection_accuracy": decision,
         "fc": fc,
         "plan": plan,
-        "fc_upper_bound": _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values()),
+        "fc_upper_bound": at_best,
         "reject_decision_performance": reject,
         "fc_decision_performance": call,
-        "error_patterns": {f"{name}_rate": ratio(sums[of], errors) for name, of in ERRORS.items()},
+        "error_patterns": patterns,
         "rejection_type_accuracy": ratio(rejected - sums[MISMATCHES], rejected),
         "overall_function_call_failed_rate": ratio(missed, cases),
     }

@@ -209,11 +209,12 @@ def _sample_step(sample: Sample) -> Step | Grade:
     if is_unknown or (calls is None and expected.label not in REJECTIONS):
         message = "no expected calls or rejection, or nothing predicted"
         return skipped("no_decision", message)
+    gold_bag = bag_of(calls or ()) if gold == CALL else Bag()
     return Step(
         id="1",
         gold=gold,
         predicted=predicted,
-        gold_bag=bag_of(calls or ()) if gold == CALL else Bag(),
+        gold_bag=gold_bag,
         bag=bag,
         text=sample.text,
         agent=sample.agent_id,

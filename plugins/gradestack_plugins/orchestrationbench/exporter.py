@@ -54,28 +54,31 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
     """
     successful = totals["files"]
     performance = ("reject_decision_performance", "fc_decision_performance", "error_patterns")
+    calls = {
+        **_rounded(totals, CALL_SCORES),
+        **pick(totals, ["overall_function_call_failed_rate"]),
+        "total_fc_successful_calls": totals["true_negative_reject"],
+        **_totals(totals, "function_call_cases"),
+    }
+    rejections = {
+        **_totals(totals, "rejection_cases"),
+        **pick(totals, (*performance, "rejection_type_accuracy")),
+        **_totals(totals, MISMATCHES, FAILURES),
+    }
     details = {
         "workflow_scores": _rounded(totals, PLAN_SCORES),
-        "function_call_scores": {
-            **_rounded(totals, CALL_SCORES),
-            **pick(totals, ["overall_function_call_failed_rate"]),
-            "total_fc_successful_calls": totals["true_negative_reject"],
-            **_totals(totals, "function_call_cases"),
-        },
-        "call_rejection_scores": {
-            **_totals(totals, "rejection_cases"),
-            **pick(totals, (*performance, "rejection_type_accuracy")),
-            **_totals(totals, MISMATCHES, FAILURES),
-        },
+        "function_call_scores": calls,
+        "call_rejection_scores": rejections,
         "raw_confusion_matrix": _totals(totals, *MATRIX),
     }
+    key_metrics = {label: totals[name] for name, label in KEY_METRICS.items()}
     return {
         "total_files": files,
         "successful_evaluations": successful,
         "failed_evaluations": files - successful,
         **_totals(totals, FAILED_PLANS),
         **pick(totals, [COMPARED_PLANS]),
-        "key_metrics": {label: totals[name] for name, label in KEY_METRICS.items()},
+        "key_metrics": key_metrics,
         "score_details": details,
     }
 

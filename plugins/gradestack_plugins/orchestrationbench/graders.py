@@ -113,24 +113,27 @@ class OrchestrationBench(PartlyJudged):
         metadata = {}
         for part, name in enumerate(PLANS):
             metadata[f"plan_{name}"] = [values[part] for values in figures]
+        counts |= {**_count_pairs(pairs), **_count_plans(plans)}
+        items = [*step_items(steps, pairs), *map(plan_item, plans)]
         return Grade(
             outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
             score=score,
-            counts={**counts, **_count_pairs(pairs), **_count_plans(plans)},
+            counts=counts,
             parts={"decision": decision, **calls, "plan": plan},
-            items=(*step_items(steps, pairs), *map(plan_item, plans)),
+            items=tuple(items),
             reasons=tuple(reasons),
             metadata=metadata,
         )
 
 
 def _call_parts(pairs: Sequence[Pair]) -> dict[str, float | None]:
-    return {
+    parts = {
         "name": short(mean([pair.name for pair in pairs])),
         "key": short(mean([pair.key for pair in pairs])),
-        "value": mean([pair.value for pair in pairs]),
-        "value_upper_bound": mean([pair.best_value for pair in pairs]),
     }
+    parts["value"] = mean([pair.value for pair in pairs])
+    parts["value_upper_bound"] = mean([pair.best_value for pair in pairs])
+    return parts
 
 
 def _count_pairs(pairs: Sequence[Pair]) -> dict[str, int]:

@@ -163,7 +163,8 @@ class _Search:
         self, row: int, col: int, rows: list[int], cols: list[int], costs: Matrix, paid: float
     ) -> None:
         """Map one node on another, and search what follows."""
-        others, images = rows[:row] + rows[row + 1 :], cols[:col] + cols[col + 1 :]
+        others = rows[:row] + rows[row + 1 :]
+        images = cols[:col] + cols[col + 1 :]
         left_costs = [*costs[:row], *costs[row + 1 :]]
         below = [[*line[:col], *line[col + 1 :]] for line in left_costs]
         ours = _edges(self.left, rows[row], others)
@@ -256,7 +257,8 @@ def _coarse(left: Graph, right: Graph) -> Distance:
         names = graph.labels or range(graph.nodes)
         nodes.append({*names})
         edges.append({(names[tail], names[head]) for tail, head in graph.edges})
-    lower = abs(left.nodes - right.nodes) + abs(len(left.edges) - len(right.edges))
+    lower = abs(left.nodes - right.nodes)
+    lower += abs(len(left.edges) - len(right.edges))
     upper = len(nodes[0] ^ nodes[1]) + len(edges[0] ^ edges[1])
     return Distance(float(lower), float(upper))
 

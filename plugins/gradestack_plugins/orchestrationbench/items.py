@@ -27,12 +27,12 @@ def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
 
 
 def _decision_item(name: str, step: Step) -> Item:
-    is_call, calls = step.gold == CALL, bool(step.bag.names)
-    metadata = {
-        "agent": step.agent,
-        "gold": msgspec.to_builtins(step.gold_bag) if is_call else _cut(step.gold_text),
-        "predicted": msgspec.to_builtins(step.bag) if calls else _cut(step.text),
-    }
+    gold, predicted = _cut(step.gold_text), _cut(step.text)
+    if step.gold == CALL:
+        gold = msgspec.to_builtins(step.gold_bag)
+    if step.bag.names:
+        predicted = msgspec.to_builtins(step.bag)
+    metadata = {"agent": step.agent, "gold": gold, "predicted": predicted}
     if step.fault is not None:
         return Item(id=name, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
     reasons = []
@@ -103,14 +103,16 @@ def _with_calls(item: Item, pair: Pair) -> Item:
             )
             reasons.append(reason)
     parts = {"name": pair.name, "key": pair.key, "value": pair.value}
+    score = mean(parts.values())
     tp, fp, fn = sum_counts(key.counts for key in pair.keys)
+    keys = [msgspec.to_builtins(key) for key in pair.keys]
     return replace(
         item,
-        score=mean(parts.values()),
+        score=score,
         counts={**item.counts, "tp": tp, "fp": fp, "fn": fn},
         parts={**parts, "value_upper_bound": pair.best_value},
         reasons=(*item.reasons, *reasons),
-        metadata={**item.metadata, "keys": [msgspec.to_builtins(key) for key in pair.keys]},
+        metadata={**item.metadata, "keys": keys},
     )
 
 

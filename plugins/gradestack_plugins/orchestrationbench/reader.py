@@ -236,11 +236,10 @@ class OrchestrationBenchReader(_WholeFiles):
 
     @override
     def index(self, inputs: Inputs) -> Index:
-        return Index(
-            tools=None if self.agent_cards is None else read_cards(self.agent_cards),
-            setting=Setting() if self.config is None else read_config(self.config),
-            verdicts=None if self.verdicts is None else read_verdicts(self.verdicts),
-        )
+        tools = None if self.agent_cards is None else read_cards(self.agent_cards)
+        setting = Setting() if self.config is None else read_config(self.config)
+        verdicts = None if self.verdicts is None else read_verdicts(self.verdicts)
+        return Index(tools=tools, setting=setting, verdicts=verdicts)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -294,10 +293,11 @@ def _trial_sample(
     except ValueError as error:
         fault = data_fault("run_unreadable", f"expected a run with a label object: {error}")
         return replace(sample, status=Status.FAILED, error=fault)
+    plans = {str(answer.step_id): answer.content for answer in trial.plans}
     return replace(
         sample,
         input=user_turns(trial.label),
-        plan={str(answer.step_id): answer.content for answer in trial.plans} or None,
+        plan=plans or None,
         expected=gold_expectation(trial.label),
         remarks={**unread, **remarks},
         native=trial,

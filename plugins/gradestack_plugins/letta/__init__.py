@@ -1,4 +1,4 @@
-"""letta-evals: its recorded results, its datasets, and the grades it has given."""
+"""letta-evals: its recorded results, its datasets, and its program."""
 
 from gradestack import Component, hookimpl
 
@@ -6,7 +6,6 @@ _TABLE = """
 reader letta .reader:Letta letta-evals output directories, and gradestack's own run directories
 reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and
     ground_truth
-grader recorded .grader:Recorded The recorded grade
 program letta .program:LettaProgram letta-evals itself: its results, summary, gates
 stack letta .recording:stack The recorded gate grades, with error bars
 """

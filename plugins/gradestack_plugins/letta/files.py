@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gradestack import ABSENT, DataError, is_run, load_report
-from gradestack.jsonio import JsonProblem, as_list, as_map, loads, read_regular
+from gradestack import ABSENT, DataError, is_run
+from gradestack.jsonio import loads, read_regular
+from gradestack_plugins.letta.records import Task
+from gradestack_plugins.readers.declared import convert_record
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})(?:\.jsonl|/.*)?$")
@@ -23,8 +24,13 @@ class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     relative: str = ""
     """Path below the directory given; "" when the file itself was given."""
-    model: str | None = None
-    """From the file's or folder's name, where the layout names files by model."""
+    folder: str = ""
+    """Name of the file or folder that is named by a model, where the layout has such; else ""."""
+
+    @property
+    def model(self) -> str | None:
+        """The model that the layout names; None without one."""
+        return None if self.folder in ("", "default") else self.folder
 
     @property
     def run(self) -> int | None:
@@ -36,92 +42,76 @@ class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def result_files(path: Path) -> list[ResultFile]:
-    """Return the files of result lines of an output directory (or the file itself), runs in numeric
-    order.
+    """Return the files of result lines of an output directory, runs by number, or the file itself.
+
+    gradestack's own ``results.jsonl`` holds all runs, whatever stands beside it.
     """
     if not path.is_dir():
-        parent = path.absolute().parent
-        by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
-        beside = path.name != RESULTS and (parent / SUITE).is_file()
-        model = parent.name if by_model else path.stem if beside else None
-        return [ResultFile(path=path, model=_named(model))]
+        return [ResultFile(path=path, folder=_model_of_file(path.absolute()))]
     if (path / SUITE).is_file():
-        return list(_by_model(path))
+        return list(_files_by_model(path))
     single = path / RESULTS
-    if single.is_file() and is_run(path):
+    runs = _runs(path, path.glob(f"run_*/{RESULTS}"))
+    if single.is_file() and (not runs or is_run(path)):
         return [ResultFile(path=single, relative=RESULTS)]
-    runs = _runs(path, f"run_*/{RESULTS}", None)
-    return runs or ([ResultFile(path=single, relative=RESULTS)] if single.is_file() else [])
+    return runs
 
 
-def _named(model: str | None) -> str | None:
-    return None if model == "default" else model
+def _model_of_file(path: Path) -> str:
+    folder = path.parent
+    if _RUN.fullmatch(path.stem) and (folder.parent / SUITE).is_file():
+        return folder.name
+    return path.stem if path.name != RESULTS and (folder / SUITE).is_file() else ""
 
 
-def _by_model(path: Path) -> Iterator[ResultFile]:
+def _files_by_model(path: Path) -> Iterator[ResultFile]:
     for file in sorted(path.glob("*.jsonl")):
-        yield ResultFile(path=file, relative=file.name, model=_named(file.stem))
+        yield ResultFile(path=file, relative=file.name, folder=file.stem)
     for folder in sorted(path.glob("*/")):
-        for run in _runs(folder, "run_*.jsonl", folder.name):
-            yield msgspec.structs.replace(run, relative=f"{folder.name}/{run.relative}")
+        yield from _runs(path, folder.glob("run_*.jsonl"), folder.name)
 
 
-def _runs(folder: Path, pattern: str, model: str | None) -> list[ResultFile]:
-    """Return the files of runs in a folder, by number."""
-    named = ((path.relative_to(folder).as_posix(), path) for path in folder.glob(pattern))
-    files = [
-        ResultFile(path=path, relative=name, model=_named(model))
-        for name, path in named
-        if _RUN.match(name)
-    ]
-    return sorted(files, key=lambda file: (file.run or 0, file.relative))
+def _runs(path: Path, files: Iterable[Path], folder: str = "") -> list[ResultFile]:
+    """Return those of the files below a directory that are of a run, by its number."""
+    names = {file: file.relative_to(path).as_posix() for file in files}
+    found = [ResultFile(path=file, relative=names[file], folder=folder) for file in names]
+    runs = [file for file in found if file.run is not None]
+    return sorted(runs, key=lambda file: (file.run or 0, file.relative))
 
 
-def check_rows(path: Path) -> None:
-    """Refuse a run of ours that lost rows, or got some, or whose rows hold no conversation."""
-    run = path if path.is_dir() else path.parent
-    try:
-        report = load_report(run) if is_run(run) else None
-    except DataError:  # whatever is missing or damaged beside the rows is not needed
-        return
-    if report is None or not report.has_rows:
-        return
-    if report.header.get("rows") == "slim":
-        raise DataError(
-            f"{path}: its rows hold no conversation (rows: slim, of an earlier gradestack)",
-            "grade the input of that run instead",
-        )
-    if path.is_dir():
-        deque(report.lines(), maxlen=0)  # which counts them
+class _Suite(msgspec.Struct):
+    samples: list[Task] | dict[str, Task] | None = None
 
 
-def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the samples of a ``suite.json`` by id, for results that only name theirs.
+def suite_tasks(path: Path) -> dict[str, Task]:
+    """Return the tasks of a ``suite.json`` by id, for results that only name theirs.
 
     {} where there is none.
+
+    Raises:
+        DataError: That of a directory cannot be read.
     """
-    folder = path if path.is_dir() else path.absolute().parent
-    places = [folder] if path.is_dir() else [folder, folder.parent]
-    file = next((place / SUITE for place in places if (place / SUITE).is_file()), None)
+    folders = [path] if path.is_dir() else list(path.absolute().parents)[:2]
+    file = next((folder / SUITE for folder in folders if (folder / SUITE).is_file()), None)
     if file is None:
         return {}
     try:
-        samples = as_map(loads(read_regular(file))).get("samples")
-    except (OSError, JsonProblem) as error:
+        suite, _ = convert_record(loads(read_regular(file)), _Suite)
+    except (OSError, ValueError) as error:
         if not path.is_dir():  # it need not belong to the file at all
             return {}
         raise DataError(f"{file}: cannot be read: {error}") from error
-    if not isinstance(samples, Mapping):
-        listed = [sample for sample in as_list(samples) if isinstance(sample, Mapping)]
-        samples = {sample.get("id", sample.get("sample_id")): sample for sample in listed}
-    return {str(key): sample for key, sample in samples.items() if isinstance(sample, Mapping)}
+    if isinstance(suite.samples, dict):
+        return suite.samples
+    tasks = suite.samples or []
+    return {str(task.sample_id if task.id is None else task.id): task for task in tasks}
 
 
 def unwrapped(record: Any) -> Any:
-    """Return the result of a line.
+    """Return the result of a line: ``result`` where its ``type`` is so, else the line itself.
 
-    ``result`` of ``{"type": "result", "result": ...}``, else the line itself.
+    ABSENT of a line of another type.
     """
-    if isinstance(record, Mapping) and isinstance(record.get("type"), str):
-        return record.get("result") if record["type"] == "result" else ABSENT
-    return record
+    if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+        return record
+    return record.get("result") if record["type"] == "result" else ABSENT

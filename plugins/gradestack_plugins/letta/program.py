@@ -25,8 +25,8 @@ from gradestack import (
 )
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.letta.gates import Gate, Result, average, metric_figures, percentage
-from gradestack_plugins.letta.grader import Recorded, is_score
 from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.recorded import Recorded, is_score
 
 
 def _matches(submission: str, truth: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,100 +24,53 @@ from gradestack import (
     Source,
     read_records,
 )
-from gradestack.jsonio import Layout, open_regular
-from gradestack_plugins.letta.files import (
-    SUITE,
-    ResultFile,
-    check_rows,
-    result_files,
-    suite_samples,
-    unwrapped,
-)
-from gradestack_plugins.letta.recording import read_object
-from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
+from gradestack.jsonio import Layout, as_map, open_regular
+from gradestack_plugins.letta.files import SUITE, ResultFile, result_files, suite_tasks, unwrapped
+from gradestack_plugins.letta.records import Context, Key, Result, Task, key_of, sample_of
+from gradestack_plugins.readers.declared import convert_record
+from gradestack_plugins.readers.own_rows import begins_like_own_row, check_run, is_own_row
 
+_PROVIDED = """
+model run input turns calls label text plan tools expected recorded status error agent_id
+agent_usage facets remarks source
+"""
 _HEAD = 64 * 1024
-_BEHIND_OTHERS = 0.3
+_BY_NAME = 0.5
+"""How sure the names of the files of a directory are, where its lines tell nothing."""
 _PERHAPS = 0.05
+_PARTS = frozenset({"trajectory", "grade", "grades", "submission"})
 _SIGNS = frozenset({"trajectory", "grades", "submissions", "reward", "submission", "error"})
-_OWN_START = b'{"grade":{'
-"""How gradestack's own rows begin: with what graders say."""
-_NAMED = (b'"sample"', b'"sample_id"')
 
 
-def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | None]) -> float:
+def directory_certainty(path: Path) -> float:
     """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
+    best, is_known = 0.0, False
     files = result_files(path)
-    best, undecided, named = 0.0, True, False
     for file in files:
-        try:
-            with open_regular(file.path) as opened:
-                head = opened.read(_HEAD)
-        except OSError:  # reading it will say so
-            continue
-        found = recognised(file.path, head)
-        undecided = undecided and found is None
-        named = named or any(name in head for name in _NAMED)
-        best = max(best, found or 0.0)
-        if best > _BEHIND_OTHERS:
+        certainty = Letta.recognised(file.path, _head_of(file.path))
+        is_known = is_known or certainty is not None
+        best = max(best, certainty or 0.0)
+        if best > Letta.behind_others:
             return best
-    if files and isinstance(read_object(path / SUITE).get("samples"), list | Mapping):
-        return 0.9
-    if files and undecided and ((path / "header.json").is_file() or (path / SUITE).is_file()):
-        return 0.5
-    return best or (_PERHAPS if undecided and named else 0.0)
+    is_named = (path / SUITE).is_file() or (path / "header.json").is_file()
+    return _BY_NAME if files and is_named and not is_known else best
 
 
-def looks_like(record: Any) -> float | None:
-    """Return how much a line looks like a result.
-
-    None for one of another type, and for what holds nothing.
-    """
-    result = unwrapped(record)
-    if not result or not isinstance(result, Mapping):
-        return None
-    sample, error = result.get("sample"), result.get("error")
-    if isinstance(sample, Mapping) and ("id" in sample or "sample_id" in result):
-        return 0.95 if {"trajectory", "grade", "grades", "submission"} & set(result) else 0.0
-    if "sample_id" not in result:
-        return 0.0
-    if len(_SIGNS & set(result)) > 1:
-        return 0.9
-    # Null fields are dropped: of a run that failed, little but the error may be left.
-    return (
-        0.8 if isinstance(error, Mapping) and {"category", "exception_type"} & set(error) else 0.0
-    )
-
-
-def complaint(record: dict[str, Any]) -> str | None:
-    """Return what is missing from a result that names its sample."""
-    result = unwrapped(record)
-    sample = result.get("sample") if isinstance(result, Mapping) else None
-    named = isinstance(sample, Mapping) and "id" in sample
-    return (
-        "none of trajectory, grade, grades and submission is there"
-        if named and not looks_like(record)
-        else None
-    )
-
-
-def begins_like(text: bytes) -> float | None:
-    """Return how much a line that breaks off looks like a result; 0.0 where it is no object."""
-    if not text.startswith(b"{"):
-        return 0.0
-    named = any(name in text for name in _NAMED)
-    signs = named and (b'"trajectory"' in text or b'"submission"' in text)
-    own = text.startswith(_OWN_START) and b'"rationale":' in text
-    return 0.7 if signs or own else None
+def _head_of(file: Path) -> bytes:
+    try:
+        with open_regular(file) as opened:
+            return opened.read(_HEAD)
+    except OSError:  # reading it will say so
+        return b""
 
 
 class LettaIndex(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before the results are read."""
 
-    samples: dict[str, dict[str, Mapping[str, Any]]] = msgspec.field(default_factory=dict)
-    """Input name -> samples by id, for results that only name theirs."""
-    apart: bool = False
-    """Whether two inputs hold results of the same sample, model and run."""
+    tasks: dict[str, dict[str, Task]]
+    """Input name -> tasks by id, for results that only name theirs."""
+    repeated: bool = False
+    """Whether two inputs hold results of the same task, model and run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -150,23 +104,7 @@ class Letta(RecordReader):
     """
 
     version: ClassVar[str] = "3"
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "label",
-            "text",
-            "plan",
-            "tools",
-            "expected",
-            "recorded",
-            "status",
-        }
-        | {"error", "agent_id", "agent_usage", "facets", "remarks", "source"}
-    )
+    provides: ClassVar[frozenset[str]] = frozenset(_PROVIDED.split())
     stack: ClassVar[str | None] = "letta"
     layout: ClassVar[Layout] = "lines"
     sniffed: ClassVar[int] = 100
@@ -174,47 +112,65 @@ class Letta(RecordReader):
 
     model: str | None = None
 
-    looks_like = staticmethod(looks_like)
-    begins_like = staticmethod(begins_like)
-    complaint = staticmethod(complaint)
-
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        return (
-            directory_certainty(path, cls.recognised)
-            if path.is_dir()
-            else super().sniff(path, head)
-        )
+        return directory_certainty(path) if path.is_dir() else super().sniff(path, head)
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        """Return how sure a line is; None of one of another type, and of one that holds nothing."""
+        result = unwrapped(record)
+        if not result or not isinstance(result, dict):
+            return None
+        sample = as_map(result.get("sample"))
+        if "id" in sample or (sample and "sample_id" in result):
+            return 0.95 if _PARTS & result.keys() else 0.0
+        if "sample_id" not in result:
+            return 0.0
+        if len(_SIGNS & result.keys()) > 1:
+            return 0.9
+        # null is left out: of a run that failed, little but the error may be left
+        error = as_map(result.get("error"))
+        return 0.8 if "category" in error or "exception_type" in error else None
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        if not text.startswith(b"{"):
+            return 0.0
+        is_named = b'"sample"' in text or b'"sample_id"' in text
+        has_parts = b'"trajectory"' in text or b'"submission"' in text
+        if (is_named and has_parts) or begins_like_own_row(text):
+            return 0.7
+        return _PERHAPS if is_named else None
 
     @override
     def index(self, inputs: Inputs) -> LettaIndex:
-        samples = {given.name: suite_samples(given.path) for given in inputs.data}
-        return LettaIndex(samples=samples, apart=self._repeats(inputs))
+        tasks = {given.name: suite_tasks(given.path) for given in inputs.data}
+        seen: set[Key] = set()
+        for given in inputs.data if len(inputs.data) > 1 else ():
+            keys = set(self._keys(given))
+            if seen & keys:
+                return LettaIndex(tasks=tasks, repeated=True)
+            seen |= keys
+        return LettaIndex(tasks=tasks)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield no remark; a run directory that is not whole is refused."""
         for given in inputs.data:
-            check_rows(given.path)
+            check_run(given.path)
         return iter(())
 
-    def _repeats(self, inputs: Inputs) -> bool:
-        """Return whether inputs hold results of the same sample, model and run."""
-        seen: set[int] = set()
-        for given in inputs.data if len(inputs.data) > 1 else ():
-            keys = set(map(hash, self._keys(given)))
-            if seen & keys:
-                return True
-            seen |= keys
-        return False
-
-    def _keys(self, given: Input) -> Iterator[tuple[str, str | None, int | str | None]]:
+    def _keys(self, given: Input) -> Iterator[Key]:
         for file in _files(given):
             context = Context(run=file.run, model=file.model, unnamed=self.model)
-            for record in read_records(given.below(file.relative), layout=self.layout):
-                result = unwrapped(record.value)
-                if (known := identity(result)) is not None:
-                    yield str(known), model_of(result, context), run_of(result, context)
+            for element in read_records(given.below(file.relative), layout=self.layout):
+                record = unwrapped(element.value)
+                if isinstance(record, dict):
+                    result, _ = convert_record(record, Result)
+                    yield key_of(result, context, is_own=is_own_row(record))
 
     def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
         """Yield every file of results, runs in numeric order."""
@@ -226,21 +182,21 @@ class Letta(RecordReader):
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
         given, extra = shard.input, shard.extra
-        apart, samples = given.name if index.apart else None, index.samples.get(given.name, {})
         context = Context(
             run=extra["run"],
             model=extra["model"],
             unnamed=self.model,
-            apart=apart,
-            samples=samples,
+            input_name=given.name if index.repeated else None,
+            tasks=index.tasks[given.name],
         )
-
-        def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:
-            result = unwrapped(record)
-            if result is not ABSENT:
-                yield sample_of(result, source, context)
-
+        samples_of = partial(_samples_of_line, context)
         return self.samples(shard, samples_of, given.below(extra["relative"]))
+
+
+def _samples_of_line(context: Context, line: Any, source: Source) -> Iterator[Sample | BadRecord]:
+    record = unwrapped(line)
+    if record is not ABSENT:
+        yield sample_of(record, source, context)
 
 
 def _files(given: Input) -> list[ResultFile]:

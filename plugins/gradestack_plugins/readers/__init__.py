@@ -1,9 +1,10 @@
-"""Readers of formats that belong to no metric family, and the stacks of data of one's own."""
+"""What readers share; formats, grader and stacks of data of one's own."""
 
 from gradestack import Component, hookimpl
 
 _TABLE = """
 reader jsonl .jsonl:JsonLines gradestack's own JSON Lines form of samples
+grader recorded .recorded:Recorded The recorded grade
 stack auto .stacks:auto By what the data expects: calls, texts, labels, a recorded verdict; without
     any, trajectory
 stack exact_match .stacks:exact_match Answers equal to the expected text

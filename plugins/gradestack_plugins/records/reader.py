@@ -45,6 +45,7 @@ from gradestack.jsonio import (
     path_value,
     read_regular,
 )
+from gradestack_plugins.readers import tables
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import finish
 from gradestack_plugins.readers.chat.forms import Observation, observation, scores_of
@@ -77,7 +78,6 @@ from gradestack_plugins.readers.chat.parts import CONVERT, parts_of_runs
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.steps import STEPS, SessionKey, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.records import tables
 from gradestack_plugins.records.totals import (
     are_nulls_failed,
     totals_beside,

@@ -62,26 +62,17 @@ def test_rows(letta, tmp_path, case):
         assert found == {name: value for name, value in wanted.items() if name != "reason"}
 
 
-def test_empty_files_are_refused(letta, tmp_path):
-    for path, message in (
-        (written(tmp_path / "a.jsonl", ""), "the dataset is empty"),
-        (written(tmp_path / "a.csv", ""), "the dataset is empty"),
-        (
-            written(tmp_path / "b.csv", "question,answer\n1,2\n"),
-            "a column 'input' is needed; there are: question, answer",
-        ),
-        (tmp_path, "is a directory"),
-    ):
-        with pytest.raises(DataError, match=message) as refused:
-            rows(letta, path)
-        assert str(path) in str(refused.value)
-
-
-def test_long_cells_are_read_and_bytes_of_another_encoding_are_not(letta, tmp_path):
-    path = written(tmp_path / "d.csv", 'input\na\n"' + "x" * 200_000 + '"\nb\n')
-    assert [each.input for each in rows(letta, path)] == ["a", "x" * 200_000, "b"]
-    path.write_bytes(b"input\n\xff\xfe\n")
-    with pytest.raises(DataError, match="cannot be read"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'input\na\n"open,b\n', r"d\.csv:3: .*never closed"),
+        (b"input\n\xff\xfe\n", r"d\.csv:2: .*not UTF-8"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused(letta, tmp_path, content, message):
+    path = tmp_path / "d.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
         rows(letta, path)
 
 

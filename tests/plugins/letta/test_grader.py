@@ -8,8 +8,8 @@ import pytest
 
 import gradestack
 from gradestack import Fault, Grade, Sample, Status, grade_to_json, replace, testing
-from gradestack_plugins.letta.grader import Recorded
-from gradestack_plugins.letta.records import grade_fault, read_trajectory
+from gradestack_plugins.letta.messages import read_trajectory
+from gradestack_plugins.readers.recorded import Recorded, grade_fault
 from tests.core.outcomes import at, data
 
 DATA = data(__file__, "grader.yaml")

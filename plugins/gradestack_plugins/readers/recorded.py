@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, Final, TypeGuard
 
 import attrs
 from typing_extensions import override
@@ -30,9 +30,6 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
-from gradestack_plugins.letta.reader import Letta
-from gradestack_plugins.letta.recording import REWARD, graded_metrics, metrics_of, names_graders
-from gradestack_plugins.letta.records import KEPT, error_fault, grade_fault
 
 _SHOWN = 20
 """Metrics named in a message."""
@@ -48,11 +45,11 @@ class Recorded(Grader):
     be graded again.
 
     With ``metric`` the grade of that key counts, or a score recorded under that name. Without it
-    that is decided once, before grading: the metric of the grader's own key if the recording has
-    it, else the only one there is; where there are several, one must be named. Of recordings whose
-    grades have no names it is ``grade``, the gate's. Metrics are those of a letta-evals summary,
-    else those of the first 1,000 records of each input. A sample whose recording lacks the metric
-    is skipped; where its own ``grade`` is an error, it is failed for every metric it lacks.
+    that is decided once, before grading, by the first 1,000 records of each input: the metric of
+    the grader's own key if the recording has it, else the only one there is; where there are
+    several, one must be named. Of recordings whose grades have no names it is ``grade``, the
+    gate's. A sample whose recording lacks the metric is skipped; where its own ``grade`` is an
+    error, it is failed for every metric it lacks.
 
     A run that ended in an error is graded by the verdict or score on its own record (reason
     ``run_error``); without one, and in a letta-evals recording, it is failed. So is the grade of a
@@ -88,25 +85,29 @@ class Recorded(Grader):
         self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
     ) -> Recorded:
         """Return the grader with the metric decided."""
-        by_name = isinstance(reader, Letta)
-        first = [] if by_name else list(samples)
-        if self.metric is not None:
-            self._require_one_scale(self.metric, first)
-            return self
-        metrics = metrics_of(inputs) if by_name else recorded_scores(first)
-        composed = [name for name in metrics if name != REWARD] or metrics
-        if key not in metrics and len(composed) > 1:
+        first = list(samples)
+        metric = self.metric or self._metric_of(key, first)
+        if metric is not None:
+            self._require_one_scale(metric, first)
+        return attrs.evolve(self, metric=metric)
+
+    def _metric_of(self, key: str, samples: Iterable[Sample]) -> str | None:
+        """Return the metric that a grader of a key takes; None where grades have no names.
+
+        Raises:
+            ConfigError: There are several, and none is called as the key.
+        """
+        graded, scored = recorded_metrics(samples)
+        metrics = graded or scored
+        if key in (*graded, *scored):
+            return key
+        if len(metrics) > 1:
             several = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
             raise ConfigError(
                 f"the recording has no metric {key!r} but several others; name one with `metric`: "
                 f"{several}"
             )
-        found = key if key in metrics else next(iter(composed), None)
-        if by_name and len(metrics) == 1 and not names_graders(inputs):
-            return self
-        if found is not None:
-            self._require_one_scale(found, first)
-        return attrs.evolve(self, metric=found)
+        return metrics[0] if metrics else None
 
     def _require_one_scale(self, metric: str, samples: Iterable[Sample]) -> None:
         """Refuse scores of two scales, whose average means nothing, where no scale is stated.
@@ -136,8 +137,7 @@ class Recorded(Grader):
         error = recorded.get("error")
         is_letta = grades or "grade" in recorded or error is not None
         if sample.status is Status.FAILED and (found is None or is_letta):
-            fault = sample.error or _RUN_FAILED
-            return _failed(fault, found if found is not None or grades else recorded.get("grade"))
+            return _failed(sample.error or _RUN_FAILED, found or recorded.get("grade"))
         if error is not None:
             return failed(error_fault(error))
         if found is None:
@@ -152,9 +152,9 @@ class Recorded(Grader):
         return grade
 
     def _without_grade(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> Grade:
-        broken = judge_fault(recorded.get("grade"))
-        if broken is not None:
-            return _failed(broken, recorded["grade"])
+        fault = judge_fault(recorded.get("grade"))
+        if fault is not None:
+            return _failed(fault, recorded["grade"])
         what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
         known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
         return skipped("no_recorded_grade", f"the recording holds {what}{known}")
@@ -162,8 +162,8 @@ class Recorded(Grader):
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
-        rationale, metadata = _words(found)
-        if metadata.get("error") and (fault := judge_fault(found)) is not None:
+        metadata, fault = dict(as_map(found.get("metadata"))), judge_fault(found)
+        if metadata.get("error") and fault is not None:
             return _failed(fault, found)
         score = found.get("score")
         if not is_score(score):
@@ -171,46 +171,87 @@ class Recorded(Grader):
         if self.scale is not None and not self.scale[0] <= score <= self.scale[1]:
             low, high = self.scale
             return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
-        items = _turns(found.get("per_turn_grades"))
+        rationale, items = as_text(found.get("rationale")), _turns(found.get("per_turn_grades"))
         return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
 
 
 _ABOUT_TURNS = ("submission", "ground_truth", "rationale")
 _RUN_FAILED = Fault(category="target", code="target_error", message="the run failed")
-_NO_SCORES = frozenset({"grade", "grades", *KEPT})
+_RECORDED_ERROR = "recorded_error"
+AMOUNTS: Final = (
+    *("cost", "prompt_tokens", "completion_tokens", "total_time", "target_time", "extraction_time"),
+    *("per_grader_time", "timing", "timing_metrics"),
+)
+"""Names of recorded costs and times, which are no scores."""
+_NO_SCORES: Final = frozenset({"grade", "grades", *AMOUNTS})
 
 
-def recorded_scores(samples: Iterable[Sample]) -> list[str]:
-    """Return the metrics of samples of any format.
-
-    What stands under ``grades``, else every score by its name.
-    """
+def recorded_metrics(samples: Iterable[Sample]) -> tuple[list[str], list[str]]:
+    """Return the names under which samples have recorded grades, and those of other scores."""
     graded: dict[str, None] = {}
-    scores: dict[str, None] = {}
+    scored: dict[str, None] = {}
     for sample in samples:
-        graded |= dict.fromkeys(graded_metrics(sample.recorded))
+        grades = as_map(sample.recorded.get("grades"))
+        graded |= {name: None for name in grades if grades[name] is not None}
         for name, value in sample.recorded.items():
-            scored = isinstance(value, bool | int | float) or "score" in as_map(value)
-            scores |= {name: None} if scored and name not in _NO_SCORES else {}
-    return list(graded or scores)
+            has_score = isinstance(value, bool | int | float) or "score" in as_map(value)
+            if has_score and name not in _NO_SCORES:
+                scored[name] = None
+    return list(graded), list(scored)
+
+
+_BREAKDOWNS: Final = {
+    "Error: ": ("target", "target_error"),
+    "Error during grading: ": ("grading", _RECORDED_ERROR),
+}
+"""How the rationale begins of a grade that stands for a run, or for a judge, that broke down."""
+
+
+def error_fault(error: JSON) -> Fault:
+    """Return the fault of a recorded error: a text, or an object with a message."""
+    if not isinstance(error, Mapping):
+        return Fault(category="target", code=_RECORDED_ERROR, message=shown_text(error))
+    names = ("category", "exception_type", "message")
+    category, kind, message = [as_text(error.get(name)) for name in names]
+    return Fault(category=category or "target", code=_RECORDED_ERROR, message=message, type=kind)
+
+
+def grade_fault(grade: JSON) -> Fault | None:
+    """Return why a recorded grade is no judgement, by its rationale and metadata.
+
+    None where nothing says so.
+    """
+    stored = as_map(grade)
+    rationale, metadata = as_text(stored.get("rationale")), as_map(stored.get("metadata"))
+    category, code, message = "grading", _RECORDED_ERROR, ""
+    for prefix in _BREAKDOWNS:
+        if rationale.startswith(prefix):
+            category, code = _BREAKDOWNS[prefix]
+            message = rationale.removeprefix(prefix)
+    error = shown_text(metadata["error"]) if metadata.get("error") else ""
+    if error not in message:
+        message = f"{message} ({error})" if message else error
+    kind = as_text(metadata.get("error_type"))
+    return Fault(category=category, code=code, message=message, type=kind) if message else None
 
 
 def judge_fault(grade: JSON) -> Fault | None:
-    """Return why a recorded grade is no judgement; None where it is one."""
+    """Return why a recorded grade is no judgement, as a fault of whoever graded."""
     fault = grade_fault(grade)
-    return fault and replace(fault, category="grading", code="recorded_error")
-
-
-def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
-    return as_text(found.get("rationale")), dict(as_map(found.get("metadata")))
+    return fault and replace(fault, category="grading", code=_RECORDED_ERROR)
 
 
 def _failed(fault: Fault, found: JSON) -> Grade:
-    rationale, metadata = _words(as_map(found))
-    grade = replace(failed(fault), metadata=metadata)
-    return (
-        replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
-    )
+    """Return a failed grade with the metadata, and for a judge's fault the words, of a recorded one."""
+    stored = as_map(found)
+    grade = replace(failed(fault), metadata=dict(as_map(stored.get("metadata"))))
+    rationale = as_text(stored.get("rationale")) if fault.category == "grading" else ""
+    return replace(grade, rationale=rationale or grade.rationale)
+
+
+def shown_text(value: JSON) -> str:
+    """Return text as it is and any other value as JSON."""
+    return value if isinstance(value, str) else compact(value)
 
 
 def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
@@ -231,12 +272,13 @@ def _bad(message: str) -> Grade:
 
 
 def _own(found: Mapping[str, Any]) -> Grade:
+    """Return a grade that gradestack wrote."""
     try:
         grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
         grade_to_json(grade)
         problem = check_grade(grade)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        problem = f"the recorded grade is not understood: {compact(dict(found))[:60]}"
+        return _bad(f"the recorded grade is not understood: {compact(dict(found))[:60]}")
     if problem is not None:
         return _bad(problem)
     if grade.outcome is Outcome.MISSING:

@@ -23,6 +23,8 @@ from gradestack_plugins.letta.records import Task
 from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.tables import csv_table
 
+_LITTLE: Final = 0.02
+"""So that it is said what a row lacks, where no other format has the file."""
 _INPUTS: Final = ("input", "prompt")
 _OBJECTS: Final = ("agent_args", "rubric_vars", "extra_vars", "metadata")
 _LISTS: Final = (*_INPUTS, "ground_truth", "tags")
@@ -67,7 +69,7 @@ class LettaDataset(RecordReader):
         _, columns = next(csv_rows(lines[:1], strict=False), (1, []))
         if not set(_INPUTS).isdisjoint(columns):
             return 0.8
-        return 0.02 if "ground_truth" in columns else 0.0  # so that it is said what is missing
+        return _LITTLE if "ground_truth" in columns else 0.0
 
     @classmethod
     @override
@@ -75,9 +77,10 @@ class LettaDataset(RecordReader):
         if not isinstance(record, dict) or _RESULT_KEYS & record.keys():
             return 0.0
         asked = record.get("input", record.get("prompt"))
-        if not isinstance(asked, str) and not _is_texts(asked):
-            return 0.0
         is_plain = record.keys() <= _KEYS
+        if not isinstance(asked, str) and not _is_texts(asked):
+            is_named = "input" in record or "ground_truth" in record
+            return _LITTLE if is_plain and is_named else 0.0
         if "ground_truth" in record:
             return 0.6 if is_plain else 0.5
         return 0.4 if is_plain else 0.0
@@ -86,13 +89,6 @@ class LettaDataset(RecordReader):
     @override
     def begins_like(cls, text: bytes) -> float | None:
         return 0.4 if text.startswith((b'{"input"', b'{"prompt"')) else None
-
-    @classmethod
-    @override
-    def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return what a row lacks that has a dataset's keys alone."""
-        is_nearly = record.keys() <= _KEYS and ("input" in record or "ground_truth" in record)
-        return "no input that is a text or a list of texts" if is_nearly else None
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterable[RecordFile]:

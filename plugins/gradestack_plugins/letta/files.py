@@ -89,7 +89,7 @@ def suite_tasks(path: Path) -> dict[str, Task]:
     {} where there is none.
 
     Raises:
-        DataError: That of a directory cannot be read.
+        DataError: It cannot be read.
     """
     folders = [path] if path.is_dir() else list(path.absolute().parents)[:2]
     file = next((folder / SUITE for folder in folders if (folder / SUITE).is_file()), None)
@@ -98,8 +98,6 @@ def suite_tasks(path: Path) -> dict[str, Task]:
     try:
         suite, _ = convert_record(loads(read_regular(file)), _Suite)
     except (OSError, ValueError) as error:
-        if not path.is_dir():  # it need not belong to the file at all
-            return {}
         raise DataError(f"{file}: cannot be read: {error}") from error
     if isinstance(suite.samples, dict):
         return suite.samples

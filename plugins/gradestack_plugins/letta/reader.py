@@ -124,16 +124,12 @@ class Letta(RecordReader):
         result = unwrapped(record)
         if not result or not isinstance(result, dict):
             return None
-        sample = as_map(result.get("sample"))
-        if "id" in sample or (sample and "sample_id" in result):
-            return 0.95 if _PARTS & result.keys() else 0.0
+        if "id" in as_map(result.get("sample")):
+            return 0.0 if _PARTS.isdisjoint(result) else 0.95
         if "sample_id" not in result:
             return 0.0
-        if len(_SIGNS & result.keys()) > 1:
-            return 0.9
-        # null is left out: of a run that failed, little but the error may be left
-        error = as_map(result.get("error"))
-        return 0.8 if "category" in error or "exception_type" in error else None
+        # null is left out there: of a run that failed, little but its id may be left
+        return 0.9 if len(_SIGNS & result.keys()) > 1 else None
 
     @classmethod
     @override

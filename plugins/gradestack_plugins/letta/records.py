@@ -186,8 +186,7 @@ def _status(result: Result, trajectory: Trajectory) -> tuple[Status, Fault | Non
         fault = error_fault(result.error)
         is_whole = fault.category in _AFTERWARDS and not trajectory.is_silent
         return (Status.OK, None) if is_whole else (Status.FAILED, fault)
-    grades = (result.grade, *(result.grades or {}).values())  # the gate's first
-    reason = next(filter(None, map(grade_fault, grades)), None)
+    reason = grade_fault(result.grade)
     broke_off = reason is not None and reason.category == "target"
     has_answer = not trajectory.is_silent or bool(result.submission and not broke_off)
     if has_answer and result.agent_id is not None:

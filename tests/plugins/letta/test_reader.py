@@ -74,7 +74,6 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     letta.write(tmp_path / "m.jsonl", [{"sample_id": 0, "trajectory": [], "grades": {}}])
     with pytest.raises(DataError, match=r"suite\.json: cannot be read"):
         letta.read(tmp_path)
-    assert len(letta.read(tmp_path / "m.jsonl")) == 1
 
 
 @pytest.mark.parametrize("case", data(__file__, "results.yaml"))

@@ -26,12 +26,12 @@ Entry = dict[str, Any]
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     """Turns of messages, and every call made in them with what it returned."""
 
-    turns: tuple[tuple[Message, ...], ...] = ()
-    calls: tuple[ToolCall, ...] | None = None
+    turns: tuple[tuple[Message, ...], ...]
+    calls: tuple[ToolCall, ...] | None
     """None where no message is recorded, or not every call can be read."""
-    text: str | None = None
+    text: str | None
     """What the assistant said last; None where it said nothing."""
-    remarks: Mapping[str, int] = {}
+    remarks: Mapping[str, int]
     """Remarks on calls that cannot be read."""
 
     @property
@@ -113,9 +113,8 @@ def _returned(entry: Any) -> Entry:
 
 def _unread_calls(entry: Entry) -> str | None:
     """Return the remark on a message of calls of which none can be read."""
-    kind = entry.get("message_type")
-    if not isinstance(kind, str) or _calls(entry):
-        return None
-    if kind != "approval_request_message" and not names_a_call(kind):
+    kind: Any = entry.get("message_type")
+    names_calls = kind == "approval_request_message" or names_a_call(str(kind))
+    if not names_calls or _calls(entry):
         return None
     return not_read(f"message `{kind}`" if kind.isidentifier() else "message")

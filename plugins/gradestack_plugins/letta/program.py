@@ -226,20 +226,23 @@ def deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
+_RESULTS = """Results:
+  Total samples: {total}
+  Attempted: {total_attempted}
+  Avg score: {avg_score_total:.2f} (attempted: {avg_score_attempted:.2f})
+  Passed: {passed_attempts} ({rate:.1f}%)"""
+_MODEL = "  {model_name} - Avg: {avg_score_attempted:.2f}, Pass: {rate:.1f}%"
+
+
 def console_lines(evaluation: Evaluation, metrics: Mapping[str, Any]) -> Iterator[str]:
     """Yield the results block."""
-    attempted, passed = metrics["total_attempted"], metrics["passed_attempts"]
-    yield "Results:"
-    yield f"  Total samples: {metrics['total']}"
-    yield f"  Attempted: {attempted}"
-    average_of_attempted = metrics["avg_score_attempted"]
-    yield f"  Avg score: {metrics['avg_score_total']:.2f} (attempted: {average_of_attempted:.2f})"
-    yield f"  Passed: {passed} ({percentage(passed, attempted):.1f}%)"
+    rate = percentage(metrics["passed_attempts"], metrics["total_attempted"])
+    yield _RESULTS.format(**metrics, rate=rate)
     if metrics["per_model"]:
         yield from ("", "Results by model:")
     for row in metrics["per_model"] or ():
         rate = percentage(row["passed_samples"], row["total_attempted"])
-        yield f"  {row['model_name']} - Avg: {row['avg_score_attempted']:.2f}, Pass: {rate:.1f}%"
+        yield _MODEL.format(**row, rate=rate)
     if evaluation.num_runs > 1:
         yield from ("", f"Runs passed: {evaluation.runs_passed}")
     if evaluation.gate is not None:

@@ -44,16 +44,13 @@ _SIGNS = frozenset({"trajectory", "grades", "submissions", "reward", "submission
 
 def directory_certainty(path: Path) -> float:
     """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
-    best, is_known = 0.0, False
     files = result_files(path)
     for file in files:
         certainty = Letta.recognised(file.path, _head_of(file.path))
-        is_known = is_known or certainty is not None
-        best = max(best, certainty or 0.0)
-        if best > Letta.behind_others:
-            return best
+        if certainty is not None:
+            return certainty
     is_named = (path / SUITE).is_file() or (path / "header.json").is_file()
-    return _BY_NAME if files and is_named and not is_known else best
+    return _BY_NAME if files and is_named else 0.0
 
 
 def _head_of(file: Path) -> bytes:
@@ -166,27 +163,30 @@ class Letta(RecordReader):
                 record = unwrapped(element.value)
                 if isinstance(record, dict):
                     result, _ = convert_record(record, Result)
-                    yield key_of(result, context, is_own=is_own_row(record))
+                    key = key_of(result, context, is_own=is_own_row(record))
+                    if key.id is not None:
+                        yield key
 
     def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
         """Yield every file of results, runs in numeric order."""
         for given in inputs.data:
             for file in _files(given):
-                extra = {"relative": file.relative, "run": file.run, "model": file.model}
+                extra = [file.relative, file.run, file.model]
                 yield RecordFile(input=given, file=given.below(file.relative), extra=extra)
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
-        given, extra = shard.input, shard.extra
+        given = shard.input
+        relative, run, model = shard.extra
         context = Context(
-            run=extra["run"],
-            model=extra["model"],
+            run=run,
+            model=model,
             unnamed=self.model,
             input_name=given.name if index.repeated else None,
             tasks=index.tasks[given.name],
         )
         samples_of = partial(_samples_of_line, context)
-        return self.samples(shard, samples_of, given.below(extra["relative"]))
+        return self.samples(shard, samples_of, given.below(relative))
 
 
 def _samples_of_line(context: Context, line: Any, source: Source) -> Iterator[Sample | BadRecord]:

@@ -20,9 +20,10 @@ from gradestack import (
     ProgramInput,
     ProgramRun,
     Sample,
+    TimedOut,
     discover,
 )
-from gradestack.jsonio import as_list, as_map
+from gradestack.jsonio import as_map
 from gradestack_plugins.letta.gates import Gate, Result, average, metric_figures, percentage
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.recorded import Recorded, is_score
@@ -46,7 +47,10 @@ class Tool(msgspec.Struct, frozen=True):
         messages = tuple(map(chat.messages, turns))
         text = self.extractor.extract(Sample(id="", turns=messages, recorded=recorded))
         sample = Sample(id="", text=text, expected=Expectation(text=truth))
-        grade: Any = self.grader.grade(sample)
+        try:
+            grade: Any = self.grader.grade(sample)
+        except TimedOut:  # letta-evals would go on for ever
+            return 0.0
         return grade.score or 0.0
 
     def grade(self, row: Row) -> Row:
@@ -96,12 +100,12 @@ def grade_row(grader: Grader, tool: Tool | None, grade: Row, row: Row) -> Row | 
     """Return the grade of one metric, given ours; None where letta-evals has none."""
     if isinstance(grader, Recorded):
         return recorded_grade(grader, grade, row)
-    faults = [as_map(item.get("fault")) for item in (grade, *as_list(grade.get("items")))]
-    if tool is not None and _BROKEN.isdisjoint(fault.get("code") for fault in faults):
+    fault = as_map(grade.get("fault"))
+    if tool is not None and fault.get("code") not in _BROKEN:
         return tool.grade(row)
     if grade["state"] == "graded":
         return grade
-    why = faults[0].get("message") or grade["rationale"]
+    why = fault.get("message") or grade["rationale"]
     rationale = f"Error during grading: {why}"
     return {"score": 0.0, "rationale": rationale, "metadata": {"error": why}}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -18,7 +18,7 @@ from gradestack import (
     Source,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Layout, Range, csv_rows, loads
+from gradestack.jsonio import Element, JsonProblem, Range, csv_rows, loads
 from gradestack_plugins.letta.records import Task
 from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.tables import csv_table
@@ -53,11 +53,11 @@ class LettaDataset(RecordReader):
     no value. Quotes that do not match end the run.
     """
 
-    version: ClassVar[str] = "3"
-    provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "facets", "source"})
-    layout: ClassVar[Layout] = "lines"
-    behind_others: ClassVar[float] = 0.0
-    duplicates: ClassVar[Literal["keep", "last", "error"]] = "error"
+    version = "3"
+    provides = frozenset({"input", "expected", "facets", "source"})
+    layout = "lines"
+    behind_others = 0.0
+    duplicates = "error"
 
     @classmethod
     @override

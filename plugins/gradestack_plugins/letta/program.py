@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 from typing_extensions import override
@@ -273,9 +273,9 @@ class LettaProgram(Program):
     given 0.0. A gate that letta-evals has not got is left to gradestack.
     """
 
-    reader: ClassVar[str] = "letta"
-    title: ClassVar[str] = "letta-evals"
-    needs_rows: ClassVar[bool] = True
+    reader = "letta"
+    title = "letta-evals"
+    needs_rows = True
 
     @override
     def run(self, given: ProgramInput) -> ProgramRun:

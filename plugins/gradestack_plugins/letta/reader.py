@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import attrs
 import msgspec
@@ -24,7 +24,7 @@ from gradestack import (
     Source,
     read_records,
 )
-from gradestack.jsonio import Layout, as_map, open_regular
+from gradestack.jsonio import as_map, open_regular
 from gradestack_plugins.letta.files import SUITE, ResultFile, result_files, suite_tasks, unwrapped
 from gradestack_plugins.letta.records import Context, Key, Result, Task, key_of, sample_of
 from gradestack_plugins.readers.declared import convert_record
@@ -100,12 +100,12 @@ class Letta(RecordReader):
         model: Model of results that name none.
     """
 
-    version: ClassVar[str] = "3"
-    provides: ClassVar[frozenset[str]] = frozenset(_PROVIDED.split())
-    stack: ClassVar[str | None] = "letta"
-    layout: ClassVar[Layout] = "lines"
-    sniffed: ClassVar[int] = 100
-    duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
+    version = "3"
+    provides = frozenset(_PROVIDED.split())
+    stack = "letta"
+    layout = "lines"
+    sniffed = 100
+    duplicates = "last"
 
     model: str | None = None
 
@@ -138,6 +138,13 @@ class Letta(RecordReader):
         if (is_named and has_parts) or begins_like_own_row(text):
             return 0.7
         return _PERHAPS if is_named else None
+
+    @classmethod
+    @override
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        sample = as_map(as_map(unwrapped(record)).get("sample"))
+        lacks = "none of trajectory, grade, grades and submission is there"
+        return lacks if "id" in sample else None
 
     @override
     def index(self, inputs: Inputs) -> LettaIndex:

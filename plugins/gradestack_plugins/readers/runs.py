@@ -1,0 +1,162 @@
+"""RunReader: files that hold whole runs, of which a format says how they are cut out of records."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import attrs
+import msgspec
+from typing_extensions import override
+
+from gradestack import (
+    JSON,
+    BadRecord,
+    Expectation,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    Usage,
+    read_document,
+    replace,
+)
+from gradestack.jsonio import Range
+from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.identity import Identity
+from gradestack_plugins.readers.chat.logs import PROVIDES, broken, log_sample, tools_of
+
+
+class Record(NamedTuple):
+    """One record of a file, and where it stands."""
+
+    value: Any
+    source: Source
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """One run, as its format has it: a conversation, and what is known beside it."""
+
+    id: str
+    entries: list[Any]
+    """Messages and items, each in the form of one of the APIs or of a library that is known."""
+    source: Source | None = None
+    first: Any = None
+    """The record in which the option ``ids`` looks for the id of the task."""
+    trial: int | str | None = None
+    cluster: str | None = None
+    model: str | None = None
+    """Where answers name none."""
+    tools: list[Any] | None = None
+    """Tools on offer, as recorded."""
+    usage: Usage | None = None
+    """Amounts of the whole run; the others are those of its answers, added up."""
+    agent_usage: JSON = None
+    expected: Expectation = Expectation()
+    recorded: dict[str, JSON] = {}
+    ended: str | None = None
+    error: Any = None
+    """What ended the run, in any form; None where nothing did."""
+    trace: dict[str, str] = {}
+    children: tuple[str, ...] = ()
+    facets: dict[str, JSON] = {}
+    remarks: dict[str, int] = {}
+
+
+def sample_of_run(run: Run) -> Sample:
+    """Return the sample of a run.
+
+    Raises:
+        ValueError: Nothing in it can be read.
+    """
+    talk = Conversation()
+    talk.read(run.entries)
+    known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)
+    more: dict[str, Any] = {
+        "model": run.model,
+        "tools": tools_of(talk, {"tools": run.tools}),
+        "ended": run.ended,
+        "expected": run.expected,
+        "recorded": run.recorded,
+        "children": run.children,
+        "agent_usage": run.agent_usage,
+    }
+    if run.error is not None:
+        more |= broken(run.error, "the run ended in an error")
+    source = run.source or Source(file="", ordinal=0)
+    sample = log_sample(known, talk, source, **more)
+    return replace(sample, usage=_with_amounts(sample.usage, run.usage))
+
+
+def _with_amounts(usage: Usage | None, whole: Usage | None) -> Usage | None:
+    """Return the usage of a run's answers, with the amounts that are known of the whole run."""
+    if usage is None or whole is None:
+        return whole or usage
+    amounts = {name: getattr(whole, name) for name in Usage.__struct_fields__}
+    return replace(usage, **{name: each for name, each in amounts.items() if each is not None})
+
+
+@attrs.frozen(kw_only=True)
+class RunReader(RecordReader):
+    """Base of readers whose files hold whole runs.
+
+    A format writes ``runs_of`` and ``looks_like``. Every file is read by itself, from its first
+    record to its last; a record that is no JSON is bad, and the others are read.
+
+    Attributes:
+        layout: ``lines``, ``list`` or ``either``, as for ``RecordReader``.
+        is_document: Whether a file holds one JSON document, which is its only record.
+    """
+
+    provides = PROVIDES | {"children"}
+    stack = "auto"
+    empty_answers = True
+    sniffed = 100
+    behind_others = 0.95
+    is_document: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterable[Run]:
+        """Yield the runs of a file.
+
+        Args:
+            records: Its records that are JSON, in order.
+            file: The file.
+            index: What ``index`` made of all files.
+
+        Raises:
+            ValueError: There is none; the message becomes the reason of a bad record.
+        """
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for given in inputs.data:
+            yield RecordFile(input=given, ranges=(Range(),))
+
+    @override
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        bad: list[BadRecord] = []
+        records = self._records(shard.input, bad)
+        start = Source(file=shard.input.shown, ordinal=0)
+        runs = self.runs_of(records, shard.input, index)
+        yield from self.guarded(lambda given, _: self._samples(given), runs, start)
+        yield from bad
+
+    def _records(self, file: Input, bad: list[BadRecord]) -> Iterator[Record]:
+        """Yield the records that are JSON; add the others to a list."""
+        elements = read_document(file) if self.is_document else self.elements(file, Range())
+        for element in elements:
+            line = None if self.is_document else element.line
+            source = Source(file=file.shown, ordinal=element.ordinal, line=line)
+            if element.problem is None:
+                yield Record(element.value, source)
+            else:
+                bad.append(BadRecord(source=source, reason=element.problem))
+
+    def _samples(self, runs: Iterable[Run]) -> Iterator[Sample | BadRecord]:
+        for run in runs:
+            yield from self.identified([sample_of_run(run)], run.first)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import literal
+from gradestack_plugins.readers.chat.libraries import has_library_parts, library_form
 
 Entry = dict[str, Any]
 _LANGCHAIN: Final = {
@@ -61,7 +62,8 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:  # noqa: C90
         return None
     kind, content = entry.get("type"), entry.get("content")
     if "role" in entry and kind is None and "parts" not in entry and not isinstance(content, dict):
-        return None
+        is_library = has_library_parts(content) or "toolInvocations" in entry
+        return library_form(entry) if is_library else None
     if isinstance(kind, str):
         if isinstance(entry.get("raw_item"), dict):
             return _of_agents
@@ -73,6 +75,10 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:  # noqa: C90
             return _langchain
     if isinstance(entry.get("from"), str) and "value" in entry:
         return _sharegpt
+    if "role" not in entry or "parts" in entry:
+        library = library_form(entry)
+        if library is not None:
+            return library
     if _has_parts(entry) or _has_parts(content):
         return _gemini
     if any(isinstance(key, str) and key.startswith("message.") for key in entry):

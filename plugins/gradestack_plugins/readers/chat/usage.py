@@ -15,29 +15,40 @@ _INPUT: Final = (
     "input_tokens",
     "promptTokenCount",
     "prompt_token_count",
+    "inputTokens",
+    "promptTokens",
+    "request_tokens",
     "prompt",
     "input",
     "tokens_sent",
 )
 _OUTPUT: Final = (
     *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
+    *("outputTokens", "completionTokens", "response_tokens"),
     *("completion", "output", "tokens_received"),
 )
 _READ: Final = (
     *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
-    *("cached_content_token_count", "input_cached_tokens", "input_tokens_cache_read"),
+    *("cached_content_token_count", "input_cached_tokens", "cachedInputTokens"),
+    *("cache_read_tokens", "cacheReadInputTokens", "cacheReadTokens", "input_tokens_cache_read"),
 )
 _WRITTEN: Final = (
     "cache_write_tokens",
     "cache_creation",
     "cache_creation_input_tokens",
+    "cacheWriteInputTokens",
+    "cacheWriteTokens",
     "input_tokens_cache_write",
 )
 _APART: Final = frozenset(
-    {*("cache_read_input_tokens", "cache_creation_input_tokens"), *(_READ[-1], _WRITTEN[-1])}
+    {
+        *("cache_read_input_tokens", "cache_creation_input_tokens"),
+        *("cacheReadInputTokens", "cacheWriteInputTokens"),
+        *(_READ[-1], _WRITTEN[-1]),
+    }
 )
-"""Keys of Anthropic's API and of inspect_ai, beside which ``input_tokens`` leaves out what a cache
-has.
+"""Keys of Anthropic's API, of Bedrock's and of inspect_ai, beside which the input tokens leave out
+what a cache has.
 """
 _MEASURED: Final = {
     **{name: name for name in ("cost_usd", "seconds", "first_token_seconds")},
@@ -47,6 +58,7 @@ _MEASURED: Final = {
 _THOUGHT: Final = (
     *(
         "reasoning_tokens",
+        "reasoningTokens",
         "thinking_tokens",
         "reasoning",
         "thoughtsTokenCount",
@@ -87,7 +99,7 @@ def usage_of(raw: Any) -> Usage | None:
     of_input = _details(raw, asked)
     read, written = _first(_READ, of_input, raw), _first(_WRITTEN, of_input, raw)
     thought = _first(_THOUGHT, _details(raw, said), raw)
-    if asked == "input_tokens" and _APART & raw.keys():
+    if asked in {"input_tokens", "inputTokens"} and _APART & raw.keys():
         into = None if into is None else into + (read or 0) + (written or 0)
     if asked == "input" and raw.get("total") == sum(
         filter(None, (into, out, read, written, thought))

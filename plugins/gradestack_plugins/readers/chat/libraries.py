@@ -1,0 +1,463 @@
+"""Messages of agents' libraries, as the chat messages that they stand for.
+
+A library is a row of ``LIBRARIES``: how its message is told, and the function that reads it. Each
+function yields chat messages and blocks as the APIs have them; what it does not know it hands on
+with its type, so that it is counted as not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from gradestack.jsonio import as_list, as_map, compact
+
+Entry = dict[str, Any]
+
+
+class Library(NamedTuple):
+    """How the messages of a library are told, and read."""
+
+    is_own: Callable[[Entry], bool]
+    read: Callable[[Entry], Iterator[Any]]
+
+
+def library_form(entry: Entry) -> Callable[[Entry], Iterator[Any]] | None:
+    """Return what reads a message of a library; None where no library is known by it."""
+    return next((library.read for library in LIBRARIES if library.is_own(entry)), None)
+
+
+def has_library_parts(content: Any) -> bool:
+    """Return whether a message's content holds parts of a library: AI SDK, Converse, goose."""
+    return isinstance(content, list) and any(
+        isinstance(part, dict)
+        and (part.get("type") in _PART_TYPES or not _CONVERSE.isdisjoint(part))
+        for part in content
+    )
+
+
+def _call(identifier: Any, name: Any, arguments: Any) -> Entry:
+    return {"type": "tool_use", "id": identifier, "name": name, "input": arguments}
+
+
+def _result(identifier: Any, name: Any, content: Any, *, failed: bool | None = None) -> Entry:
+    """Return the message of a result; ``failed`` says how its call ended, where that is known."""
+    entry: Entry = {"role": "tool", "tool_call_id": identifier, "name": name, "content": content}
+    if failed is not None:
+        entry["status"] = "error" if failed else "success"
+    return entry
+
+
+def _text(text: Any) -> Entry:
+    return {"type": "text", "text": text}
+
+
+def _thought(text: Any) -> Entry:
+    return {"type": "thinking", "thinking": text if isinstance(text, str) else ""}
+
+
+def _first(holder: Mapping[str, Any], *keys: str) -> Any:
+    """Return what stands under the first of some keys that an object has."""
+    return next((holder[key] for key in keys if holder.get(key) is not None), None)
+
+
+# --- AI SDK: model messages, UI messages, toolInvocations, steps -----------------------------------
+
+_AI_PARTS: Final = frozenset({"tool-call", "tool-result", "tool-error"})
+_GOOSE_PARTS: Final = frozenset({"toolRequest", "toolResponse", "frontendToolRequest"})
+_PART_TYPES: Final = _AI_PARTS | _GOOSE_PARTS
+_CONVERSE: Final = frozenset({"toolUse", "toolResult", "reasoningContent"})
+"""Keys of a part of Bedrock's Converse, which Strands writes, too."""
+_FAILED_OUTPUTS: Final = frozenset({"error-text", "error-json", "execution-denied"})
+
+
+def _ai_result(part: Entry) -> Entry:
+    """Return the message of a ``tool-result`` or ``tool-error`` part."""
+    identifier, name = part.get("toolCallId"), part.get("toolName")
+    if part.get("type") == "tool-error":
+        error = part.get("error")
+        text = error if isinstance(error, str) else as_map(error).get("message", compact(error))
+        return _result(identifier, name, text, failed=True)
+    output = _first(part, "output", "result")
+    kind = as_map(output).get("type")
+    if isinstance(kind, str) and ("value" in output or kind == "execution-denied"):
+        failed = True if kind in _FAILED_OUTPUTS else None
+        return _result(identifier, name, output.get("value", output.get("reason")), failed=failed)
+    return _result(identifier, name, output, failed=True if part.get("isError") is True else None)
+
+
+def _ai_blocks(parts: Iterable[Any]) -> tuple[list[Any], list[Entry]]:
+    """Return the blocks of an answer, and the messages of the results among its parts."""
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for part in parts:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "tool-call":
+            arguments = _first(part, "input", "args")
+            blocks.append(_call(part.get("toolCallId"), part.get("toolName"), arguments))
+        elif kind in {"tool-result", "tool-error"}:
+            results.append(_ai_result(part))
+        elif kind == "reasoning":
+            blocks.append(_thought(part.get("text")))
+        else:
+            blocks.append(part)
+    return blocks, results
+
+
+def _read_ai_message(entry: Entry) -> Iterator[Any]:
+    """Yield a model message: an answer with its calls, then the results in it."""
+    blocks, results = _ai_blocks(as_list(entry.get("content")))
+    if blocks:
+        yield {**entry, "content": blocks}
+    yield from results
+
+
+_UI_PARTS: Final = ("tool-", "dynamic-tool", "step-start", "reasoning", "text")
+
+
+def _is_ui_message(entry: Entry) -> bool:
+    parts = entry.get("parts")
+    if not isinstance(parts, list) or "role" not in entry:
+        return False
+    kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return bool(kinds) and all(isinstance(kind, str) for kind in kinds)
+
+
+def _ui_tool(part: Entry) -> tuple[Entry, Entry | None]:
+    """Return the call of a tool's part, and its result; None where there is none yet."""
+    invocation = as_map(part.get("toolInvocation")) or part
+    kind = str(part.get("type"))
+    own_name = kind.removeprefix("tool-") if "toolInvocation" not in part else None
+    name = _first(invocation, "toolName") or own_name
+    identifier, state = invocation.get("toolCallId"), invocation.get("state")
+    call = _call(identifier, name, _first(invocation, "input", "args", "rawInput"))
+    if state == "output-error":
+        return call, _result(identifier, name, invocation.get("errorText"), failed=True)
+    if state == "output-denied":
+        reason = as_map(invocation.get("approval")).get("reason", "not approved")
+        return call, _result(identifier, name, reason, failed=True)
+    if state in {"output-available", "result"}:
+        return call, _result(identifier, name, _first(invocation, "output", "result"))
+    return call, None
+
+
+def _read_ui_message(entry: Entry) -> Iterator[Any]:
+    """Yield a UI message, its steps as an answer each."""
+    about = {key: entry[key] for key in ("metadata",) if key in entry}
+    role, parts = entry["role"], entry["parts"]
+    if role != "assistant":
+        texts = [part for part in parts if part.get("type") != "step-start"]
+        yield {**about, "role": role, "content": texts}
+        return
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for part in [*parts, {"type": "step-start"}]:
+        kind = part["type"]
+        if kind == "step-start":
+            if blocks:
+                yield {**about, "role": role, "content": blocks}
+            yield from results
+            blocks, results = [], []
+        elif kind.startswith("tool-") or kind == "dynamic-tool":
+            call, result = _ui_tool(part)
+            blocks.append(call)
+            results += [] if result is None else [result]
+        elif kind == "reasoning":
+            blocks.append(_thought(_first(part, "text", "reasoning")))
+        elif not kind.startswith(("data-", "source-")):
+            blocks.append(_text(part.get("text")) if kind == "text" else part)
+
+
+def _read_invocations(entry: Entry) -> Iterator[Any]:
+    """Yield a message with ``toolInvocations``: its calls and results by step, then what it says."""
+    steps: dict[Any, list[Entry]] = {}
+    for invocation in as_list(entry.get("toolInvocations")):
+        if isinstance(invocation, dict):
+            steps.setdefault(invocation.get("step"), []).append(invocation)
+    for invocations in steps.values():
+        pairs = [_ui_tool({"type": "tool-", **invocation}) for invocation in invocations]
+        yield {"role": "assistant", "content": [call for call, _ in pairs]}
+        yield from (result for _, result in pairs if result is not None)
+    if entry.get("content"):
+        yield {"role": "assistant", "content": entry["content"]}
+
+
+def _is_ai_step(entry: Entry) -> bool:
+    return "finishReason" in entry and "toolCalls" in entry and "role" not in entry
+
+
+def _read_ai_step(entry: Entry) -> Iterator[Any]:
+    """Yield one of the steps of ``generateText``."""
+    parts = entry.get("content")
+    if not isinstance(parts, list):
+        calls = [{**as_map(call), "type": "tool-call"} for call in as_list(entry.get("toolCalls"))]
+        results = as_list(entry.get("toolResults"))
+        parts = [*calls, *({**as_map(result), "type": "tool-result"} for result in results)]
+        parts = [_text(entry["text"]), *parts] if entry.get("text") else parts
+    blocks, results = _ai_blocks(parts)
+    model = as_map(entry.get("response")).get("modelId")
+    answer = {"role": "assistant", "content": blocks, "usage": entry.get("usage")}
+    yield {**answer, "model": model} if isinstance(model, str) else answer
+    yield from results
+
+
+# --- Bedrock Converse and Strands -----------------------------------------------------------------
+
+
+def _converse_content(parts: Any) -> Any:
+    """Return the content of a result: one JSON value or text as it is, several as a list."""
+    values = [_first(part, "json", "text") if isinstance(part, dict) else part for part in parts]
+    return values[0] if len(values) == 1 else values
+
+
+def _read_converse(entry: Entry) -> Iterator[Any]:
+    """Yield a message of Converse: what is said, its calls, and its results."""
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for part in entry["content"]:
+        use, result = as_map(as_map(part).get("toolUse")), as_map(as_map(part).get("toolResult"))
+        thought = as_map(as_map(as_map(part).get("reasoningContent")).get("reasoningText"))
+        if use:
+            blocks.append(_call(use.get("toolUseId"), use.get("name"), use.get("input")))
+        elif result:
+            content = _converse_content(as_list(result.get("content")))
+            failed = True if result.get("status") == "error" else None
+            results.append(_result(result.get("toolUseId"), None, content, failed=failed))
+        elif thought:
+            blocks.append(_thought(thought.get("text")))
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            blocks.append(_text(part["text"]))
+        else:
+            blocks.append({"type": next(iter(as_map(part)), None), **as_map(part)})
+    yield from results
+    if blocks:
+        yield {**entry, "content": blocks}
+
+
+# --- goose ---------------------------------------------------------------------------------------
+
+
+def _read_goose(entry: Entry) -> Iterator[Any]:
+    """Yield a message of goose: what is said, its calls, and its results."""
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for part in entry["content"]:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind in {"toolRequest", "frontendToolRequest"}:
+            call = as_map(part.get("toolCall"))
+            made = as_map(call.get("value")) or call
+            blocks.append(_call(part.get("id"), made.get("name"), made.get("arguments")))
+        elif kind == "toolResponse":
+            results.append(_goose_result(part))
+        elif kind not in {"redactedThinking", "systemNotification", "actionRequired"}:
+            blocks.append(part)
+    yield from results
+    if blocks:
+        yield {key: value for key, value in entry.items() if key != "id"} | {"content": blocks}
+
+
+def _goose_result(part: Entry) -> Entry:
+    outcome = part.get("toolResult")
+    said = as_map(outcome)
+    if said.get("status") == "error":
+        return _result(part.get("id"), None, said.get("error"), failed=True)
+    value = said.get("value", outcome)
+    content = as_map(value).get("content", value)
+    failed = as_map(value).get("isError")
+    return _result(part.get("id"), None, content, failed=failed if failed is True else None)
+
+
+# --- pydantic-ai ---------------------------------------------------------------------------------
+
+
+def _is_pydantic_message(entry: Entry) -> bool:
+    return entry.get("kind") in {"request", "response"} and isinstance(entry.get("parts"), list)
+
+
+def _read_pydantic(entry: Entry) -> Iterator[Any]:
+    """Yield a ModelMessage: prompts and results of a request, or what a response says and calls."""
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for part in entry["parts"]:
+        said, kind = as_map(part), as_map(part).get("part_kind")
+        content, name, call_id = (
+            said.get("content"),
+            said.get("tool_name"),
+            said.get("tool_call_id"),
+        )
+        if kind in {"system-prompt", "user-prompt"}:
+            yield {"role": kind.removesuffix("-prompt"), "content": content}
+        elif kind == "retry-prompt" and name is None:
+            yield {"role": "developer", "content": content}
+        elif kind in {"tool-return", "retry-prompt", "builtin-tool-return"}:
+            failed = kind == "retry-prompt" or said.get("outcome") in {"failed", "denied"}
+            results.append(_result(call_id, name, content, failed=True if failed else None))
+        elif kind in {"tool-call", "builtin-tool-call"}:
+            blocks.append(_call(call_id, name, said.get("args")))
+        elif kind == "thinking":
+            blocks.append(_thought(content))
+        else:
+            blocks.append(_text(content) if kind == "text" else {"type": kind, **said})
+    if blocks:
+        about = {"usage": entry.get("usage"), "model": entry.get("model_name")}
+        yield {"role": "assistant", "content": blocks, **about}
+    yield from results
+
+
+# --- AutoGen -------------------------------------------------------------------------------------
+
+_AUTOGEN_TEXTS: Final = frozenset(
+    {"TextMessage", "ToolCallSummaryMessage", "StopMessage", "HandoffMessage", "MultiModalMessage"}
+    | {"StructuredMessage", "UserMessage", "AssistantMessage", "SystemMessage"}
+)
+_AUTOGEN_SILENT: Final = frozenset(
+    {
+        "ThoughtEvent",
+        "ModelClientStreamingChunkEvent",
+        "UserInputRequestedEvent",
+        "SelectSpeakerEvent",
+    }
+    | {"MemoryQueryEvent", "CodeGenerationEvent", "CodeExecutionEvent", "SelectorEvent"}
+)
+_AUTOGEN_CALLS: Final = "ToolCallRequestEvent"
+_AUTOGEN_RESULTS: Final = frozenset({"ToolCallExecutionEvent", "FunctionExecutionResultMessage"})
+_AUTOGEN: Final = _AUTOGEN_TEXTS | _AUTOGEN_SILENT | _AUTOGEN_RESULTS | {_AUTOGEN_CALLS}
+
+
+def _read_autogen(entry: Entry) -> Iterator[Any]:
+    """Yield a message or event of AgentChat, or a message of a model client."""
+    kind, content, source = entry["type"], entry.get("content"), entry.get("source")
+    if kind in _AUTOGEN_RESULTS:
+        for result in as_list(content):
+            said = as_map(result)
+            failed = said.get("is_error") is True
+            name, text = said.get("name"), said.get("content")
+            yield _result(said.get("call_id"), name, text, failed=True if failed else None)
+    elif kind == "SystemMessage":
+        yield {"role": "system", "content": content}
+    elif kind == "UserMessage" or (source == "user" and kind in _AUTOGEN_TEXTS):
+        yield {"role": "user", "content": content}
+    elif kind not in _AUTOGEN_SILENT:
+        answer: Entry = {"role": "assistant", "usage": entry.get("models_usage"), "author": source}
+        thought = entry.get("thought")
+        answer |= {"reasoning_content": thought} if isinstance(thought, str) else {}
+        calls = content if isinstance(content, list) and kind != "MultiModalMessage" else None
+        yield answer | ({"content": content} if calls is None else {"tool_calls": calls})
+
+
+# --- smolagents ----------------------------------------------------------------------------------
+
+
+def _is_smolagents_step(entry: Entry) -> bool:
+    is_task = isinstance(entry.get("task"), str) and "task_images" in entry
+    return is_task or ("step_number" in entry and "observations" in entry)
+
+
+def _read_smolagents(entry: Entry) -> Iterator[Any]:
+    """Yield a step of an agent's memory: the task, or an answer with its calls and observations."""
+    if "task" in entry:
+        yield {"role": "user", "content": entry["task"]}
+        return
+    said = as_map(entry.get("model_output_message"))
+    calls = as_list(entry.get("tool_calls")) or as_list(said.get("tool_calls"))
+    usage = entry.get("token_usage") or said.get("token_usage")
+    text = entry.get("action_output") if entry.get("is_final_answer") is True else None
+    final = text if isinstance(text, str) else entry.get("model_output") or None
+    yield {"role": "assistant", "content": final, "tool_calls": calls, "usage": usage}
+    error = as_map(entry.get("error"))
+    for number, call in enumerate(calls):
+        identifier = as_map(call).get("id")
+        if error:
+            message = error.get("message", compact(error))
+            yield _result(identifier, None, message, failed=True)
+        elif entry.get("observations") is not None and number == len(calls) - 1:
+            yield _result(identifier, None, entry["observations"])
+    if entry.get("is_final_answer") is True and final is None:
+        yield {"role": "assistant", "content": entry.get("observations")}
+
+
+# --- OpenHands -----------------------------------------------------------------------------------
+
+_NO_ACTIONS: Final = frozenset(
+    {"system", "recall", "change_agent_state", "null", "condensation", "condensation_request"}
+)
+_NO_OBSERVATIONS: Final = frozenset(
+    {"agent_state_changed", "recall", "null", "condense", "user_rejected"}
+)
+_ABOUT_ACTIONS: Final = frozenset(
+    {"thought", "is_input", "blocking", "confirmation_state", "hidden", "security_risk"}
+)
+
+
+def _is_openhands_event(entry: Entry) -> bool:
+    return "source" in entry and ("action" in entry or "observation" in entry) and "id" in entry
+
+
+def _read_openhands(entry: Entry) -> Iterator[Any]:
+    """Yield an event: what the user or the agent says, a call, or what came of one."""
+    about = as_map(entry.get("tool_call_metadata"))
+    arguments = as_map(entry.get("args"))
+    if "observation" in entry:
+        yield from _openhands_result(entry, about)
+    elif entry["action"] == "message":
+        role = "user" if entry["source"] == "user" else "assistant"
+        yield {"role": role, "content": arguments.get("content", entry.get("message"))}
+    elif entry["action"] not in _NO_ACTIONS:
+        yield _openhands_call(entry, about, arguments)
+
+
+def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[str, Any]) -> Entry:
+    response = as_map(about.get("model_response"))
+    choice = as_map(next(iter(as_list(response.get("choices"))), None))
+    listed = as_list(as_map(choice.get("message")).get("tool_calls"))
+    identifier = about.get("tool_call_id", f"event-{entry['id']}")
+    calls = [call for call in listed if as_map(call).get("id") == identifier]
+    if not calls:
+        own = {key: value for key, value in arguments.items() if key not in _ABOUT_ACTIONS}
+        name = about.get("function_name", entry["action"])
+        calls = [{"id": identifier, "name": name, "arguments": own}]
+    text = _first(arguments, "final_thought", "thought") or None
+    answer = {"role": "assistant", "content": text, "tool_calls": calls}
+    return answer | {"usage": response.get("usage"), "model": response.get("model")}
+
+
+def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]:
+    if entry["observation"] in _NO_OBSERVATIONS and not about:
+        return
+    identifier = about.get("tool_call_id", f"event-{entry.get('cause')}")
+    code = as_map(as_map(entry.get("extras")).get("metadata")).get("exit_code")
+    content = entry.get("content")
+    if isinstance(code, int):
+        content = {"content": content, "exit_code": code}
+    failed = True if entry["observation"] == "error" else None
+    yield _result(identifier, None, content, failed=failed)
+
+
+LIBRARIES: Final = (
+    Library(_is_ui_message, _read_ui_message),
+    Library(lambda entry: isinstance(entry.get("toolInvocations"), list), _read_invocations),
+    Library(_is_ai_step, _read_ai_step),
+    Library(
+        lambda entry: any(
+            as_map(part).get("type") in _GOOSE_PARTS for part in as_list(entry.get("content"))
+        ),
+        _read_goose,
+    ),
+    Library(
+        lambda entry: any(
+            as_map(part).get("type") in _AI_PARTS for part in as_list(entry.get("content"))
+        ),
+        _read_ai_message,
+    ),
+    Library(
+        lambda entry: any(
+            not _CONVERSE.isdisjoint(as_map(part)) for part in as_list(entry.get("content"))
+        ),
+        _read_converse,
+    ),
+    Library(_is_pydantic_message, _read_pydantic),
+    Library(lambda entry: entry.get("type") in _AUTOGEN, _read_autogen),
+    Library(_is_smolagents_step, _read_smolagents),
+    Library(_is_openhands_event, _read_openhands),
+)
+"""Libraries whose messages are known by themselves; the first that knows a message reads it."""

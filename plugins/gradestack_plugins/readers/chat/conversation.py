@@ -80,7 +80,8 @@ _NO_ASSISTANTS: Final = frozenset(
 _READ_BY_FORMS: Final = _READ_KEYS | {
     *("data", "kwargs", "lc", "id", "value", "from", "parts", "invalid_tool_calls", "raw_item"),
     *("additional_kwargs", "response_metadata", "tool_call_chunks", "usage_metadata", "message"),
-    "artifact",
+    *("artifact", "toolInvocations", "toolCalls", "toolResults", "tool_call_metadata"),
+    *("staticToolCalls", "dynamicToolCalls", "staticToolResults", "dynamicToolResults"),
 }
 """Keys of messages of other libraries that are read, or repeat what is read."""
 _OUTCOMES: Final = ("results", "outputs", "output", "result")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from gradestack.jsonio import as_map
 from gradestack_plugins.readers.chat.forms import observation
 
 _TRACES: Final = ("trace_id", "traceId", "root_span_id", "rootSpanId")
@@ -14,8 +13,6 @@ _PARENTS: Final = (
     *("parent_id", "parentId", "parent_span_id", "parentSpanId"),
     *("parent_run_id", "span_parents"),
 )
-_STEP_OF_SMOLAGENTS: Final = frozenset({"model_output", "observations", "action_output"})
-_STEP_OF_VERCEL: Final = frozenset({"toolCalls", "toolResults", "finishReason"})
 _STEP_OF_SWE_AGENT: Final = frozenset({"action", "observation", "thought", "response"})
 _PIECE_OF_STREAM: Final = re.compile(
     r"response\..+|message_(?:start|delta|stop)|content_block_(?:start|delta|stop)"
@@ -54,20 +51,6 @@ def _is_span_of_opik(record: Mapping[str, Any]) -> bool:
     return _is_span(record) and "feedback_scores" in record
 
 
-def _is_step_of_smolagents(record: Mapping[str, Any]) -> bool:
-    return "step_number" in record and not _STEP_OF_SMOLAGENTS.isdisjoint(record)
-
-
-def _is_event_of_openhands(record: Mapping[str, Any]) -> bool:
-    has_action = "action" in record and isinstance(record.get("args"), Mapping)
-    has_observation = "observation" in record and isinstance(record.get("extras"), Mapping)
-    return "source" in record and (has_action or has_observation)
-
-
-def _is_step_of_vercel(record: Mapping[str, Any]) -> bool:
-    return record.keys() >= _STEP_OF_VERCEL and not as_map(record.get("response")).get("messages")
-
-
 def _is_step_of_swe_agent(record: Mapping[str, Any]) -> bool:
     return record.keys() >= _STEP_OF_SWE_AGENT
 
@@ -82,9 +65,6 @@ _FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "spans of Braintrust": _is_span_of_braintrust,
     "spans of Opik": _is_span_of_opik,
     "spans of traces": _is_span,
-    "steps of smolagents": _is_step_of_smolagents,
-    "events of OpenHands": _is_event_of_openhands,
-    "steps of the Vercel AI SDK": _is_step_of_vercel,
     "steps of SWE-agent": _is_step_of_swe_agent,
     "pieces of streamed answers": _is_piece_of_a_stream,
 }

@@ -7,10 +7,9 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -18,41 +17,31 @@ from gradestack import (
     BadRecord,
     Inputs,
     RecordFile,
-    RecordReader,
     Sample,
     Shard,
     Source,
     read_document,
     replace,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, open_regular
+from gradestack.jsonio import Range, compact
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.whole import WholeDocuments
 
-_HEAD: Final = 64 * 1024
-_FAR: Final = 1024 * 1024
-"""What is read of a document to recognise it, whose first members are long.
-
-Prompts and configurations stand there.
-"""
-_BOM: Final = b"\xef\xbb\xbf"
 SURE: Final = 0.92
 
 
-class DocumentReader(RecordReader):
+class DocumentReader(WholeDocuments):
     """Base of readers whose records lie in a list inside of a JSON document.
 
     A file holds one document, a list of documents or records, or one of either a line. A format
     says where records lie (``records_in``), and writes ``samples_of_record``.
-
-    Attributes:
-        marks: Keys of a document of the format: it has all of one group of them.
     """
 
     provides = PROVIDES
     stack = "auto"
     empty_answers = True
-    marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    certainty = SURE - 0.02
 
     @classmethod
     def records_in(cls, value: Any) -> list[Any] | None:
@@ -75,48 +64,16 @@ class DocumentReader(RecordReader):
         """
 
     @classmethod
-    def is_whole(cls, head: bytes) -> bool:
-        """Return whether a file with this beginning is read as one document.
-
-        An object over several lines.
-        """
-        first = [element.value for element, _ in first_records(head, 2, "lines")]
-        begins = head.removeprefix(_BOM).lstrip().startswith(b"{")
-        return begins and len(first) > 1 and not any(isinstance(each, dict) for each in first)
-
-    @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
         if cls.records_in(record) is not None:
             return SURE
         return SURE if isinstance(record, dict) and cls.is_record(record) else 0.0
 
-    @classmethod
-    @override
-    def begins_like(cls, text: bytes) -> float | None:
-        groups = ([f'"{key}"'.encode() in text for key in group] for group in cls.marks)
-        return SURE - 0.02 if any(map(all, groups)) else 0.0
-
-    @classmethod
-    @override
-    def recognised(cls, path: Path, head: bytes) -> float | None:
-        if not cls.is_whole(head):
-            return super().recognised(path, head)
-        text = head
-        if len(head) >= _HEAD:
-            with suppress(OSError), open_regular(path) as file:  # reading it will say so
-                text = file.read(_FAR)
-        try:
-            return cls.looks_like(loads(text.removeprefix(_BOM)))
-        except JsonProblem:
-            return cls.begins_like(text)
-
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            whole = False
-            with suppress(OSError), open_regular(given.path) as file:  # planning will say so
-                whole = self.is_whole(file.read(_HEAD))
+            whole = self.is_whole_file(given.path)
             yield RecordFile(input=given, ranges=(Range(),) if whole else None, extra=[stem, whole])
 
     @override

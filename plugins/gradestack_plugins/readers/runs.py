@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import msgspec
@@ -17,7 +17,6 @@ from gradestack import (
     Input,
     Inputs,
     RecordFile,
-    RecordReader,
     Sample,
     Shard,
     Source,
@@ -29,6 +28,7 @@ from gradestack.jsonio import Range
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import PROVIDES, broken, log_sample, tools_of
+from gradestack_plugins.readers.whole import WholeDocuments
 
 
 class Record(NamedTuple):
@@ -101,15 +101,13 @@ def _with_amounts(usage: Usage | None, whole: Usage | None) -> Usage | None:
 
 
 @attrs.frozen(kw_only=True)
-class RunReader(RecordReader):
+class RunReader(WholeDocuments):
     """Base of readers whose files hold whole runs.
 
     A format writes ``runs_of`` and ``looks_like``. Every file is read by itself, from its first
     record to its last; a record that is no JSON is bad, and the others are read.
 
-    Attributes:
-        layout: ``lines``, ``list`` or ``either``, as for ``RecordReader``.
-        is_document: Whether a file holds one JSON document, which is its only record.
+    A file that is one JSON document has it as its only record.
     """
 
     provides = PROVIDES | {"children"}
@@ -117,7 +115,6 @@ class RunReader(RecordReader):
     empty_answers = True
     sniffed = 100
     behind_others = 0.95
-    is_document: ClassVar[bool] = False
 
     @abc.abstractmethod
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterable[Run]:
@@ -148,9 +145,9 @@ class RunReader(RecordReader):
 
     def _records(self, file: Input, bad: list[BadRecord]) -> Iterator[Record]:
         """Yield the records that are JSON; add the others to a list."""
-        elements = read_document(file) if self.is_document else self.elements(file, Range())
-        for element in elements:
-            line = None if self.is_document else element.line
+        whole = self.is_whole_file(file.path)
+        for element in read_document(file) if whole else self.elements(file, Range()):
+            line = None if whole else element.line
             source = Source(file=file.shown, ordinal=element.ordinal, line=line)
             if element.problem is None:
                 yield Record(element.value, source)

@@ -1,0 +1,64 @@
+"""Files that hold one JSON document over several lines, beside JSON Lines and lists."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Final
+
+from typing_extensions import override
+
+from gradestack import RecordReader
+from gradestack.jsonio import JsonProblem, first_records, loads, open_regular
+
+_HEAD: Final = 64 * 1024
+_FAR: Final = 1024 * 1024
+"""Bytes of a document that are read to recognise it: prompts and configurations stand in front."""
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class WholeDocuments(RecordReader):
+    """Base of readers whose files may be one document, which is then told by itself.
+
+    Attributes:
+        marks: Keys of a document of the format, of which a long one shows all of one group in its
+            beginning.
+        certainty: How sure such a beginning makes it.
+    """
+
+    marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    certainty: ClassVar[float] = 0.9
+
+    @classmethod
+    def is_whole(cls, head: bytes) -> bool:
+        """Return whether a file with this beginning is one document: an object of several lines."""
+        first = [element.value for element, _ in first_records(head, 2, "lines")]
+        begins = head.removeprefix(_BOM).lstrip().startswith(b"{")
+        return begins and len(first) > 1 and not any(isinstance(each, dict) for each in first)
+
+    @classmethod
+    def is_whole_file(cls, path: Path) -> bool:
+        """Return whether a file is one document; False of one that cannot be read."""
+        with suppress(OSError), open_regular(path) as file:
+            return cls.is_whole(file.read(_HEAD))
+        return False
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        groups = ([f'"{key}"'.encode() in text for key in group] for group in cls.marks)
+        return cls.certainty if any(map(all, groups)) else 0.0
+
+    @classmethod
+    @override
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        if not cls.is_whole(head):
+            return super().recognised(path, head)
+        text = head
+        if len(head) >= _HEAD:
+            with suppress(OSError), open_regular(path) as file:  # reading it will say so
+                text = file.read(_FAR)
+        try:
+            return cls.looks_like(loads(text.removeprefix(_BOM)))
+        except JsonProblem:
+            return cls.begins_like(text)

@@ -20,12 +20,13 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    ToolCall,
     Usage,
     read_document,
     replace,
 )
 from gradestack.jsonio import Range
-from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import PROVIDES, broken, log_sample, tools_of
 from gradestack_plugins.readers.whole import WholeDocuments
@@ -38,12 +39,25 @@ class Record(NamedTuple):
     source: Source
 
 
+class ToolResult(NamedTuple):
+    """What came of a call, where that stands beside the conversation."""
+
+    name: str
+    arguments: Any
+    result: Any
+    error: str | None
+
+
 class Run(msgspec.Struct, kw_only=True):
     """One run, as its format has it: a conversation, and what is known beside it."""
 
     id: str
     entries: list[Any]
     """Messages and items, each in the form of one of the APIs or of a library that is known."""
+    results: list[ToolResult] = []
+    """Results beside the conversation, in order; each goes to the first call of its name that has
+    none of them yet.
+    """
     source: Source | None = None
     first: Any = None
     """The record in which the option ``ids`` looks for the id of the task."""
@@ -75,6 +89,7 @@ def sample_of_run(run: Run) -> Sample:
     """
     talk = Conversation()
     talk.read(run.entries)
+    _hand_results(talk, run.results)
     known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)
     more: dict[str, Any] = {
         "model": run.model,
@@ -90,6 +105,27 @@ def sample_of_run(run: Run) -> Sample:
     source = run.source or Source(file="", ordinal=0)
     sample = log_sample(known, talk, source, **more)
     return replace(sample, usage=_with_amounts(sample.usage, run.usage))
+
+
+def _hand_results(talk: Conversation, results: Iterable[ToolResult]) -> None:
+    """Give calls the results that stand beside the conversation.
+
+    Of a call that has a result already only an error is taken over.
+    """
+    waiting: dict[str, list[ToolCall]] = {}
+    for call in talk.calls:
+        waiting.setdefault(call.name, []).append(call)
+    for given in results:
+        calls = waiting.get(given.name, [])
+        if not calls:
+            continue
+        same = [call for call in calls if call.arguments == given.arguments]
+        call = (same or calls)[0]
+        calls.remove(call)
+        if call.status is None:
+            finish(call, given.result, given.error)
+        elif given.error is not None and call.status == "ok":
+            finish(call, call.result, given.error)
 
 
 def _with_amounts(usage: Usage | None, whole: Usage | None) -> Usage | None:

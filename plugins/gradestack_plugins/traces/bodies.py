@@ -1,0 +1,103 @@
+"""What was asked of a model, and what it answered, in the bodies that APIs and platforms record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.readers.chat.forms import forms_read
+from gradestack_plugins.readers.chat.names import decoded
+
+_ASKED: Final = ("messages", "input", "contents", "prompt", "inputs", "prompts")
+_USAGE: Final = ("usage", "usage_metadata", "usageMetadata", "token_usage")
+
+
+def asked_in(body: Any) -> list[Any]:
+    """Return the messages of a request; a text is a question of the user."""
+    body = decoded(body)
+    if isinstance(body, str):
+        return [{"role": "user", "content": body}] if body else []
+    if isinstance(body, list):
+        is_batch = len(body) == 1 and isinstance(body[0], list)
+        return forms_read(body[0] if is_batch else body)
+    asked = next((body[key] for key in _ASKED if as_map(body).get(key)), None)
+    system = as_map(body).get("system", as_map(body).get("instructions"))
+    before = [{"role": "system", "content": _text_of(system)}] if system else []
+    return [*before, *asked_in(asked)] if asked is not None else before
+
+
+def _text_of(system: Any) -> Any:
+    texts = [as_map(part).get("text") for part in as_list(system)]
+    return "\n".join(text for text in texts if isinstance(text, str)) if texts else system
+
+
+def answers_in(body: Any) -> list[Any]:
+    """Return the messages and items of an answer; a text is what the assistant says."""
+    body = decoded(body)
+    if isinstance(body, str):
+        return [{"role": "assistant", "content": body}] if body else []
+    if isinstance(body, list):
+        return _listed(body)
+    said = as_map(body)
+    for key, read in _ANSWERS.items():
+        if isinstance(said.get(key), list | dict | str):
+            return read(said[key])
+    if "role" in said:
+        return forms_read([{"role": "assistant", **_answer_alone(said)}])
+    return forms_read([said]) if "lc" in said or "type" in said else []
+
+
+def _answer_alone(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without what is said of its request."""
+    keys = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
+    return {key: message[key] for key in keys if key in message}
+
+
+def _listed(listed: list[Any]) -> list[Any]:
+    """Return what a list of choices, of messages or of items holds."""
+    messages = [as_map(each).get("message") for each in listed]
+    if listed and all(isinstance(message, dict) for message in messages):
+        return forms_read(messages[:1])
+    return forms_read(listed)
+
+
+def _generation(generations: list[Any]) -> list[Any]:
+    """Return the first generation of a model call of LangChain."""
+    first = generations[0] if generations else {}
+    first = first[0] if isinstance(first, list) and first else first
+    message = as_map(first).get("message")
+    return forms_read([message]) if message else answers_in(as_map(first).get("text"))
+
+
+def usage_in(*bodies: Any) -> Any:
+    """Return what the first of some bodies records as its usage; None where none does."""
+    for body in bodies:
+        said = as_map(decoded(body))
+        for holder in (said, as_map(said.get("llm_output"))):
+            found = next((holder[key] for key in _USAGE if holder.get(key)), None)
+            if found is not None:
+                return found
+    return None
+
+
+def model_in(*bodies: Any) -> str | None:
+    """Return the model that the first of some bodies names; None where none does."""
+    for body in bodies:
+        model = as_map(decoded(body)).get("model")
+        if isinstance(model, str) and model:
+            return model
+    return None
+
+
+_ANSWERS: Final[dict[str, Callable[[Any], list[Any]]]] = {
+    "choices": lambda choices: _listed(as_list(choices)),
+    "generations": lambda generations: _generation(as_list(generations)),
+    "candidates": lambda all_: forms_read(
+        [as_map(one).get("content") for one in as_list(all_)[:1]]
+    ),
+    "output": lambda output: answers_in(as_map(output).get("message", output)),
+    "messages": lambda messages: forms_read(as_list(messages)[-1:]),
+    "message": lambda message: answers_in(message),
+}
+"""Key of an answer -> what reads what stands under it."""

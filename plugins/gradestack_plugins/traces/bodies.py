@@ -91,13 +91,13 @@ def model_in(*bodies: Any) -> str | None:
 
 
 _ANSWERS: Final[dict[str, Callable[[Any], list[Any]]]] = {
-    "choices": lambda choices: _listed(as_list(choices)),
-    "generations": lambda generations: _generation(as_list(generations)),
+    "choices": lambda choices: _listed([*as_list(choices)]),
+    "generations": lambda generations: _generation([*as_list(generations)]),
     "candidates": lambda all_: forms_read(
         [as_map(one).get("content") for one in as_list(all_)[:1]]
     ),
     "output": lambda output: answers_in(as_map(output).get("message", output)),
     "messages": lambda messages: forms_read(as_list(messages)[-1:]),
-    "message": lambda message: answers_in(message),
+    "message": answers_in,
 }
 """Key of an answer -> what reads what stands under it."""

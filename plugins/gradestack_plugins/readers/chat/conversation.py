@@ -506,7 +506,8 @@ class Conversation:
         for block in blocks:
             kind = word(block, "type")
             if kind in _USES:
-                if text_or_none(block.get("call_id", block.get("id"))) not in known:
+                identifier = block.get("call_id", block.get("id", block.get("tool_call_id")))
+                if text_or_none(identifier) not in known:
                     made.append(self._use(block, kind, author))
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])
@@ -528,7 +529,8 @@ class Conversation:
         given = parse_arguments(
             next((block[key] for key in ("input", "args", "arguments") if key in block), None)
         )
-        identifier, server = block.get("call_id", block.get("id")), block.get("server_name")
+        identifier = block.get("call_id", block.get("id", block.get("tool_call_id")))
+        server = block.get("server_name")
         return self.made(
             _USES[kind], identifier, block.get("name"), given, server=server, author=author
         )

@@ -25,6 +25,7 @@ from gradestack.jsonio import (
     path_value,
 )
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
+from gradestack_plugins.readers.chat.dialect import of_entries
 from gradestack_plugins.readers.chat.names import (
     JSON_TEXT,
     VERDICTS,
@@ -136,7 +137,14 @@ def _made(value: Any, field: str) -> Any:
 
 
 def _due(value: Any, field: str) -> Any:
-    """Return calls that are expected: without arguments, these are not compared."""
+    """Return calls that are expected: without arguments, these are not compared.
+
+    Of messages the calls that are made in them are expected.
+    """
+    talk = talk_of(value)
+    if isinstance(talk, list) and of_entries(talk) is not None:
+        made = conversation_of(talk).calls
+        return [{"name": call.name, "arguments": call.arguments} for call in made]
     if "text" in unread_of(value):
         raise ValueError(
             f"{field}: expected calls, or the name of a tool, got the text {compact(value)[:60]}"

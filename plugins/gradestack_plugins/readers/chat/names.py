@@ -30,16 +30,16 @@ _SESSIONS: Final = (
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
 messages: messages conversation conversations history transcript trajectory items new_items chat
-  dialog contents events
+  dialog contents events user_input outputs
   $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history
   $.inputs.history
-input: input prompt question query user_message user_query utterance
+input: input prompt question query user_input user_message user_query utterance
 text: text response completion prediction output model_output actual_output final_output
   final_answer answer
 calls: calls tool_calls actual_tool_calls predicted_calls tools_called actual_tool predicted_tool
 expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls
-  reference_calls
-  ground_truth_tool_calls $.reference_outputs.tool_calls $.ground_truth.tool_calls
+  reference_calls reference_tool_calls
+  ground_truth_tool_calls reference_outputs reference_trajectory $.reference_outputs.tool_calls $.ground_truth.tool_calls
   $.expected.tool_calls $.expectations.expected_tool_calls
   expected reference ground_truth gold target expected_tool gold_tool
 expected.text: expected.text expected expected_answer expected_output reference reference_answer
@@ -66,6 +66,7 @@ _STEPS: Final = (
     ("inputs", "outputs"),
     ("$.attributes.llm.input_messages", "$.attributes.llm.output_messages"),
     ("input", "new_items"),
+    ("query", "response"),
 )
 """Where a history and what followed it stand, each beside the other."""
 _NO_TOOL: Final = frozenset({"", "none", "no_tool", "-"})
@@ -310,6 +311,11 @@ def _is_answer(value: Any) -> bool:
     return isinstance(value, str) or _is_talk(value)
 
 
+def _are_due(value: Any) -> bool:
+    """Return whether a value says which calls are expected: as calls, or in messages."""
+    return _are_calls(value) or (_is_talk(value) and not isinstance(value, str))
+
+
 def _are_calls(value: Any) -> bool:
     found = calls_of(value)
     return (
@@ -343,7 +349,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "input": _is_scalar,
     "text": _is_scalar,
     "calls": _are_calls,
-    "expected.calls": _are_calls,
+    "expected.calls": _are_due,
     "expected.text": _is_scalar,
     "id": lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
     "model": lambda value: isinstance(value, str),
@@ -459,10 +465,7 @@ def guess(  # noqa: C901
 
     rest: list[tuple[str, str, list[str]]] = []
     for before, after in ((columns.place(one), columns.place(other)) for one, other in _STEPS):
-        asked = (
-            _is_answer if after == "new_items" else _is_talk
-        )  # beside which a question may be text
-        if before and after and columns.fits(before, asked) and columns.fits(after, _is_answer):
+        if before and after and _are_steps(columns, before, after):
             found |= {"prior_messages": before, "messages": after}
             taken |= {before, after}
             break
@@ -516,6 +519,13 @@ def guess(  # noqa: C901
         if place not in used and _differ(columns, first, place)
     ]
     return Guess(found, doubts, columns.names, columns.records)
+
+
+def _are_steps(columns: _Columns, before: str, after: str) -> bool:
+    """Return whether two columns hold a history and what followed it: messages in one of them."""
+    if not columns.fits(before, _is_answer) or not columns.fits(after, _is_answer):
+        return False
+    return columns.fits(before, _is_talk) or columns.fits(after, _is_talk)
 
 
 _TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})

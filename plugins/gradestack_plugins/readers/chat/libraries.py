@@ -7,6 +7,7 @@ with its type, so that it is counted as not read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -433,6 +434,68 @@ def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]
     yield _result(identifier, None, content, failed=failed)
 
 
+# --- Cline and Roo Code: calls as tags in texts ---------------------------------------------------
+
+TOOL_TAGS: Final = frozenset(
+    """
+    execute_command read_file write_to_file replace_in_file apply_diff search_files list_files
+    list_code_definition_names browser_action use_mcp_tool access_mcp_resource
+    ask_followup_question attempt_completion plan_mode_respond new_task switch_mode insert_content
+    search_and_replace codebase_search update_todo_list fetch_instructions
+    """.split()  # noqa: SIM905
+)
+"""Tools that coding agents call by a tag of their name."""
+_TOOL_TAG: Final = re.compile(rf"<({'|'.join(sorted(TOOL_TAGS))})>(.*?)</\1>", re.DOTALL)
+_PARAMETER: Final = re.compile(r"<(\w{1,64})>\n?(.*?)\n?</\1>", re.DOTALL)
+_RESULT_HEAD: Final = re.compile(r"\[(\w{1,64})(?: for '.*?')?\] Result:\s*", re.DOTALL)
+_ENVIRONMENT: Final = "<environment_details>"
+
+
+def has_tags(entry: Entry) -> bool:
+    """Return whether a chat message calls tools by tags in its text, or holds their results."""
+    content = entry.get("content")
+    if entry.get("role") == "assistant":
+        return any("</" in text and _TOOL_TAG.search(text) for text in _texts_of(content))
+    first = next(iter(_texts_of(content)), "")
+    return first.startswith("[") and _RESULT_HEAD.match(first) is not None
+
+
+def _texts_of(content: Any) -> list[str]:
+    """Return the texts that a content is made of."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _read_tags(entry: Entry) -> Iterator[Any]:
+    """Yield an answer with the calls that its tags are, or the result of the call before."""
+    content = entry.get("content")
+    if entry.get("role") != "assistant":
+        yield _tagged_result(_texts_of(content))
+        return
+    calls: list[Entry] = []
+    blocks: list[Any] = []
+    for part in content if isinstance(content, list) else [content]:
+        texts = _texts_of([part])
+        if not texts:
+            blocks.append(part)
+        for text in texts:
+            for tag in _TOOL_TAG.finditer(text):
+                calls.append({"name": tag[1], "arguments": dict(_PARAMETER.findall(tag[2]))})
+            rest = _TOOL_TAG.sub("", text).strip()
+            blocks += [_text(rest)] if rest else []
+    yield {**entry, "content": blocks or None, "tool_calls": calls}
+
+
+def _tagged_result(texts: list[str]) -> Entry:
+    """Return the message of a result, which names its tool in front."""
+    head = _RESULT_HEAD.match(texts[0])
+    name = None if head is None else head[1]
+    said = [texts[0] if head is None else texts[0][head.end() :], *texts[1:]]
+    lines = [text for text in said if text and not text.lstrip().startswith(_ENVIRONMENT)]
+    return _result(None, name, "\n".join(lines))
+
+
 LIBRARIES: Final = (
     Library(_is_ui_message, _read_ui_message),
     Library(lambda entry: isinstance(entry.get("toolInvocations"), list), _read_invocations),
@@ -455,6 +518,7 @@ LIBRARIES: Final = (
         ),
         _read_converse,
     ),
+    Library(lambda entry: "role" in entry and has_tags(entry), _read_tags),
     Library(_is_pydantic_message, _read_pydantic),
     Library(lambda entry: entry.get("type") in _AUTOGEN, _read_autogen),
     Library(_is_smolagents_step, _read_smolagents),

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from gradestack import Grade, Sample, skipped
 from gradestack.jsonio import JsonProblem, loads
+from gradestack_plugins.readers.chat.libraries import TOOL_TAGS
 
 NOT_READ: Final = "calls not read: "
 """How the remarks begin that name what holds calls nobody has decoded."""
@@ -80,15 +81,6 @@ _SHOWN_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 
 _FENCED: Final = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 _TAG: Final = re.compile(r"<([A-Za-z_][\w.:-]{0,63})((?:=|\s)[^<>]{0,500})?>")
-_TOOL_TAGS: Final = frozenset(
-    """
-    execute_command read_file write_to_file replace_in_file apply_diff search_files list_files
-    list_code_definition_names browser_action access_mcp_resource ask_followup_question
-    attempt_completion plan_mode_respond new_task switch_mode insert_content search_and_replace
-    codebase_search update_todo_list fetch_instructions
-    """.split()  # noqa: SIM905
-)
-"""Tools that coding agents call by a tag of their name."""
 _NAMED_TAGS: Final = frozenset({"invoke", "function", "tool", "call"})
 """Tags that are calls where they name a tool: ``<invoke name="f">``, ``<function=f>``."""
 
@@ -314,7 +306,7 @@ def unread_tags(text: str) -> Iterator[str]:
 def _is_call_tag(name: str, about: str | None) -> bool:
     """Return whether a tag is the call of a tool, by its name and what it says beside it."""
     local = name.rpartition(":")[2]
-    if local in _TOOL_TAGS or _CALL_TAG.fullmatch(_words_of(local)):
+    if local in TOOL_TAGS or _CALL_TAG.fullmatch(_words_of(local)):
         return True
     return local in _NAMED_TAGS and about is not None and ("=" in about)
 

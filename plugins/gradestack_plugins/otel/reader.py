@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -37,6 +38,7 @@ from gradestack.jsonio import (
     list_ranges,
     loads,
     open_regular,
+    read_regular,
     whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
@@ -55,6 +57,8 @@ _WITHIN: Final = (
 )
 """Keys of the lists in a resource, and of those in a scope."""
 _JAEGER: Final = (b'"traceID"', b'"spans"')
+_CONSOLE: Final = (b'"context"', b'"span_id"', b'"parent_id"', b'"trace_state"')
+"""Keys of a span as the console exporter prints it."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -62,7 +66,7 @@ class Piece(msgspec.Struct, frozen=True):
 
     given: int  # the number of its input
     range: Range
-    layout: Literal["lines", "list", "whole"]
+    layout: Literal["lines", "list", "whole", "documents"]
     within: tuple[str, ...] = ()
     about: Mapping[str, Any] = NOTHING
     """Of a part of a large resource.
@@ -133,7 +137,8 @@ class Traces(RecordReader):
             return 0.0
         if any(key in start for key in _OTLP):
             return 0.95
-        return 0.9 if all(key in start for key in _JAEGER) else 0.0
+        marks = (_JAEGER, _CONSOLE)
+        return 0.9 if any(all(key in start for key in keys) for keys in marks) else 0.0
 
     @override
     def index(self, inputs: Inputs) -> Index:
@@ -252,10 +257,11 @@ def _pieces(number: int, given: Input) -> Iterator[Piece]:
     with reading(given.shown), open_regular(path) as file:
         listed = file.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
     members = [] if listed else list(iter_members(path, _PIECE))
+    goes_on = not listed and _goes_on(path, members)
     lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
     if listed:
         yield from (Piece(number, part, "list") for part in list_ranges(path, _PIECE))
-    elif _goes_on(path, members):
+    elif goes_on and not _begins_a_document(path):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
     elif lists:
         yield from (
@@ -265,7 +271,8 @@ def _pieces(number: int, given: Input) -> Iterator[Piece]:
             for each in _parts(path, Piece(number, part, "list"))
         )
     else:
-        yield Piece(number, Range(0, path.stat().st_size), "whole")
+        layout: Literal["whole", "documents"] = "documents" if goes_on else "whole"
+        yield Piece(number, Range(0, path.stat().st_size), layout)
 
 
 def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
@@ -305,9 +312,39 @@ def _goes_on(path: Path, members: list[Member]) -> bool:
     return False
 
 
+def _begins_a_document(path: Path) -> bool:
+    """Return whether the first line of a file begins an object that ends in a later one."""
+    with open_regular(path) as file:
+        first = whole_line(file)
+    try:
+        loads(first.removeprefix(_MARK))
+    except JsonProblem:
+        return True
+    return False
+
+
+def _documents(given: Input) -> Iterator[Element]:
+    """Yield JSON documents that stand one after the other, each over several lines."""
+    with reading(given.shown):
+        text = read_regular(given.path).decode(errors="replace").lstrip("\ufeff")
+    decoder, position, ordinal = json.JSONDecoder(), 0, 0
+    while text[position:].strip():
+        position += len(text[position:]) - len(text[position:].lstrip())
+        line = text.count("\n", 0, position) + 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except ValueError as problem:
+            yield Element(ordinal, line, problem=f"not JSON: {problem}")
+            return
+        yield Element(ordinal, line, value)
+        ordinal += 1
+
+
 def _elements(given: Input, piece: Piece) -> Iterator[Element]:
     if piece.layout == "whole":
         return read_document(given)
+    if piece.layout == "documents":
+        return _documents(given)
     found = read_records(given, piece.range, piece.layout)
     return (_in_resource(piece, each) for each in found) if piece.within else found
 

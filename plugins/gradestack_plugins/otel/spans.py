@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -150,23 +151,25 @@ def records_of(record: Any) -> Iterator[Record]:
         for each in as_list(record[key]) if key in record else ():
             yield from records_of(each)
     if "traceID" in record and isinstance(record.get("spans"), list):
-        processes = as_map(record.get("processes"))
-        for raw in (each for each in record["spans"] if isinstance(each, dict)):
-            process = as_map(processes.get(as_text(raw.get("processID"))))
-            yield Record(
-                hex_id(raw.get("traceID", record["traceID"])),
-                raw,
-                process.get("serviceName"),
-                _jaeger_span,
-            )
+        yield from _jaeger_records(record)
+    service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
+    if is_console_span(record):
+        trace = _console_id(record["context"].get("trace_id"))
+        yield Record(trace, record, service, _console_span)
     for name, key, form in _SCOPED:
         if scopes := as_list(record[name]) if name in record else ():
-            service = attributes_of(as_map(record.get("resource")).get("attributes")).get(
-                "service.name"
-            )
             for raw in (each for scoped in scopes for each in as_list(as_map(scoped).get(key))):
                 if type(raw) is dict:
                     yield Record(hex_id(raw.get("traceId")), raw, service, form)
+
+
+def _jaeger_records(trace: Mapping[str, Any]) -> Iterator[Record]:
+    processes = as_map(trace.get("processes"))
+    for raw in trace["spans"]:
+        if isinstance(raw, dict):
+            process = as_map(processes.get(as_text(raw.get("processID"))))
+            identifier = hex_id(raw.get("traceID", trace["traceID"]))
+            yield Record(identifier, raw, process.get("serviceName"), _jaeger_span)
 
 
 def _event(raw: Mapping[str, Any]) -> Event:
@@ -225,6 +228,45 @@ def _jaeger_span(given: Record) -> Span:
         else None,
         service=given.service if isinstance(given.service, str) else None,
     )
+
+
+def is_console_span(record: Mapping[str, Any]) -> bool:
+    """Return whether an object is a span as OpenTelemetry's console exporter prints it."""
+    context = record.get("context")
+    return isinstance(context, dict) and "span_id" in context and "parent_id" in record
+
+
+def _console_id(value: Any) -> str:
+    return hex_id(as_text(value).removeprefix("0x"))
+
+
+def _console_span(given: Record) -> Span:
+    raw, context = given.raw, as_map(given.raw.get("context"))
+    status = as_map(raw.get("status"))
+    events = [_event(each) for each in as_list(raw.get("events")) if isinstance(each, dict)]
+    return Span(
+        trace=given.trace,
+        id=_console_id(context.get("span_id")),
+        parent=_console_id(raw.get("parent_id")),
+        name=as_text(raw.get("name")),
+        **time_range(_moment(raw.get("start_time")), _moment(raw.get("end_time"))),
+        attributes=given.attributes,
+        events=events,
+        error=as_text(status.get("description")) if status.get("status_code") in _ERROR else None,
+        service=given.service if isinstance(given.service, str) else None,
+    )
+
+
+def _moment(text: Any) -> int | None:
+    """Return a time in nanoseconds that is written as text; 0 where none is."""
+    if not isinstance(text, str):
+        return 0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    return nanoseconds(seconds * 1_000_000, unit=1000)
 
 
 _SCOPED: Final = (

@@ -306,20 +306,19 @@ def _goes_on(path: Path, members: list[Member]) -> bool:
             file.seek(end)
             return file.read(_PIECE).lstrip().removeprefix(b"}").lstrip() != b""
         whole_line(file)
-        second = whole_line(file)
-    with suppress(JsonProblem):
-        return isinstance(loads(second), dict)
-    return False
+        return _is_object(whole_line(file))
 
 
 def _begins_a_document(path: Path) -> bool:
-    """Return whether the first line of a file begins an object that ends in a later one."""
+    """Return whether the first lines of a file are parts of an object over several lines."""
     with open_regular(path) as file:
-        first = whole_line(file)
-    try:
-        loads(first.removeprefix(_MARK))
-    except JsonProblem:
-        return True
+        lines = [whole_line(file).removeprefix(_MARK), whole_line(file)]
+    return not any(map(_is_object, lines))
+
+
+def _is_object(line: bytes) -> bool:
+    with suppress(JsonProblem):
+        return isinstance(loads(line), dict)
     return False
 
 

@@ -350,7 +350,7 @@ def _read_autogen(entry: Entry) -> Iterator[Any]:
 
 
 def _is_smolagents_step(entry: Entry) -> bool:
-    is_task = isinstance(entry.get("task"), str) and "task_images" in entry
+    is_task = isinstance(entry.get("task"), str) and entry.keys() <= {"task", "task_images"}
     return is_task or ("step_number" in entry and "observations" in entry)
 
 

@@ -39,18 +39,6 @@ def _is_span(record: Mapping[str, Any]) -> bool:
     return has_trace and any(record.get(name) for name in _PARENTS)
 
 
-def _is_span_of_weave(record: Mapping[str, Any]) -> bool:
-    return _is_span(record) and str(record.get("op_name", "")).startswith("weave:")
-
-
-def _is_span_of_braintrust(record: Mapping[str, Any]) -> bool:
-    return _is_span(record) and "span_attributes" in record
-
-
-def _is_span_of_opik(record: Mapping[str, Any]) -> bool:
-    return _is_span(record) and "feedback_scores" in record
-
-
 def _is_step_of_swe_agent(record: Mapping[str, Any]) -> bool:
     return record.keys() >= _STEP_OF_SWE_AGENT
 
@@ -61,9 +49,6 @@ def _is_piece_of_a_stream(record: Mapping[str, Any]) -> bool:
 
 
 _FORMS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
-    "spans of Weave": _is_span_of_weave,
-    "spans of Braintrust": _is_span_of_braintrust,
-    "spans of Opik": _is_span_of_opik,
     "spans of traces": _is_span,
     "steps of SWE-agent": _is_step_of_swe_agent,
     "pieces of streamed answers": _is_piece_of_a_stream,

@@ -31,9 +31,14 @@ SHARED = {
     "gradestack_plugins.readers.joined",
     "gradestack_plugins.readers.joined_lines",
     "gradestack_plugins.readers.jsonl",
+<<<<<<< HEAD
     "gradestack_plugins.readers.own_rows",
     "gradestack_plugins.readers.recorded",
     "gradestack_plugins.readers.tables",
+=======
+    "gradestack_plugins.readers.runs",
+    "gradestack_plugins.readers.whole",
+>>>>>>> 0d13ad33 (Tests and changelog of the new formats)
     "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
     "gradestack_plugins.pages",
@@ -41,8 +46,8 @@ SHARED = {
 }
 """What a family may use of another package.
 
-Chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, what judges share, statistics,
-tables, and what shows a run.
+Chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, files of whole runs, what judges share,
+statistics, tables, and what shows a run.
 """
 
 LAYERS = [

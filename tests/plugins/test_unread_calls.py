@@ -89,10 +89,10 @@ def test_a_grader_of_calls_skips_a_run_whose_calls_were_not_read(grader, expects
 
 
 def test_a_file_in_which_no_call_can_be_read_is_refused_with_the_part(tmp_path):
-    part = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+    part = {"clientToolUse": {"id": "a", "name": "f", "input": {}}}
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [part]}]
     (tmp_path / "log.jsonl").write_text(f"{json.dumps({'messages': messages})}\n" * 3)
-    with pytest.raises(DataError, match="part `toolUse`, 3 times") as refused:
+    with pytest.raises(DataError, match="part `clientToolUse`, 3 times") as refused:
         grade_files([str(tmp_path / "log.jsonl")], output=tmp_path / "out")
     assert refused.value.exit_code == 3
     assert not (tmp_path / "out" / "results.jsonl").exists()

@@ -112,6 +112,7 @@ def files(tmp_path):
         "stability": EXAMPLES / "stability/runs.jsonl",
         "when2call": EXAMPLES / "when2call/judge_decisions.jsonl",
     }
+    written |= {name: (f"{name}.jsonl", record) for name, record in DATA["records"].items()}
     for name, (place, record) in written.items():
         found[name] = tmp_path / place
         found[name].parent.mkdir(parents=True, exist_ok=True)

@@ -31,14 +31,11 @@ SHARED = {
     "gradestack_plugins.readers.joined",
     "gradestack_plugins.readers.joined_lines",
     "gradestack_plugins.readers.jsonl",
-<<<<<<< HEAD
+    "gradestack_plugins.readers.runs",
+    "gradestack_plugins.readers.whole",
     "gradestack_plugins.readers.own_rows",
     "gradestack_plugins.readers.recorded",
     "gradestack_plugins.readers.tables",
-=======
-    "gradestack_plugins.readers.runs",
-    "gradestack_plugins.readers.whole",
->>>>>>> 0d13ad33 (Tests and changelog of the new formats)
     "gradestack_plugins.judges",
     "gradestack_plugins.statistics",
     "gradestack_plugins.pages",

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from attrs.validators import optional
 
 from gradestack.api import Input, Inputs, Reader, Shard
@@ -140,13 +142,9 @@ class RecordReader(Reader):
 
         None where it tells nothing.
         """
-        return (
-            None
-            if not cls.keys
-            else 0.9
-            if isinstance(record, dict) and cls.keys <= record.keys()
-            else 0.0
-        )
+        if not cls.keys:
+            return None
+        return 0.9 * (isinstance(record, dict) and cls.keys <= record.keys())
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:
@@ -185,10 +183,11 @@ class RecordReader(Reader):
             for element, text in records:
                 if element.problem is not None:
                     broken = text
-                elif found := cls.looks_like(element.value):
-                    best = max(best, min(found, cls.behind_others) if others else found)
-                else:
-                    others = others or found is not None
+                    continue
+                confidence = cls.looks_like(element.value)
+                most = cls.behind_others if others else 1.0
+                best = max(best, min(confidence or 0.0, most))
+                others = others or confidence == 0.0
             if best or others or not broken:
                 return best if best or others else None
             begun = cls.begins_like(broken)
@@ -210,25 +209,20 @@ class RecordReader(Reader):
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
         """Cut the files into ranges of whole records."""
         ordinal = position = 0
-        for each in self.files(inputs, index):
-            file = each.file or each.input
+        for planned in self.files(inputs, index):
+            file, ranges = planned.file or planned.input, planned.ranges
             with reading(file.shown):
                 size = file.path.stat().st_size
-                for part in (
-                    record_ranges(file.path, self.layout) if each.ranges is None else each.ranges
-                ):
+                for part in record_ranges(file.path, self.layout) if ranges is None else ranges:
                     yield Shard(
+                        **msgspec.structs.asdict(part),
                         ordinal=ordinal,
-                        input=each.input,
-                        start=part.start,
-                        end=part.end,
-                        first_line=part.first_line,
-                        first_row=part.first_row,
-                        position=position + part.start * each.most,
-                        extra=each.extra,
+                        input=planned.input,
+                        position=position + part.start * planned.most,
+                        extra=planned.extra,
                     )
                     ordinal += 1
-            position += (size + 1) * each.most
+            position += (size + 1) * planned.most
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the sample of every record of a shard, or what is wrong with it."""
@@ -274,12 +268,12 @@ class RecordReader(Reader):
 
         ``shown`` is the name of their file.
         """
-        for found in elements:
-            source = Source(file=shown, ordinal=found.ordinal, line=found.line)
-            if found.problem is not None:
-                yield BadRecord(source=source, reason=found.problem)
+        for element in elements:
+            source = Source(file=shown, ordinal=element.ordinal, line=element.line)
+            if element.problem is not None:
+                yield BadRecord(source=source, reason=element.problem)
             else:
-                yield from self.guarded(samples_of, found.value, source)
+                yield from self.guarded(samples_of, element.value, source)
 
     def guarded(
         self,
@@ -300,13 +294,17 @@ class RecordReader(Reader):
             yield from self.identified(samples_of(record, source), record)
         except (GradestackError, OSError, NotImplementedError):
             raise
-        except RecursionError:
-            yield BadRecord(source=source, reason="nested too deeply")
-        except ValueError as problem:
-            yield BadRecord(source=source, reason=str(problem), native=record)
         except Exception as error:  # noqa: BLE001 - what a format did not think of ends no run
+            yield self._bad_record(error, record, source)
+
+    def _bad_record(self, error: Exception, record: Any, source: Source) -> BadRecord:
+        """Return the bad record that an error makes of a record."""
+        if isinstance(error, RecursionError):
+            return BadRecord(source=source, reason="nested too deeply")
+        reason = str(error)
+        if not isinstance(error, ValueError):
             reason = f"reader {type(self).__name__} raised {error_text(error)}"
-            yield BadRecord(source=source, reason=reason, native=record)
+        return BadRecord(source=source, reason=reason, native=record)
 
     def identified(
         self, made: Iterable[Sample | BadRecord], record: Any
@@ -315,19 +313,17 @@ class RecordReader(Reader):
 
         Where the path to them cannot be followed, they are bad records.
         """
-        return (
-            made if self.ids is None else (self._with_id(each, record, self.ids) for each in made)
-        )
+        if self.ids is None:
+            return made
+        return (self._with_id(sample, record, self.ids) for sample in made)
 
-    @staticmethod
-    def _with_id(sample: Sample | BadRecord, record: Any, place: str) -> Sample | BadRecord:
+    def _with_id(self, sample: Sample | BadRecord, record: Any, place: str) -> Sample | BadRecord:
+        if isinstance(sample, BadRecord):
+            return sample
         try:
-            return sample if isinstance(sample, BadRecord) else identified(sample, record, place)
+            return identified(sample, record, place)
         except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            return BadRecord(
-                source=sample.source or Source(file="", ordinal=0), reason=reason, native=record
-            )
+            return self._bad_record(error, record, sample.source or Source(file="", ordinal=0))
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""
@@ -344,48 +340,44 @@ It keeps the id it has.
 
 def identified(sample: Sample, record: Any, place: str) -> Sample:
     """Return a sample with the id that stands at a place of its record, or that of its input."""
-    found = _of_input(sample) if place == INPUT else _at(record, place)
-    if found is None:
+    value = _id_of_input(sample) if place == INPUT else _id_at(record, place)
+    if value is None:
         return replace(sample, remarks={**sample.remarks, _LOST: sample.remarks.get(_LOST, 0) + 1})
-    changes: dict[str, Any] = {"id": str(found)}
-    if MADE in sample.remarks:
-        changes["remarks"] = {kind: times for kind, times in sample.remarks.items() if kind != MADE}
-    if MADE in sample.facets:
-        changes["facets"] = {name: each for name, each in sample.facets.items() if name != MADE}
-    if sample.cluster is not None and sample.cluster == sample.id:
-        changes["cluster"] = str(found)
-    if sample.source is not None:
-        changes["source"] = replace(sample.source, id=found if isinstance(found, int) else None)
-    return replace(sample, **changes)
-
-
-def _at(record: Any, place: str) -> str | int | None:
-    steps = path_steps(place)
-    found = (
-        path_value(record, steps) if isinstance(record, Mapping) or place.startswith("$") else None
-    )
-    if isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    if isinstance(found, float) and found.is_integer():
-        found = int(found)
-    return (
-        found
-        if isinstance(found, str | int) and not isinstance(found, bool) and found != ""
-        else None
+    source = sample.source
+    return replace(
+        sample,
+        id=str(value),
+        cluster=str(value) if sample.cluster == sample.id else sample.cluster,
+        remarks=_without_made_id(sample.remarks),
+        facets=_without_made_id(sample.facets),
+        source=source and replace(source, id=value if isinstance(value, int) else None),
     )
 
 
-def _of_input(sample: Sample) -> str | None:
+def _without_made_id(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != MADE}
+
+
+def _id_at(record: Any, place: str) -> str | int | None:
+    """Return the text or whole number at a place of a record, alone or the only one in a list."""
+    value = path_value(record, path_steps(place))
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_id = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return value if is_id else None
+
+
+def _id_of_input(sample: Sample) -> str | None:
     """Return a digest of the first user message and the tools; None without a question."""
-    asked: Any = (
-        sample.input[0] if isinstance(sample.input, tuple) and sample.input else sample.input
-    )
-    if asked is None:
-        asked = next(
-            (each.content for turn in sample.turns for each in turn if each.role == "user"), None
-        )
-    if asked is None:
+    question: Any = sample.input
+    if isinstance(question, tuple):
+        question = next(iter(question), None)
+    messages = chain.from_iterable(sample.turns)
+    asked = (message.content for message in messages if message.role == "user")
+    question = next(asked, None) if question is None else question
+    if question is None:
         return None
-    tools = None if sample.tools is None else [json_data(each) for each in sample.tools]
-    text = dumps([json_data(asked), tools])
+    text = dumps(json_data([question, sample.tools]))
     return f"input-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"

@@ -4,8 +4,6 @@ Rows of CSV.
 """
 
 from gradestack.jsonio.files import SHARD_BYTES as SHARD_BYTES
-from gradestack.jsonio.files import Line as Line
-from gradestack.jsonio.files import iter_lines as iter_lines
 from gradestack.jsonio.files import line_blocks as line_blocks
 from gradestack.jsonio.files import line_ranges as line_ranges
 from gradestack.jsonio.files import open_lines as open_lines

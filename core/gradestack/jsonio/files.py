@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
 from gradestack.errors import DataError
 from gradestack.jsonio.values import TooLong, exceeds_limit
 from gradestack.regular_files import open_regular, read_bounded
@@ -37,21 +35,28 @@ _LARGEST_DOCUMENT = 1 << 30
 
 _LOOKED_AT = 512  # bytes
 _TAR = slice(257, 262)
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"PK\x03\x04": "zip",
+_UNPACK = "is a {} archive, which is not supported; unpack it first"
+_CONVERT = "is a {} file; write its records as JSON Lines first"
+_FORMS = {
+    b"\x1f\x8b": _UNPACK.format("gzip"),
+    b"BZh": _UNPACK.format("bzip2"),
+    b"\xfd7zXZ\x00": _UNPACK.format("xz"),
+    b"\x28\xb5\x2f\xfd": _UNPACK.format("zstd"),
+    b"\x04\x22\x4d\x18": _UNPACK.format("lz4"),
+    b"PK\x03\x04": (
+        "is a zip archive, which is not supported; an inspect .eval: run `inspect log dump`"
+    ),
+    b"PAR1": _CONVERT.format("Parquet"),
+    b"ARROW1": _CONVERT.format("Arrow"),
+    b"SQLite format 3\x00": _CONVERT.format("SQLite"),
+    b"\x89HDF": _CONVERT.format("HDF5"),
+    b"%PDF": _CONVERT.format("PDF"),
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save it as CSV or Parquet",
 }
-_BINARY = {
-    b"PAR1": "Parquet",
-    b"ARROW1": "Arrow",
-    b"SQLite format 3\x00": "SQLite",
-    b"\x89HDF": "HDF5",
-    b"%PDF": "PDF",
-}
+"""What begins with these bytes, and what to do about it."""
+_OFFICE = (b"[Content_Types].xml", b"docProps/", b"xl/")
+"""How the first name in a workbook of Excel begins."""
+_NAME_IN_ZIP = 30  # where the first name stands
 
 
 def encoding_problem(head: bytes) -> str | None:
@@ -59,28 +64,21 @@ def encoding_problem(head: bytes) -> str | None:
 
     Else None.
     """
-    for first, name in _PACKED.items():
+    if head.startswith(b"PK") and head.startswith(_OFFICE, _NAME_IN_ZIP):
+        return "is an Excel workbook; save it as CSV or Parquet"
+    for first, problem in _FORMS.items():
         if head.startswith(first):
-            advice = (
-                "an inspect .eval: run `inspect log dump`" if name == "zip" else "unpack it first"
-            )
-            return f"is a {name} archive, which is not supported; {advice}"
+            return problem
     if head[_TAR] == b"ustar":
-        return "is a tar archive, which is not supported; unpack it first"
-    for first, name in _BINARY.items():
-        if head.startswith(first):
-            return f"is a {name} file; write its records as JSON Lines first"
+        return _UNPACK.format("tar")
     encoding = json.detect_encoding(head[:_LOOKED_AT])
-    stray = (
-        encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2
-    )  # a NUL among text of one byte each
-    if not encoding.startswith("utf-8") and head.strip(b"\x00") and not stray:
-        name = encoding.upper()
-        return (
-            f"is {name} text, and only UTF-8 is read: convert it first, `iconv -f {name} -t "
-            "UTF-8 FILE`"
-        )
-    return None
+    # a NUL among text of one byte each
+    is_stray = encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2
+    if encoding.startswith("utf-8") or is_stray or not head.strip(b"\x00"):
+        return None
+    name = encoding.upper()
+    command = f"`iconv -f {name} -t UTF-8 FILE`"
+    return f"is {name} text, and only UTF-8 is read: convert it first, {command}"
 
 
 def require_text(file: io.BufferedReader) -> None:
@@ -112,13 +110,6 @@ def open_lines(path: Path) -> io.BufferedReader:
     return open_regular(path, _PIECE)
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One non-blank line of a file."""
-
-    number: int  # one-based
-    data: bytes
-
-
 def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int, int]]:
     """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about
     ``size`` bytes.
@@ -130,20 +121,18 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     """
     with open_regular(path) as file:
         require_text(file)
-        start, line = 0, 1
         whole = os.fstat(file.fileno()).st_size
         if 0 < whole <= size:  # whose lines need not be counted
             yield 0, whole, 1
             return
+        start, line = 0, 1
         while True:
-            left, lines, last = size, 0, b"\n"
-            while left and (piece := file.read(min(left, _PIECE))):
+            left, lines, piece = size, 0, b""
+            while left and (more := file.read(min(left, _PIECE))):
+                piece = more
                 left -= len(piece)
-                last = piece[-1:]
-                lines += len(io.BytesIO(piece).readlines()) - (
-                    last != b"\n"
-                )  # count() looks at byte after byte
-            if last != b"\n":
+                lines += piece.count(b"\n")
+            if piece and not piece.endswith(b"\n"):
                 lines += _skip(file)
             end = file.tell()
             if end == start:
@@ -160,24 +149,33 @@ def _skip(file: IO[bytes]) -> bool:
     return piece != b""
 
 
+def _line_at(file: IO[bytes], start: int) -> bytes:
+    """Return the line that begins at a place, without its end, what ``loads`` refuses for one above
+    the limit.
+
+    Pieces put together would take its size twice, and leave holes that what is made of it may or
+    may not fit into: so its end is looked for first.
+    """
+    file.seek(start)
+    ended = _skip(file)
+    behind = file.tell()
+    size = behind - start - ended
+    if exceeds_limit(size):
+        return TooLong(b"", size)
+    file.seek(start)
+    line = file.read(size)
+    file.seek(behind)
+    return line
+
+
 def whole_line(file: IO[bytes]) -> bytes:
     """Return the next line, b"" at the end of the file, what ``loads`` refuses for one above the
     limit.
-
-    Pieces put together would take its size twice, and leave holes that what is made of it may or
-    may not fit into: so the end of a long line is looked for first.
     """
     data = file.readline(_LONG)
-    if len(data) == _LONG and data[-1:] != b"\n":
-        start = file.tell() - _LONG
-        _skip(file)
-        size = file.tell() - start
-        if exceeds_limit(size):
-            return TooLong(data, size)
-        del data
-        file.seek(start)
-        data = file.read(size)
-    return data
+    if len(data) < _LONG or data.endswith(b"\n"):
+        return data
+    return _line_at(file, file.tell() - _LONG)
 
 
 def line_blocks(
@@ -205,37 +203,13 @@ def line_blocks(
     while data := file.read(min(_BLOCK, last - position)):
         position += len(data)
         lines = io.BytesIO(data).readlines()  # split() looks at byte after byte
-        rest = b"" if data.endswith(b"\n") else lines.pop()
-        if rest and position < last:
-            begin = position - len(rest)
-            ended = _skip(file)
+        if not data.endswith(b"\n") and position < last:
+            begin = position - len(lines.pop())
+            del data  # which may be long, and is not needed while somebody works on the lines
+            lines.append(_line_at(file, begin))
             position = file.tell()
-            size = position - begin - ended
-            file.seek(begin)
-            rest = TooLong(rest, size) if exceeds_limit(size) else file.read(size)
-            file.seek(position)
-        if rest:
-            lines.append(rest)
         if number == 1:
             lines[0] = lines[0].removeprefix(_MARK)
         count = len(lines)
-        del (
-            data,
-            rest,
-        )  # which may be long, and are not needed while somebody works on the lines
         yield number, lines
         number += count
-
-
-def iter_lines(
-    path: Path, start: int = 0, end: int | None = None, first_line: int = 1
-) -> Iterator[Line]:
-    """Yield the non-blank lines of a range; see ``line_blocks``."""
-    with open_lines(path) as file:
-        for number, lines in line_blocks(file, start, end, first_line):
-            lines.reverse()
-            for at in range(len(lines)):
-                if lines[-1] and not lines[-1].isspace():
-                    yield Line(number + at, lines.pop().removesuffix(b"\n"))
-                else:
-                    lines.pop()

@@ -133,8 +133,8 @@ def pointer_to(*steps: Any) -> str:
     return text
 
 
-def path_value(record: Any, steps: Steps) -> Any:
-    """Return what stands at the end of a path, None where there is nothing.
+def path_value(record: Any, steps: Steps, absent: Any = None) -> Any:
+    """Return what stands at the end of a path, ``absent`` where there is nothing.
 
     Of a query the list of what it found.
 
@@ -150,25 +150,23 @@ def path_value(record: Any, steps: Steps) -> Any:
             try:
                 at = loads(at)
             except JsonProblem:
-                return None
+                return absent
         if isinstance(step, Query):
-            return step.found(at) or None
+            return step.found(at) or absent
         if isinstance(step, int):
             if not isinstance(at, list) or not -len(at) <= step < len(at):
-                return None
+                return absent
             at = at[step]
         elif isinstance(at, dict) or (at is not None and isinstance(at, Mapping)):
-            at = at.get(step)
+            at = at.get(step, absent)
         else:
-            return None
+            return absent
     return at
+
+
+_ABSENT: Final = object()
 
 
 def path_exists(record: Any, steps: Steps) -> bool:
     """Return whether a record has the place a path leads to, be it null there."""
-    holder, last = path_value(record, steps[:-1]), steps[-1]
-    if isinstance(holder, str) or isinstance(last, Query):
-        return path_value(holder, (last,)) is not None
-    if isinstance(last, int):
-        return isinstance(holder, list) and -len(holder) <= last < len(holder)
-    return isinstance(holder, Mapping) and last in holder
+    return path_value(record, steps, _ABSENT) is not _ABSENT

@@ -12,31 +12,37 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, tee
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 
 from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
-from gradestack.jsonio.files import SHARD_BYTES, iter_lines, line_ranges, require_text
-from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, exceeds_limit, loads, too_long
+from gradestack.jsonio.files import (
+    SHARD_BYTES,
+    line_blocks,
+    line_ranges,
+    open_lines,
+    require_text,
+)
+from gradestack.jsonio.values import JsonProblem, TooLong, exceeds_limit, loads
 from gradestack.regular_files import open_regular
 
 _PIECE = 1024 * 1024  # bytes read at once, at least
 _LONGEST_TOKEN = 16  # no literal and no escape is longer
-_marks = re.compile(MARKS.encode(), re.DOTALL)
-_signs = re.compile(rb'["\[\]{}]')
-_inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_sign = re.compile(rb'(["\[\]{}])')
+_inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)  # of a text, and its end
+_DEPTHS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 _number = re.compile(rb"[-+.\deE]+")
-_decoder = json.JSONDecoder()
+_constant = re.compile(rb"NaN|-?Infinity")  # which Python reads, and msgspec does not
 _space = re.compile(rb"[ \t\n\r]*")
 _opening = re.compile(rb'(:\s*)?\{\s*("[^"\\]{0,200}")(?=\s*:)')
 _LONGEST_KEY = 400  # bytes of an object's bracket and first key, with white space
@@ -47,7 +53,6 @@ _TRAILING = "JSON is malformed: trailing characters (byte "
 
 The byte is the first one behind that is not white space, from 1.
 """
-_TOO_LONG = -1
 _TRUNCATED = "Input data was truncated"
 
 
@@ -72,13 +77,18 @@ class Range(msgspec.Struct, frozen=True):
     first_row: int = 0  # ordinal (zero-based) of the first element
 
 
-def _for_msgspec(text: bytes) -> bytes:
-    """Return JSON with what only Python reads replaced, lone surrogates too.
+def _skim_problem(text: bytes | memoryview) -> str:
+    """Return what msgspec says about a text that is not exactly one value; "" of one value."""
+    try:
+        _skim(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        return str(error)
+    return ""
 
-    All brackets and quotes stay in place.
-    """
-    text = text.replace(b"NaN", b"0.0").replace(b"Infinity", b"0.000000")
-    return text.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
+
+def is_cut_off(text: bytes) -> bool:
+    """Return whether a text begins as an object or a list in JSON does, and ends too early."""
+    return text[:1] in _BRACKETS and _skim_problem(text) == _TRUNCATED
 
 
 class Walk:
@@ -88,11 +98,10 @@ class Walk:
         part = part or Range()
         file.seek(part.start)
         self._file = file
-        self._end = part.end
+        self._end = sys.maxsize if part.end is None else part.end
         self._base = part.start
         self._line, self._counted = part.first_line, 0
-        self.text = self._skimmed = b""
-        self._odd = False
+        self.text = b""
         self.is_cut_off = False  # whether the value here is right as far as the file goes
         self._most = IN_FORCE.get().limits.record_bytes or sys.maxsize
         self.at = 0
@@ -103,15 +112,13 @@ class Walk:
 
     def more(self) -> bool:
         """Drop the text before the place and append some; False at the end."""
-        left = sys.maxsize if self._end is None else self._end - self._base - len(self.text)
         size = max(_PIECE, len(self.text) - self.at)  # doubling keeps a huge element linear
-        piece = self._file.read(min(size, left))
+        piece = self._file.read(min(size, self._end - self._base - len(self.text)))
         if not piece:
             return False
         self._base, self._line, self._counted = self.place, self.line, 0
         self.text = self.text[self.at :] + piece
         self.at = 0
-        self._skimmed = _for_msgspec(self.text) if self._odd else self.text
         return True
 
     @property
@@ -131,126 +138,99 @@ class Walk:
         while True:
             space = _space.match(self.text, self.at)
             self.at = space.end() if space else self.at
-            if self.at < len(self.text):
+            if self.at < len(self.text) or not self.more():
                 return self.text[self.at : self.at + 1]
-            if not self.more():
-                return b""
 
     def passes(self, mark: bytes) -> bool:
         """Move past white space and a mark, if it stands behind it, and return whether it does."""
-        found = self.peek() == mark
-        self.at += found
-        return found
+        is_there = self.peek() == mark
+        self.at += is_there
+        return is_there
 
     def describe(self) -> str:
         """Return the character here as messages show it."""
         return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
 
-    def end(self) -> int | None:
+    def take(self) -> bytes | None:
+        """Move past the value here and return its text; None where its end cannot be known.
+
+        Of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
+        """
+        begin = self.place
+        end = self._skimmed_end()
+        if end is None:
+            constant = _constant.match(self.text, self.at)
+            end = constant.end() if constant else self._closing_end()
+        to = len(self.text) if end is None else end
+        size, text = self._base + to - begin, self.text[self.at : to]
+        if size <= self._most and end is None:
+            return None
+        self.at = to
+        return text if size <= self._most else TooLong(text, size)
+
+    def _skimmed_end(self) -> int | None:
         """Return the place behind the value here.
 
-        None of what has no brackets and is no JSON, or is cut off.
-
-        Of one above ``limits.record_bytes`` no more is read: -1.
+        None of what msgspec refuses, what is cut off, and what is too long.
         """
-        while (
-            len(self.text) - self.at < _LONGEST_TOKEN or _number.fullmatch(self.text, self.at)
-        ) and self.more():
-            pass
         while True:
-            truncated = True
-            try:
-                _skim(memoryview(self._skimmed)[self.at :])
-            except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-                words = str(error)
-                place = words[len(_TRAILING) : -1]
-                if words.startswith(_TRAILING) and place.isdecimal():
-                    return self.at + int(place) - 1
-                truncated = words == _TRUNCATED
-            if truncated and len(self.text) - self.at > self._most:
-                return _TOO_LONG
-            if truncated and self.more():
-                continue
-            self.is_cut_off = truncated
-            if not truncated and not self._odd:
-                self._odd, self._skimmed = True, _for_msgspec(self.text)
-                continue
-            if self.text[self.at : self.at + 1] not in _BRACKETS:
+            text = memoryview(self.text)[self.at :]
+            problem = _skim_problem(text)
+            byte = problem.removeprefix(_TRAILING)[:-1]
+            if byte.isdecimal():
+                return self.at + int(byte) - 1
+            self.is_cut_off = problem in {"", _TRUNCATED}
+            is_open = self.is_cut_off or len(text) < _LONGEST_TOKEN or _number.fullmatch(text)
+            if not is_open or len(text) > self._most:
                 return None
-            if (end := self._closing()) is not None or truncated or not self.more():
-                return end
+            if not self.more():
+                return None if problem else len(self.text)
 
-    def _closing(self) -> int | None:
-        depth = 0
-        for match in _marks.finditer(self.text, self.at):
-            mark = match[0]
-            if mark == b'"':  # brackets behind it are text
-                return None
-            depth += (mark in b"[{") - (mark in b"]}")
-            if depth == 0:
-                return match.end()
-        return None
+    def _closing_end(self) -> int | None:
+        """Return the place behind the text, list or object here by its quotes and brackets alone.
 
-    def _pass_over(self) -> bool:
-        """Move past a long value by its quotes and brackets alone.
-
-        False where it has none, or is cut off.
+        None of anything else, and of what is cut off. Of what is too long only the end is held.
         """
-        if self.text[self.at : self.at + 1] not in _BRACKETS:
-            return False
-        depth, quoted = 0, False
+        if self.text[self.at : self.at + 1] not in {*_BRACKETS, b'"'}:
+            return None
+        depth, quoted, at = 0, False, self.at
         while True:
-            if quoted and (inside := _inside.match(self.text, self.at)):
-                self.at = inside.end()
-                quoted = self.text[self.at : self.at + 1] != b'"'
-                self.at += not quoted
-            elif sign := _signs.search(self.text, self.at):
-                self.at = sign.end()
-                quoted = sign[0] == b'"'
-                depth += (sign[0] in b"[{") - (sign[0] in b"]}")
-                if depth == 0:
-                    return True
-            else:
-                self.at = len(self.text)
-            if (
-                len(self.text) - self.at < _LONGEST_TOKEN
-                and not self.more()
-                and self.at == len(self.text)
-            ):
-                return False
-
-    def skip(self) -> bool:
-        """Move past a value; False where that cannot be done."""
-        end = self.end()
-        if end == _TOO_LONG:
-            return self._pass_over()
-        self.at = self.at if end is None else end
-        return end is not None
+            match = (_inside.match if quoted else _sign.search)(self.text, at)
+            sign = match[1] if match else b""
+            at = match.end() if match else len(self.text)
+            if sign:
+                depth += _DEPTHS.get(sign, 0)
+                quoted ^= sign == b'"'
+                if depth == 0 and not quoted:
+                    return at
+                continue
+            self.at = at if at - self.at > self._most else self.at
+            ahead = at - self.at
+            if not self.more():
+                return None
+            at = ahead
 
     def value(self) -> tuple[Any, str | None, bool]:
         """Return the value here, or None with the problem, and whether it was passed."""
-        end = self.end()
-        if end == _TOO_LONG or (end is not None and end - self.at > self._most):
-            begin, passed = self.place, self._pass_over()
-            return None, too_long(max(self.place - begin, self._most)), passed
-        text, problem, value = self.text[self.at : end], None, None
-        try:  # of a value without an end, what stands behind it may not be UTF-8
-            value = loads(text if end is not None else text.decode(errors="surrogateescape"))
+        text = self.take()
+        # of a value without an end, what stands behind it may not be UTF-8
+        rest = self.text[self.at :].decode(errors="surrogateescape") if text is None else ""
+        try:
+            return loads(rest if text is None else text), None, True
         except JsonProblem as error:
-            problem = str(error)
-        if end is None and problem is not None:
-            return None, problem + " (the list is cut off here)" * (text[:1] in _BRACKETS), False
-        self.at += len(text)
-        return value, problem, True
+            cut = " (the list is cut off here)" * rest.startswith(("[", "{"))
+            return None, f"{error}{cut}", text is not None
 
 
 def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:
     """Move past the bracket that opens a list, or an object."""
-    if not walk.passes(bracket):
-        kind = "a JSON list" if bracket == b"[" else "a JSON object"
-        what = f"expected {kind}, found {walk.describe()}" if walk.peek() else "the file is empty"
-        raise DataError(f"{path}:{walk.line}: {what}")
-    return walk
+    if walk.passes(bracket):
+        return walk
+    what = "the file is empty"
+    if walk.peek():
+        kind = "list" if bracket == b"[" else "object"
+        what = f"expected a JSON {kind}, found {walk.describe()}"
+    raise DataError(f"{path}:{walk.line}: {what}")
 
 
 def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Element]:
@@ -259,62 +239,48 @@ def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Eleme
 
     Lists that follow the first are read on. What cannot be read counts by the records in it.
     """
-    problem: str | None
+    problem: str | None = None
     is_first = True  # of its list: no comma stands before it
     while walk.place < end:
         char = walk.peek()
         if is_first and char == b"]":
             walk.at += 1
-            if not walk.passes(b"["):
+            if walk.passes(b"["):
+                continue
+            if walk.peek():
                 yield from _unread(walk, row, "text after the end of the list")
-                return
-            continue
-        if not char:
-            problem = "the list is cut off here: no closing ']'"
-            yield Element(row, walk.line, problem=problem, fatal=True)
             return
+        problem = "the list is cut off here: no closing ']'"
         line = walk.line
-        value, problem, passed = walk.value()
-        if not passed:
-            yield from _unread(walk, row, problem, is_cut_off=walk.is_cut_off)
+        if char:
+            value, problem, passed = walk.value()
+        if not char or not passed:
+            yield from _unread(walk, row, problem)
             return
         yield Element(row, line, value, problem)
         del value
         row += 1
-        is_first, char = False, walk.peek()
-        if walk.place >= end:
-            return
-        if char == b",":
-            walk.at += 1
-        elif char == b"]":
-            is_first = True
-        elif not char:
-            yield Element(row, walk.line, problem="the list is cut off here", fatal=True)
-            return
-        else:
-            problem = f"expected ',' or ']' between elements, found {walk.describe()}"
+        char = walk.peek()
+        is_first = char == b"]"
+        if walk.place < end and not is_first and not walk.passes(b","):
+            problem = "the list is cut off here"
+            if char:
+                problem = f"expected ',' or ']' between elements, found {walk.describe()}"
             yield from _unread(walk, row, problem)
             return
 
 
-def _unread(
-    walk: Walk, row: int, problem: str | None, *, is_cut_off: bool = False
-) -> Iterator[Element]:
+def _unread(walk: Walk, row: int, problem: str | None) -> Iterator[Element]:
     """Yield an element with a problem for each record in the rest of a file.
 
     Records are told by their first key: each object that begins with the first key of the first
     object there. What is cut off within a record holds no other.
     """
-    if not walk.peek():
-        return
     line, key = walk.line, None
     yield Element(row, line, problem=problem, fatal=True)
-    if is_cut_off:
-        return
     problem = f"not read: it stands behind what is broken in line {line}"
-    while True:
-        opening = _opening.search(walk.text, walk.at)
-        while opening is not None:
+    while not walk.is_cut_off:
+        while (opening := _opening.search(walk.text, walk.at)) is not None:
             walk.at = opening.end()
             is_nested = opening[1] is not None
             if key is None:
@@ -322,7 +288,6 @@ def _unread(
             elif opening[2] == key and not is_nested:
                 row += 1
                 yield Element(row, walk.line, problem=problem, fatal=True)
-            opening = _opening.search(walk.text, walk.at)
         walk.at = max(walk.at, len(walk.text) - _LONGEST_KEY)
         if not walk.more():
             return
@@ -368,27 +333,29 @@ def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) 
         require_text(file)
         if os.fstat(file.fileno()).st_size > size:
             walk = Walk(file, part)
-            for following in _cuts(walk, begin, size) if part or walk.passes(b"[") else ():
-                yield msgspec.structs.replace(begin, end=following.start)
-                begin = following
+            if part or walk.passes(b"["):
+                *closed, begin = _ranges(walk, begin, size)
+                yield from closed
     yield msgspec.structs.replace(begin, end=part and part.end)
 
 
-def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
-    """Yield the ranges of a list behind the first, with open ends.
+def _ranges(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
+    """Yield the ranges of a list up to its closing bracket or what is broken.
 
-    Stop at its closing bracket or what is broken.
+    The last has no end.
     """
     row, brackets = begin.first_row, True
-    while (first := walk.peek()) and walk.skip():
+    while (first := walk.peek()) and walk.take() is not None:
         row += 1
         brackets = brackets and first in _BRACKETS
         far = walk.peek() == b"," and walk.place >= begin.start + size
         if not walk.passes(b","):
-            return
+            break
         following = Range(walk.place, None, walk.line, row) if far else begin
         if far and brackets and walk.peek() in _BRACKETS:
-            yield (begin := following)
+            yield msgspec.structs.replace(begin, end=following.start)
+            begin = following
+    yield begin
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -434,8 +401,10 @@ def iter_members(
         walk, more = opened(Walk(file, part), path, b"{"), True
         while more and (key := _key(walk)) is not None:
             opening, start, line = walk.peek(), walk.place, walk.line
-            ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None
-            whole = walk.skip() if ranges is None else not ranges or ranges[-1].end is not None
+            ranges = _element_ranges(walk, size) if opening == b"[" else None
+            whole = not ranges or ranges[-1].end is not None
+            if ranges is None:
+                whole = walk.take() is not None
             yield Member(
                 key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges
             )
@@ -449,17 +418,15 @@ def _key(walk: Walk) -> str | None:
     return key if problem is None and walk.passes(b":") else None
 
 
-def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
+def _element_ranges(walk: Walk, size: int) -> tuple[Range, ...]:
+    """Return the ranges of the list here; the end of the last is None where it is broken."""
     walk.at += 1
-    begin = Range(walk.place, None, walk.line)
     if walk.passes(b"]"):
-        return
-    for following in _cuts(walk, begin, size):
-        yield msgspec.structs.replace(begin, end=following.start)
-        begin = following
-    end = walk.place if walk.peek() == b"]" else None
-    yield msgspec.structs.replace(begin, end=end)
-    walk.at += end is not None
+        return ()
+    *closed, last = _ranges(walk, Range(walk.place, None, walk.line), size)
+    if walk.passes(b"]"):
+        last = msgspec.structs.replace(last, end=walk.place - 1)
+    return (*closed, last)
 
 
 _FAR = 16 * 1024 * 1024  # what is read of a file whose first records are long: conversations are
@@ -480,7 +447,7 @@ def _holds_list(path: Path, layout: Layout) -> bool:
 
 def begins_list(file: io.BufferedReader) -> bool:
     """Return whether the records of a file, open at its beginning, lie in one JSON list."""
-    return _is_list(file.peek(4096)[:4096])
+    return _is_list(file.peek()[:4096])
 
 
 def _is_list(head: bytes) -> bool:
@@ -519,30 +486,14 @@ def iter_records(
         yield from iter_list(path, part)
         return
     part = part or Range()
-    for each in iter_lines(path, part.start, part.end, part.first_line):
-        number, line = each.number, each.data
-        del each
-        element = _element(number, line, decode)
-        count = 1 if element.problem is None else _objects_in(line)
-        del line  # which may be long, and is not needed while somebody works on what it holds
-        for _ in range(count):
-            yield element
-
-
-def _objects_in(line: bytes) -> int:
-    """Return how many objects stand one behind the other in a line that cannot be read; 1 at
-    least.
-    """
-    text, position, count = line.decode(errors="surrogateescape").strip(), 0, 0
-    while text.startswith("{", position):
-        count += 1
-        try:
-            _, position = _decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        while text[position : position + 1].isspace():
-            position += 1
-    return max(1, count)
+    with open_lines(path) as file:
+        for first, lines in line_blocks(file, part.start, part.end, part.first_line):
+            lines.reverse()  # a long one is not held while somebody works on what it holds
+            for number in range(first, first + len(lines)):
+                if lines[-1] and not lines[-1].isspace():
+                    yield _element(number, lines.pop().removesuffix(b"\n"), decode)
+                else:
+                    lines.pop()
 
 
 def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Element:
@@ -554,42 +505,41 @@ def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Elemen
         return Element(number - 1, number, problem="nested too deeply")
 
 
+_FIRST, _FIRST_FAR = 100, 20  # records of a beginning that are decoded
+
+
+class Head(bytes):
+    """The beginning of a file, which many readers look at: its records are decoded once."""
+
+    far: list[tuple[Element, bytes]] | None = None
+    """The first records far into the file, once a reader has asked for them."""
+
+    @cached_property
+    def records(self) -> list[tuple[Element, bytes]]:
+        """The first records in it, each with its text."""
+        return list(islice(_records_in(self), _FIRST))
+
+
 def first_records(
-    head: bytes, count: int, layout: Layout = "either", *, more: bool = False
+    head: bytes, count: int, layout: Layout = "either"
 ) -> Iterator[tuple[Element, bytes]]:
     """Yield the first records at the beginning of a file, each with its text, or with that of the
     list it stands in.
 
-    Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not
-    blank. Where there is more of the file, a record that does not end within the beginning is said
-    to be too long.
+    Nothing of a file that does not begin as the layout has it.
     """
-    if layout != "either" and _is_list(head) != (layout == "list"):
-        return
-    if not isinstance(head, Head):
-        yield from islice(_records_in(head, more=more), count)
-        return
-    head.near[more], records = tee(head.near.get(more) or _records_in(head, more=more))
-    yield from islice(records, count)
+    if layout == "either" or _is_list(head) == (layout == "list"):
+        records = head.records if isinstance(head, Head) else _records_in(head)
+        yield from islice(records, count)
 
 
-def _records_in(head: bytes, *, more: bool) -> Iterator[tuple[Element, bytes]]:
+def _records_in(head: bytes) -> Iterator[tuple[Element, bytes]]:
     text = head.removeprefix(BOM_UTF8).lstrip()
-    number, cut = 0, b""
     if text.startswith(b"["):
-        for element in elements(Walk(io.BytesIO(text[1:]))):
-            if more and element.fatal:
-                cut = text
-                break
-            number += 1
-            yield element, text
-    else:
-        whole, cut = whole_lines(text) if more else (text, b"")
-        lines = filter(None, (line.strip() for line in whole.split(b"\n")))
-        for number, line in enumerate(lines, 1):
-            yield _element(number, line, loads), line
-    if cut.strip():
-        yield Element(number, number + 1, problem="too long to be looked at", fatal=True), cut
+        yield from ((element, text) for element in elements(Walk(io.BytesIO(text[1:]))))
+        return
+    lines = filter(None, (line.strip() for line in text.split(b"\n")))
+    yield from ((_element(number, line, loads), line) for number, line in enumerate(lines, 1))
 
 
 def whole_lines(text: bytes) -> tuple[bytes, bytes]:
@@ -600,33 +550,21 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
     return whole, cut
 
 
-class Head(bytes):
-    """The beginning of a file, which many readers look at: its records are decoded once."""
-
-    near: dict[bool, Iterator[tuple[Element, bytes]]]
-    """The first records in it, by whether there is more of the file."""
-    far: Iterator[tuple[Element, bytes]] | None = None
-    """The first records far into the file, which are decoded once for all readers, as far as one
-    asks for them.
-    """
-
-    def __new__(cls, text: bytes) -> Self:  # noqa: D102
-        head = super().__new__(cls, text)
-        head.near = {}
-        return head
-
-
-def far_records(path: Path, head: bytes, count: int) -> Iterator[tuple[Element, bytes]]:
-    """Return what ``first_records`` yields of the first 16 MB of a file."""
+def far_records(path: Path, head: bytes, count: int) -> list[tuple[Element, bytes]]:
+    """Return the first records in the first 16 MB of a file, as ``first_records`` yields them."""
     far = head.far if isinstance(head, Head) else None
     if far is None:
+        cut = b""
         with open_regular(path) as file:
-            text, more = file.read(_FAR), bool(file.read(1))
-        far = first_records(text, sys.maxsize, more=more)
-    far, records = tee(far)
+            text = file.read(_FAR)
+            if file.read(1) and not _is_list(text):  # decoding what is cut off takes its memory
+                text, cut = whole_lines(text)
+        far = list(islice(_records_in(text), _FIRST_FAR))
+        if cut:
+            far.append((Element(len(far), None, problem="too long to be looked at"), cut))
     if isinstance(head, Head):
         head.far = far
-    return islice(records, count)
+    return far[:count]
 
 
 _LARGEST_CELL = 2**31 - 1

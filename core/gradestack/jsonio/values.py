@@ -9,7 +9,6 @@ then be refused there, so the levels are counted again.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import enum
 import json
@@ -27,49 +26,29 @@ import msgspec
 from gradestack.interpreter import IN_FORCE
 from gradestack.model import is_amount
 
-TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-# a whole string, or a bracket; a lone quote opens a string that has not ended yet
-MARKS = rf'{TEXT}|["\[\]{{}}]'
 _COUNTED = sys.version_info < (3, 12)  # whether the interpreter counts levels itself
 _ALWAYS = 500  # levels that fit wherever records are read
-_space = re.compile(r"[ \t\n\r]*")
-_texts = re.compile(TEXT, re.DOTALL)
-_texts_in_bytes = re.compile(TEXT.encode(), re.DOTALL)
+_texts = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> None:
+def check_depth(text: str | bytes) -> None:
     """Check that JSON is not nested more deeply than there is room for.
 
     What follows a broken string is not looked at.
 
-    Args:
-        text: Holds the JSON.
-        start: Where it begins.
-        end: Where it ends.
-
     Raises:
         RecursionError: It is.
     """
-    end = len(text) if end is None else end
-    if _COUNTED or end - start <= _ALWAYS:
+    if _COUNTED or len(text) <= _ALWAYS:
         return
-    if isinstance(text, str):
-        opening = text.count("[", start, end) + text.count("{", start, end)
-    else:
-        opening = text.count(b"[", start, end) + text.count(b"{", start, end)
+    data = text.encode(errors="replace") if isinstance(text, str) else text
+    opening = data.count(b"[") + data.count(b"{")
     if opening <= _ALWAYS or opening <= (room := _room()):
         return
-    part = text[start:end]
-    bare = (
-        _texts.sub("", part).encode(errors="replace")
-        if isinstance(part, str)
-        else _texts_in_bytes.sub(b"", part)
-    )
+    before_broken_text = _texts.sub(b"", data).partition(b'"')[0]
     depth = 0
-    for bracket in bare.partition(b'"')[0].translate(
-        None, _NO_BRACKETS
-    ):  # behind a text that does not end is text
+    for bracket in before_broken_text.translate(None, _NO_BRACKETS):
         depth += 1 if bracket in b"[{" else -1
         if depth > room:
             raise RecursionError("nested too deeply")
@@ -93,22 +72,9 @@ def standard_loads(text: str | bytes) -> Any:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        if not _COUNTED:
-            check_depth(error.doc, 0, error.pos)
-        if error.msg.startswith(
-            "Illegal trailing comma"
-        ):  # as 3.13 says it, 3.11 of what stands behind the comma
-            behind = _space.match(error.doc, error.pos + 1)
-            of_object = error.msg.endswith("object")
-            msg = (
-                "Expecting property name enclosed in double quotes"
-                if of_object
-                else "Expecting value"
-            )
-            error = json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
-        raise error from None
-    if not _COUNTED:
-        check_depth(text)
+        check_depth(error.doc[: error.pos])
+        raise
+    check_depth(text)
     return value
 
 
@@ -164,8 +130,7 @@ def loads(text: str | bytes) -> Any:
     """
     try:
         value = _decode(text)
-        if not _COUNTED:
-            check_depth(text)
+        check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         pass
     else:
@@ -219,15 +184,8 @@ def check_utf8(data: bytes) -> None:
 
     What is skipped while decoding, or kept raw, is not looked at otherwise.
     """
-    if data.isascii():
-        return
-    if len(data) <= _LONG:
+    if not data.isascii():
         data.decode()
-    else:  # the text of a long one would take up to four times its bytes
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        for start in range(0, len(data), _LONG):
-            decoder.decode(data[start : start + _LONG])
-        decoder.decode(b"", final=True)
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})

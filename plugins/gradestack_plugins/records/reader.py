@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -107,7 +106,6 @@ _SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standa
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
-_EVENT_STREAM: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry): ")
 _DEEP: Final = 3  # levels of a JSON document at which its list of records is looked for
 _RECORDS: Final = 0.58
 """How sure it is of JSON records that say what an agent did.
@@ -211,20 +209,25 @@ class Records(StepReader):
         return _PERHAPS * ("expected.calls" in found.columns)
 
     @classmethod
-    def advice(cls, path: Path, head: bytes) -> tuple[str, str] | None:
-        """Return what to type for a file that no reader recognises, where it holds columns."""
-        if _EVENT_STREAM.match(head):
-            return None
-        rows: Sequence[Mapping[str, Any]]
+    def advice(
+        cls, path: Path, head: bytes, objects: Sequence[Mapping[str, Any]]
+    ) -> tuple[str, str, dict[str, str] | None] | None:
+        """Return why objects or a table that no reader recognises are not read, what to do, and a
+        mapping to try.
+
+        None for the mapping where none can help; "" where nothing but a mapping is missing.
+        """
+        if objects:
+            reason, remedy, mapping = _proposal(objects)
+            return reason * (not reason.startswith("fields: ")), remedy, mapping
         if head.startswith(tables.PARQUET):
             rows = _rows_of_parquet(path)
-        elif _is_json(path, head):
-            rows = _objects_in([element.value for element, _ in first_records(head, cls.sniffed)])
-            with suppress(JsonProblem):
-                rows = rows or _objects_in([loads(head)])
         else:
             rows = _rows_of_csv(path, head, least=1 if path.suffix.lower() in _TABLES else 2)
-        return _advice(rows, path) if rows else None
+        if not rows:
+            return None
+        reason, remedy, mapping = _proposal(rows)
+        return f"no column is mapped ({reason})", remedy, mapping or {}
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -348,7 +351,7 @@ class Records(StepReader):
                 raise DataError(f"{given.shown}: {parts}", CONVERT)
             if not found.shows_a_run and not self.columns:
                 what = f"{given.shown}: no messages, calls or answer of an agent"
-                raise DataError(what, *_advice(found.rows, given.path))
+                raise DataError(what, *_proposal(found.rows)[:2])
             if self._exclusive or found.columns == self.columns:
                 return self.notes_on_steps(inputs), []
             columns, options = dict(found.columns), list[str]()
@@ -462,7 +465,7 @@ class Records(StepReader):
             what = "no column has a name that is recognised" if first else "there are no rows"
             raise DataError(
                 f"{where}: {what}",
-                *(how if path is None else _advice(first, path) if first else ()),
+                *(how if path is None else _proposal(first)[:2] if first else ()),
             )
         return Guess(
             columns,
@@ -731,38 +734,35 @@ def _listed(names: Sequence[str]) -> str:
     return first_of(names, _SHOWN) or "none"
 
 
-def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
-    """Return which fields rows have, and what to type.
-
-    Question, answer and what was expected as they usually stand.
+def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, str] | None]:
+    """Return which fields rows have, what to do about them, and a mapping where it would compare
+    something: question, answer and what was expected as they usually stand.
 
     Of records that hold lists, objects or whole conversations no column is an answer: they are to
-    be converted. A command is proposed only where it would compare something.
+    be converted.
     """
     inner = (objects for row in rows for _, _, objects in _object_lists(row))
     parts = parts_of_runs(chain(rows, *inner))
     if parts is not None:
-        return parts, CONVERT
+        return parts, CONVERT, None
     keyed = next(filter(None, map(_column_of_keyed_calls, rows)), None)
     if keyed is not None:
         form = '{"name": TOOL, "arguments": ARGUMENTS}'
-        return f"{keyed}: calls as {{TOOL: ARGUMENTS}} are not read", f"write each as {form}"
-    found, advice = guess(rows, reader_of), CONVERT
-    if all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
-        known, texts = (
-            found.columns.values(),
-            {name for row in rows for name in row if isinstance(row[name], str)},
-        )
-        left = [name for name in found.names if name not in known and name in texts]
-        fields = [
-            each
-            for each in ("input", "text", "expected.text")[len(left) == 1 :]
-            if each not in found.columns
-        ]
-        mapping = [f"--map={field}={name}" for field, name in zip(fields, left, strict=False)]
-        whole = f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
-        advice = whole if len(mapping) == len(fields) else _COMPARED
-    return f"fields: {_listed(found.names)}", advice
+        return f"{keyed}: calls as {{TOOL: ARGUMENTS}} are not read", f"write each as {form}", None
+    columns = guess(rows, reader_of)
+    reason = f"fields: {_listed(columns.names)}"
+    if not all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
+        return reason, CONVERT, None
+    known = columns.columns.values()
+    texts = {name for row in rows for name in row if isinstance(row[name], str)}
+    left = [name for name in columns.names if name not in known and name in texts]
+    fields = [
+        field
+        for field in ("input", "text", "expected.text")[len(left) == 1 :]
+        if field not in columns.columns
+    ]
+    is_enough = len(left) >= len(fields)
+    return reason, _COMPARED, dict(zip(fields, left, strict=False)) if is_enough else {}
 
 
 def _column_of_keyed_calls(row: Mapping[str, Any]) -> str | None:

@@ -279,7 +279,7 @@ class When2CallReader(JoinedReader):
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
         form = form_of(record)
-        if form is None and "uuid" in record and "run_labels" not in record:
+        if form is None and "uuid" in record and "question" in record:
             return (
                 "a uuid without a prediction; a dataset is named by --dataset, beside predictions"
             )

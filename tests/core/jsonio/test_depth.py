@@ -14,9 +14,6 @@ from gradestack.jsonio import (
     standard_loads,
     values,
 )
-from tests.core.outcomes import data
-
-DATA = data(__file__, "depth.yaml")
 
 USED = 20
 """Levels that the functions between the shard and the decoder take, and more."""
@@ -89,8 +86,7 @@ def test_only_levels_count():
     assert len(loads(wide)) == len(loads(wide.encode())) == 5000
     texts = json.dumps(["[" * 3000, '\\"[{' * 1000, {'"': "{[" * 3000}])
     assert loads(texts) == loads(texts.encode()) == json.loads(texts)
-    check_depth("[" * 5000 + "[1]", 5000)
-    check_depth("[1]" + "[" * 5000, 0, 3)
+    check_depth('[1, "' + "[" * 5000)
 
 
 def test_what_is_too_deep_is_not_shown():
@@ -100,20 +96,3 @@ def test_what_is_too_deep_is_not_shown():
     for deep in (value, {"a": value}):
         with pytest.raises(RecursionError):
             compact(deep)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "said"), DATA["a_trailing_comma_has_the_same_words_on_every_python"]
-)
-def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, monkeypatch):
-    with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
-        loads(text)
-
-    def newer(text, *_):
-        raise json.JSONDecodeError(
-            f"Illegal trailing comma before end of {kind}", text, text.index(",")
-        )
-
-    monkeypatch.setattr(values.json, "loads", newer)
-    with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
-        loads(text)

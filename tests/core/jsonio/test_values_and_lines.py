@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
+from gradestack.jsonio import JsonProblem, Range, compact, dumps, iter_records, line_ranges, loads
 from tests.conftest import examples
 from tests.core.outcomes import data
 
@@ -148,8 +148,9 @@ def test_compact_keeps_the_order_and_never_raises():
     assert compact(loop) == "[[...]]"
 
 
-def lines(path, **options):
-    return [(line.number, line.data) for line in iter_lines(path, **options)]
+def lines(path, *part):
+    records = iter_records(path, Range(*part), "lines", lambda data: data)
+    return [(record.line, record.value) for record in records]
 
 
 def test_blank_lines_are_left_out_and_counted(tmp_path):
@@ -179,11 +180,7 @@ def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended, long
     whole = lines(path)
     with patch("gradestack.jsonio.files._LONG", long):
         assert lines(path) == whole
-        pieces = [
-            line
-            for start, end, first in line_ranges(path, size)
-            for line in lines(path, start=start, end=end, first_line=first)
-        ]
+        pieces = [line for part in line_ranges(path, size) for line in lines(path, *part)]
     assert pieces == whole
 
 
@@ -195,7 +192,8 @@ def test_a_long_line_takes_its_size_once(tmp_path):
     try:
         assert list(line_ranges(path, 10)) == [(0, size + 3, 1), (size + 3, size + 5, 3)]
         _, cutting = tracemalloc.get_traced_memory()
-        assert [len(line.data) for line in iter_lines(path)] == [1, size, 1]
+        records = iter_records(path, decode=len)
+        assert [record.value for record in records] == [1, size, 1]
         _, reading = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -11,7 +11,6 @@ from gradestack.suites.recognition import recognise
 from tests.core.outcomes import data, some_of
 
 GOOD = b'{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}\n'
-TAU = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": []}\n'
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ UNKNOWN |= {
     ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),
     "nesting": (b"[" * 10_000, "it is "),
-    "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}\n  - fields"),
+    "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; the nearest"),
 }
 
 
@@ -49,6 +48,10 @@ def test_what_a_file_of_no_known_format_looks_like(file, content, said):
 
 
 FOREIGN = {
+    "Excel": (
+        b"PK\x03\x04" + b"\0" * 26 + b"docProps/app.xml",
+        "is an Excel workbook; save it as CSV or Parquet",
+    ),
     "bzip2": (bz2.compress(GOOD), "is a bzip2 archive, which is not supported; unpack it first"),
     "Parquet": (b"PAR1" + b"\x80" * 99, "is a Parquet file; write its records as JSON Lines first"),
     "UTF-16": (
@@ -108,11 +111,22 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
     ]
 
 
-def test_records_of_another_format_are_said_once(file, tmp_path):
-    report = gradestack.grade_files(file(GOOD * 2 + TAU * 3), output=tmp_path / "out")
-    assert (report.metrics["total"], report.summary["bad_records"]["count"]) == (2, 3)
-    said = [each for each in report.summary["warnings"] if "looks like" in each]
-    assert said == ["x.jsonl:3: looks like tau_bench; read as jsonl, as the file is"]
+def test_a_command_is_proposed_where_it_was_seen_to_work(file):
+    """A table without its suffix by its reader, texts by a mapping, a suite by what runs it."""
+    proposed = {
+        "log.txt": (b"id,calls\na,[]\n", "try: gradestack grade {} --reader records"),
+        "a.csv": (
+            b"task,what,target\na,x,x\n",
+            "try: gradestack grade {} --map=input=task --map=text=what",
+        ),
+        "uneven.csv": (b"task,what,target\na,x,x\nb\n", "to grade answers, map them"),
+        "suite.yaml": (b"graders: {a: exact_match}\n", "try: gradestack run {}"),
+    }
+    for name, (content, command) in proposed.items():
+        path = file(content, name)
+        with pytest.raises(DataError) as caught:
+            recognise([path], gradestack.discover(), None)
+        assert caught.value.problems[-1].startswith(command.format(path)), name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
-from gradestack.jsonio import iter_lines
+from gradestack.jsonio import iter_records
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 
 
@@ -60,7 +60,7 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
         index = DeepFabricReader(join=join).index(inputs)
         assert index.by == join
         assert len(pickle.dumps(index)) < 5000
-    assert len(list(iter_lines(path))) == 10
+    assert len(list(iter_records(path))) == 10
 
 
 def test_contract(df, rows, tmp_path):

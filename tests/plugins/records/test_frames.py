@@ -129,7 +129,7 @@ def test_parquet_with_columns_of_runs_is_recognised(tmp_path):
     assert report.states["tool_success"]["graded"] == 1
     parquet.write_table(arrow.Table.from_pylist([{"task": "a", "log": "x"}]), path)
     with pytest.raises(
-        DataError, match=r"is a Parquet file.*\n  - fields: task, log\n  - to grade answers"
+        DataError, match=r"is a Parquet file.*\(fields: task, log\)\n  - to grade answers"
     ):
         gradestack.grade_files(path, output=tmp_path / "out")
 

@@ -237,12 +237,12 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     registry = discover(limit="")
     with pytest.raises(
         DataError,
-        match=r"fields: task, what\n  - to grade answers, map them and what was expected: ",
+        match=r"\(fields: task, what\)\n  - to grade answers, map them and what was expected: ",
     ):
         recognise([table], registry, None)
     table.write_text("task,what,target\na,b,c\n")
     with pytest.raises(
-        DataError, match=r"task, what, target\n  - try: .* --map=input=task --map=text=what"
+        DataError, match=r"task, what, target\)\n  - try: .* --map=input=task --map=text=what"
     ):
         recognise([table], registry, None)
 

@@ -1,0 +1,293 @@
+"""The beginning of a file: its format, or what it is and what to try where no reader knows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gradestack.api import Input, Inputs, Reader
+from gradestack.errors import ConfigError, first_of, reading
+from gradestack.grading.reading import ends_of, records_of, shards_of
+from gradestack.jsonio.files import encoding_problem
+from gradestack.jsonio.records import Element, Head, first_records, is_cut_off
+from gradestack.jsonio.values import JsonProblem, compact, loads
+from gradestack.model import Sample
+from gradestack.records import RecordReader
+from gradestack.regular_files import open_regular
+from gradestack.suites.document import yaml_data
+
+_HEAD = 64 * 1024
+"""Bytes of a beginning that is not the whole file."""
+_RECORDS = 100
+"""Records of a beginning that are looked at."""
+_TRIED = 10
+"""Samples that a command has to read before it is proposed."""
+_KEYS, _CHARACTERS = 12, 60
+"""Keys of a record, and characters of a line, that are shown."""
+_EVENT = re.compile(rb"(?:data|event|id|retry): ")
+"""How a line of a stream of server-sent events begins."""
+_KINDS = {
+    dict: "objects",
+    list: "lists",
+    str: "texts",
+    int: "numbers",
+    float: "numbers",
+    bool: "truth values",
+}
+_OF_A_SUITE = {"graders", "target", "gate", "gates"}
+OWN_FORM = "a record is an object; `gradestack schema sample` prints a form that is read"
+
+
+class Recognition(msgspec.Struct, frozen=True):
+    """What is known of a file's format: its own, or else the nearest one and what to try."""
+
+    format: str | None
+    """The name of the reader that is surest of it; None where no reader knows it."""
+    confidence: float = 0.0
+    """How sure that reader is, 0 to 1."""
+    nearest: str | None = None
+    """The reader that nearly knows it."""
+    difference: str = ""
+    """Why that reader refuses it."""
+    command: str = ""
+    """A command that was seen to read the first records, or else in words what to do."""
+
+
+class Beginning:
+    """The first 64 KiB of a file, and the records in them, decoded once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.head = Head(b"")
+        if not path.is_dir():
+            with reading(path), open_regular(path) as file:
+                self.head = Head(file.read(_HEAD))
+        self.text = self.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        self.is_list = self.text.startswith(b"[")
+        self.is_whole = len(self.head) < _HEAD
+
+    @cached_property
+    def records(self) -> list[tuple[Element, bytes]]:
+        """The first records, each with its text."""
+        return list(first_records(self.head, _RECORDS))
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """The values of the first records that can be decoded."""
+        return [element.value for element, _ in self.records if element.problem is None]
+
+
+def ask_reader(method: Callable[..., Any], *arguments: Any, otherwise: Any = None) -> Any:
+    """Return the answer of a reader to a question about a file that may be of another format.
+
+    One that stumbles over it has none.
+    """
+    try:
+        return method(*arguments)
+    except Exception:  # noqa: BLE001 - whatever it stumbles over
+        return otherwise
+
+
+def recognise_file(
+    beginning: Beginning, readers: Mapping[str, type[Reader]], *, explain: bool = False
+) -> Recognition:
+    """Return the format of a file by its beginning, as the surest reader has it.
+
+    Args:
+        beginning: The beginning of the file.
+        readers: The readers that are asked, by name.
+        explain: Whether to say what is nearest where no reader knows it.
+
+    Raises:
+        ConfigError: Two readers are equally sure.
+    """
+    path, head = beginning.path, beginning.head
+    confidences: dict[str, float] = {
+        name: ask_reader(reader.sniff, path, head, otherwise=0.0)
+        for name, reader in readers.items()
+    }
+    highest = max(confidences.values(), default=0.0)
+    if highest <= 0.0:
+        return _explain(beginning, readers) if explain else Recognition(None)
+    surest = [name for name, confidence in confidences.items() if confidence == highest]
+    if len(surest) > 1:
+        raise ConfigError(f"{path}: could be {' or '.join(surest)}; name the format with --reader")
+    return Recognition(surest[0], highest)
+
+
+def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recognition:
+    """Return what is nearest to a file of no known format, and what to try."""
+    path = beginning.path
+    if _is_suite(beginning):
+        return Recognition(None, command=f"try: {shlex.join(['gradestack', 'run', str(path)])}")
+    if _EVENT.match(beginning.text) is not None:
+        return Recognition(None)
+    objects = _objects_in(beginning.values) or _objects_in([ask_reader(loads, beginning.text)])
+    nearest: list[tuple[str, str]] = [
+        (name, why)
+        for name, reader in readers.items()
+        if issubclass(reader, RecordReader)
+        for record in objects[:1]
+        if (why := ask_reader(reader.complaint, record))
+    ]
+    command = ""
+    for name, reader in readers.items():
+        if hasattr(reader, "advice") and (
+            advice := ask_reader(reader.advice, path, beginning.head, objects)
+        ):
+            why, remedy, columns = advice
+            nearest.insert(0 if why else len(nearest), (name, why or "no column is mapped"))
+            command = _working_command(beginning, name, reader, columns) or remedy
+    closest, why = nearest[0] if nearest else (None, "")
+    return Recognition(None, nearest=closest, difference=why, command=command)
+
+
+def _objects_in(values: list[Any]) -> list[dict[str, Any]]:
+    return [value for value in values if value and isinstance(value, dict)]
+
+
+def _is_suite(beginning: Beginning) -> bool:
+    """Return whether a file holds a suite in YAML."""
+    if beginning.path.suffix.lower() not in {".yaml", ".yml"}:
+        return False
+    data = ask_reader(yaml_data, beginning.head.decode(errors="replace"))
+    return isinstance(data, dict) and not _OF_A_SUITE.isdisjoint(data)
+
+
+def _working_command(
+    beginning: Beginning,
+    name: str,
+    reader: Callable[..., Reader],
+    columns: Mapping[str, str] | None,
+) -> str:
+    """Return a command with which a reader grades the file: without a mapping, or with this one.
+
+    "" where neither reads all first records.
+    """
+    for mapping in () if columns is None else ({}, columns):
+        make_reader = partial(reader, columns=mapping) if mapping else reader
+        if _reads_first_records(beginning, make_reader):
+            flags = [f"--map={field}={column}" for field, column in mapping.items()]
+            command = ["gradestack", "grade", str(beginning.path), *flags]
+            return f"try: {shlex.join(command if mapping else [*command, '--reader', name])}"
+    return ""
+
+
+def _reads_first_records(beginning: Beginning, make_reader: Callable[[], Reader]) -> bool:
+    """Return whether a reader gives a sample with an answer for each of the first records."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, beginning.path.name)
+        path.write_bytes(_first_lines(beginning))
+        given = Input(path=path, name=path.stem, shown=path.name)
+        samples = ask_reader(_first_samples, make_reader, Inputs(data=(given,)))
+    return bool(samples) and all(map(_has_answer, samples))
+
+
+def _first_lines(beginning: Beginning) -> bytes:
+    """Return the first whole records of a file as a file of their own."""
+    if beginning.is_whole:
+        return beginning.head
+    if beginning.is_list:
+        return "\n".join(map(compact, beginning.values)).encode(errors="replace")
+    return beginning.head.rpartition(b"\n")[0]
+
+
+def _first_samples(make_reader: Callable[[], Reader], inputs: Inputs) -> list[Any]:
+    reader = make_reader()
+    shards, index = shards_of(reader, inputs)
+    records = chain.from_iterable(records_of(reader, shard, index) for shard in shards)
+    return list(islice(records, _TRIED))
+
+
+def _has_answer(record: Any) -> bool:
+    if not isinstance(record, Sample):
+        return False
+    answers = (record.calls, record.text, record.label, record.turns or None)
+    return any(answer is not None for answer in answers)
+
+
+def describe(beginning: Beginning) -> str:
+    """Return what a file of no known format looks like, a last line that is cut off first."""
+    looks = _text_problem(beginning.head) or _json_form(beginning)
+    return f"its last line is cut off; {looks}" if _ends_cut_off(beginning) else looks
+
+
+def _ends_cut_off(beginning: Beginning) -> bool:
+    """Return whether the last line of a file begins as JSON and does not end."""
+    _, tail = ends_of(beginning.path)
+    _, newline, last_line = tail.rstrip().rpartition(b"\n")
+    is_line = bool(newline) or beginning.is_whole
+    return is_line and is_cut_off(last_line.strip())
+
+
+def _text_problem(head: bytes) -> str:
+    """Return why the beginning of a file is no text; "" of text."""
+    if problem := encoding_problem(head):
+        return f"it {problem}"
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        if error.reason != "unexpected end of data":  # the head ends within a character
+            line = head.count(b"\n", 0, error.start) + 1
+            where = f"line {line}, byte {error.start} of the file"
+            return f"it is not UTF-8 text ({where}): save it as UTF-8"
+    return "it is a binary file (NUL bytes)" if b"\0" in head else ""
+
+
+def _json_form(beginning: Beginning) -> str:
+    """Return how the records of a text lie in it, with the keys of the first."""
+    text = beginning.text
+    if not beginning.records:
+        empty = " empty" * text.rstrip().endswith(b"]")
+        return f"it is an{empty} JSON list" if beginning.is_list else "it has blank lines only"
+    first, line = beginning.records[0]
+    if first.problem is None:
+        layout = "a JSON list" if beginning.is_list else "JSON Lines"
+        kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
+        return f"it is {layout} of {kind}{_keys_of(first.value)}"
+    if _EVENT.match(text):
+        return "it is a stream of events, pieces of answers: record whole answers"
+    start = line.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
+    if not beginning.is_whole and beginning.head.find(b"\n") < 0:
+        return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
+    if not start.startswith(("{", "[")):
+        return f"it is neither JSON Lines nor a JSON list: it begins with {start!r}"
+    if not beginning.is_whole:
+        return "it is one JSON object; point to its list of records: --records PATH"
+    try:
+        return f"it is one JSON object over several lines{_keys_of(loads(text))}"
+    except JsonProblem as problem:
+        return f"it is not valid JSON ({problem})"
+
+
+def _keys_of(record: Any) -> str:
+    if not isinstance(record, dict) or not record:
+        return ""
+    keys = [key[:_CHARACTERS] for key in sorted(record)]
+    return f" with the keys {first_of(keys, _KEYS)}"
+
+
+def repeated_keys(beginning: Beginning) -> Iterator[str]:
+    """Yield that a key stands twice in an object, of the first, with its line in front."""
+    for element, text in beginning.records[:1] if beginning.is_list else beginning.records:
+        objects: list[list[tuple[str, Any]]] = []
+        with suppress(ValueError, RecursionError):
+            json.loads(text, object_pairs_hook=objects.append)
+        for pairs in objects:
+            counts = Counter(key for key, _ in pairs)
+            if key := next((key for key in counts if counts[key] > 1), ""):
+                where = "" if beginning.is_list else f":{element.line}"
+                what = f"the key {key[:_CHARACTERS]!r} stands twice in one object"
+                yield f"{where}: {what}; the last one counts"
+                return

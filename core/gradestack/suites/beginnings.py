@@ -37,6 +37,8 @@ _KEYS, _CHARACTERS = 12, 60
 """Keys of a record, and characters of a line, that are shown."""
 _EVENT = re.compile(rb"(?:data|event|id|retry): ")
 """How a line of a stream of server-sent events begins."""
+_NO_TABLE = re.compile(rb"[{\[]|" + _EVENT.pattern)
+"""How a text begins whose lines are no rows of a table."""
 _KINDS = {
     dict: "objects",
     list: "lists",
@@ -131,9 +133,9 @@ def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recog
     path = beginning.path
     if _is_suite(beginning):
         return Recognition(None, command=f"try: {shlex.join(['gradestack', 'run', str(path)])}")
-    if _EVENT.match(beginning.text) is not None:
-        return Recognition(None)
     objects = _objects_in(beginning.values) or _objects_in([ask_reader(loads, beginning.text)])
+    if not objects and _NO_TABLE.match(beginning.text):
+        return Recognition(None)
     nearest: list[tuple[str, str]] = [
         (name, why)
         for name, reader in readers.items()

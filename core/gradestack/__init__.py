@@ -22,7 +22,7 @@ _NAMES = {
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut "
     "error_text first_of guarded "
     "library missing_library reading suggest",
-    "gates.verdicts": "gate_texts",
+    "gates.texts": "gate_texts",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at time_limit_text",

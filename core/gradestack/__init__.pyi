@@ -51,7 +51,7 @@ from gradestack.estimates import ratio as ratio
 from gradestack.estimates import ratio_interval as ratio_interval
 from gradestack.estimates import t_quantile as t_quantile
 from gradestack.exact_sums import TaskNumbers as TaskNumbers
-from gradestack.gates.verdicts import gate_texts as gate_texts
+from gradestack.gates.texts import gate_texts as gate_texts
 from gradestack.grading.loop import Progress as Progress
 from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component

@@ -31,6 +31,7 @@ from gradestack.errors import (
     suggest,
 )
 from gradestack.estimates import Grades
+from gradestack.gates.verdicts import Verdict
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import read_regular, whole_line
@@ -99,7 +100,7 @@ _metrics: Any = [
     ("by_metric", _maps),
     ("total", int, 0),
 ]
-_gates: Any = [("suite", str), ("gates", list[dict[str, Any]]), ("gates_passed", bool | None)]
+_gates: Any = [("suite", str), ("gates", list[Verdict]), ("gates_passed", bool | None)]
 _said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
 _parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
 _FORMS: Mapping[str, Any] = {

@@ -19,7 +19,7 @@ from gradestack import (
     replace,
 )
 from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import grader_figures
+from gradestack.gates.successes import grader_figures
 from gradestack.table import Table
 from gradestack_plugins.extractors.extractors import LastAssistant
 from gradestack_plugins.statistics.mean import Mean

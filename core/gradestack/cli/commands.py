@@ -189,7 +189,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
     if report.all_failed:
         _say(f"error: {report.all_failed}")
     if quiet:
-        from gradestack.gates.verdicts import quiet_warnings  # noqa: PLC0415 - not for --help
+        from gradestack.gates.texts import quiet_warnings  # noqa: PLC0415 - not for --help
 
         for text in (text for gate in report.gates for text in quiet_warnings(gate)):
             _say(f"warning: {text}")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
-from gradestack.gates.verdicts import gate_lines
+from gradestack.gates.texts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
 from gradestack.jsonio.values import as_list, as_map, as_number, as_text
 from gradestack.model import Outcome

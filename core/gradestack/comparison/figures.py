@@ -24,7 +24,7 @@ from gradestack.copies.files import folder_of_runs
 from gradestack.declared import Declarations
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
-from gradestack.gates.rules import NoFigure, figure_at, number_at, split_path
+from gradestack.gates.paths import NoFigure, number_at, split_path
 from gradestack.grading.metrics import (
     figures_of,
     grades_of,
@@ -142,10 +142,11 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         Among them there may be nothing at the path: it is undefined then.
         """
         try:
-            value, interval = number_at(made, self.rest, (), "")
+            located = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-        is_amount = as_map(interval).get("method") in ("t", "skewed_t")
+        value = located.value
+        is_amount = as_map(located.interval).get("method") in ("t", "skewed_t")
         return value, not is_amount and (value is None or 0 <= value <= 1)
 
 
@@ -284,16 +285,16 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     made, at = first.report.aggregates[grader][metric], f"{grader}.{metric}"
     names_of_metric = (metric, entry["name"])
     try:
-        _, interval = number_at(made, below, names_of_metric, at)
+        located = number_at(made, below, names_of_metric, at)
     except NoFigure as error:
         raise NoFigure(f"{path}: {error}") from error
-    rest = figure_at(made, below, names_of_metric, at).path
+    rest = located.path
     meant = Declarations(first.report.header).at(f"{at}.{rest}")
     label, unit, better_is = path, "score", "neither"
     if meant is not None:
         label, unit, better_is = meant.label, meant.unit, meant.better
     label = headline_label(first.report, path) or label
-    is_quantile = as_map(interval).get("reason") == "quantile"
+    is_quantile = as_map(located.interval).get("reason") == "quantile"
     return Figure(
         path=path,
         grader=grader,

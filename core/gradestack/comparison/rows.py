@@ -21,7 +21,7 @@ from gradestack.comparison.figures import (
 )
 from gradestack.comparison.paired import detectable, tasks_needed
 from gradestack.comparison.sides import Failed, Side
-from gradestack.gates.verdicts import CALIBRATED
+from gradestack.gates.measures import CALIBRATED
 from gradestack.jsonio.values import as_map, as_text, is_number
 
 _LISTED = 100  # tasks of a list in comparison.json

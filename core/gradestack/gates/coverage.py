@@ -7,39 +7,45 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gradestack.model import JSON, Outcome
+from gradestack.model import Outcome
 from gradestack.table import Table
 
 UNREADABLE = "unreadable"
 """State of a record of which no run could be made."""
+_LOST = (str(Outcome.FAILED), str(Outcome.MISSING), UNREADABLE)
 
 
-class Coverage(msgspec.Struct, frozen=True):
-    """Runs that a grader graded, out of all and out of those it should have graded."""
+class Coverage(msgspec.Struct, omit_defaults=True):
+    """Runs that a grader graded, out of all, as summary.json has it."""
 
     graded: int
     runs: int
     """All runs, with records that could not be read."""
-    elsewhere: Mapping[str, int]
+    states: dict[str, int]
+    """State of the runs that were not graded and are no other grader's -> their number."""
+    elsewhere: dict[str, int] = {}
     """Another grader -> the number of runs that are its own, not this one's."""
-    states: Mapping[str, int]
-    """State of the other runs that were not graded -> their number."""
+    reason: str | None = None
+    """The most frequent reason of the most frequent of the states."""
 
     @property
     def required(self) -> int:
         """The runs without those that are another grader's."""
         return self.runs - sum(self.elsewhere.values())
 
+    @property
+    def lost(self) -> int:
+        """The runs that failed, are missing or could not be read."""
+        return sum(self.states.get(state, 0) for state in _LOST)
+
+    @property
+    def main_state(self) -> str:
+        """The most frequent of the states; "" where there is none."""
+        return max(self.states, key=self.states.__getitem__, default="")
+
     def is_below(self, least: float) -> bool:
         """Return whether fewer than this share of the required runs were graded."""
         return self.graded < least * self.required
-
-    def as_json(self) -> dict[str, JSON]:
-        """Return it as summary.json has it."""
-        counts: dict[str, JSON] = {"graded": self.graded, "runs": self.runs}
-        if self.elsewhere:
-            counts["elsewhere"] = dict(self.elsewhere)
-        return {**counts, "states": dict(self.states)}
 
 
 def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: int = 0) -> Coverage:
@@ -51,50 +57,52 @@ def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: in
         rows: Numbers of the rows the gate is about.
         unreadable: Records that could not be read.
     """
-    outcomes = outcomes_of(table, key, rows)
-    instead = graders_instead(table, rows, outcomes)
+    counts = count_outcomes(table, rows)
+    stand_ins = find_stand_ins(counts, key)
     states: Counter[str] = Counter()
     elsewhere: Counter[str] = Counter()
-    for outcome, grader in zip(outcomes, instead, strict=True):
-        if grader is not None:
-            elsewhere[grader] += 1
+    for outcomes, times in counts:
+        graders = [
+            other
+            for wanted in ((Outcome.GRADED,), (Outcome.FAILED, Outcome.MISSING))
+            for other in stand_ins
+            if outcomes[other] in wanted
+        ]
+        if graders and outcomes[key] == Outcome.SKIPPED:
+            elsewhere[graders[0]] += times
         else:
-            states[str(outcome)] += 1
+            states[str(outcomes[key])] += times
     if unreadable:
         states[UNREADABLE] = unreadable
     graded = states.pop(str(Outcome.GRADED), 0)
-    return Coverage(graded, len(rows) + unreadable, dict(elsewhere), dict(states))
+    return Coverage(graded, len(rows) + unreadable, dict(states), dict(elsewhere))
 
 
-def outcomes_of(table: Table, key: str, rows: Sequence[int]) -> list[Outcome]:
-    """List a grader's outcome for each row."""
-    by_code = [grade.outcome for grade in table.grades(key)]
-    codes = table.verdicts[key].codes
-    return [by_code[codes[row]] for row in rows]
+OutcomeCounts = Sequence[tuple[Mapping[str, Outcome], int]]
+"""Outcomes of a run by grader -> how many runs have them, in order of first appearance."""
 
 
-def graders_instead(
-    table: Table, rows: Sequence[int], outcomes: Sequence[Outcome]
-) -> list[str | None]:
-    """Name for each row the grader whose run it is, where one with these outcomes skips it.
+def count_outcomes(table: Table, rows: Sequence[int]) -> OutcomeCounts:
+    """Count which outcomes of all graders runs have."""
+    columns = []
+    for key, verdicts in table.verdicts.items():
+        by_code = [grade.outcome for grade in table.grades(key)]
+        columns.append([by_code[verdicts.codes[row]] for row in rows])
+    counts = Counter(zip(*columns, strict=True))
+    return [(dict(zip(table.verdicts, each, strict=True)), n) for each, n in counts.items()]
 
-    Another grader stands in where it is for other runs: of those that this grader grades it skips
-    more than half. A grader of everything, such as one of cost, stands in for nobody.
+
+def find_stand_ins(counts: OutcomeCounts, key: str) -> list[str]:
+    """Return the graders that grade runs in a grader's place.
+
+    Each is for other runs: of those that this grader grades it skips more than half. A grader of
+    everything, such as one of cost, stands in for nobody.
     """
-    instead: list[str | None] = [None] * len(rows)
-    graded = outcomes.count(Outcome.GRADED)
-    if not graded or Outcome.SKIPPED not in outcomes:
-        return instead
-    stand_ins: dict[str, list[Outcome]] = {}
-    for other in table.verdicts:
-        others = outcomes_of(table, other, rows)
-        both = [*zip(outcomes, others, strict=True)]
-        if 2 * both.count((Outcome.GRADED, Outcome.SKIPPED)) > graded:
-            stand_ins[other] = others
-    for states in ((Outcome.GRADED,), (Outcome.FAILED, Outcome.MISSING)):
-        for other, others in stand_ins.items():
-            for place, (outcome, another) in enumerate(zip(outcomes, others, strict=True)):
-                is_free = outcome == Outcome.SKIPPED and instead[place] is None
-                if is_free and another in states:
-                    instead[place] = other
-    return instead
+    graded: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    for outcomes, times in counts:
+        if outcomes[key] == Outcome.GRADED:
+            for other, outcome in outcomes.items():
+                graded[other] += times
+                skipped[other] += times * (outcome == Outcome.SKIPPED)
+    return [other for other in graded if 2 * skipped[other] > graded[other]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gradestack.errors import ConfigError, suggest
+from gradestack.errors import ConfigError, hint_of
+from gradestack.gates.paths import figure_at, split_key
 from gradestack.jsonio.values import as_number, loads
 from gradestack.regular_files import open_regular
 
@@ -23,7 +24,7 @@ class NativeFiles(msgspec.Struct, frozen=True):
     programs: Mapping[str, str] = {}
     """Path below ``native/`` -> whose program wrote it."""
 
-    def number_at(self, path: tuple[str, ...]) -> tuple[float, str]:
+    def number_at(self, path: str) -> tuple[float, str]:
         """Return a number of a native file, and whose program computed it.
 
         Args:
@@ -32,45 +33,23 @@ class NativeFiles(msgspec.Struct, frozen=True):
         Raises:
             ConfigError: No native file has such a number.
         """
-        shown = ".".join(["native", *path])
-        steps_of = {name: PurePosixPath(name).with_suffix("").parts for name in self._names()}
-        fitting = [name for name, steps in steps_of.items() if path[: len(steps)] == steps]
-        if not fitting:
-            written = ", ".join(steps_of) or "none was written"
-            hint = suggest(path[0], [steps[-1] for steps in steps_of.values()])
-            raise ConfigError(f"{shown}: no such native file ({written}){hint}")
-        name = max(fitting, key=lambda name: len(steps_of[name]))
-        value = _value_at(self._document(name), path[len(steps_of[name]) :])
-        number = as_number(value)
+        files = {name.removesuffix(".json").replace("/", "."): name for name in self._names()}
+        key, below = split_key(path, files)
+        if not key:
+            hint = hint_of(path.partition(".")[0], files)
+            raise ConfigError(f"native.{path}: no such native file{hint}")
+        number = as_number(figure_at(self._document(files[key]), below, (), f"native.{key}").value)
         if number is None:
-            what = "nothing" if value is None else "no number"
-            raise ConfigError(f"{shown}: {name} has {what} there")
-        return number, self.programs.get(name, f"{path[0]}'s exporter")
+            raise ConfigError(f"native.{path}: {files[key]} has no number there")
+        return number, self.programs.get(files[key], f"{key}'s exporter")
 
-    def _names(self) -> Iterator[str]:
-        yield from self.texts
-        if self.folder is not None and self.folder.is_dir():
-            for file in sorted(self.folder.rglob("*.json")):
-                name = file.relative_to(self.folder).as_posix()
-                if name not in self.texts:
-                    yield name
+    def _names(self) -> Iterable[str]:
+        exported = sorted(self.folder.rglob("*.json")) if self.folder is not None else []
+        names = [file.relative_to(self.folder or "").as_posix() for file in exported]
+        return [*self.texts, *names]
 
     def _document(self, name: str) -> Any:
         if name in self.texts:
             return loads(self.texts[name])
-        assert self.folder is not None  # noqa: S101 - names come from there
-        with open_regular(self.folder / name) as file:
+        with open_regular((self.folder or Path()) / name) as file:
             return loads(file.read())
-
-
-def _value_at(document: Any, steps: tuple[str, ...]) -> Any:
-    """Return the value at a path of keys and positions; None where there is none."""
-    value = document
-    for step in steps:
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value

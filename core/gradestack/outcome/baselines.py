@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ import attrs
 
 from gradestack.copies.files import Folder, local_path_of
 from gradestack.errors import ConfigError, DataError
-from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
+from gradestack.gates.paths import NoFigure
+from gradestack.gates.rules import BaselineGate, OnUndecided
+from gradestack.gates.verdicts import Decision, Flips, Verdict, begin_verdict
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import replace
 from gradestack.regular_files import open_regular
@@ -23,10 +25,12 @@ from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
 
 if TYPE_CHECKING:
+    from gradestack.comparison.families import Row
     from gradestack.comparison.sides import Side
 
 LATEST, LATEST_ANY = "latest", "latest_any"
-_APART = "the run cannot be compared with its baseline"
+_UNLIKE = "the run cannot be compared with its baseline"
+_WORST_FIRST: tuple[Decision, ...] = ("failed", "undecided", "passed")
 
 
 class Baselines:
@@ -37,10 +41,8 @@ class Baselines:
 
     def __init__(self, suite: Suite, place: Path | None) -> None:
         gates = [gate for gate in suite.gates if isinstance(gate, BaselineGate)]
-        self._reports = {
-            name: _baseline(name, suite, place)
-            for name in dict.fromkeys(each.baseline for each in gates)
-        }
+        names = dict.fromkeys(gate.baseline for gate in gates)
+        self._reports = {name: _find_baseline(name, suite, place) for name in names}
         figures = [gate.figure[:2] for gate in gates if gate.figure is not None]
         self._metrics = [each for each in suite.metrics if (each.of, each.stage.key) in figures]
         self._sides: dict[str, list[Side]] = {}  # rows are read once
@@ -55,229 +57,237 @@ class Baselines:
 
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
-        stages = [(stage, None) for stage in suite.graders] + [
-            (each.stage, each.of) for each in self._metrics
-        ]
-        components = loads(dumps([component_entry(*each) for each in stages]))
-        outcome = {"grader": suite.success.grader if suite.success is not None else None}
+        entries = [component_entry(stage, None) for stage in suite.graders]
+        entries += [component_entry(each.stage, each.of) for each in self._metrics]
+        outcome = {"grader": None if suite.success is None else suite.success.grader}
         summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
-        now = attrs.evolve(recorded, header={"components": components}, summary=summary)
+        header = {"components": loads(dumps(entries))}
+        now = attrs.evolve(recorded, header=header, summary=summary)
         return self._sides_of(now, "this run")
 
     def digests(self) -> dict[str, Any]:
         """Return what header.json says of the runs that were compared with."""
-        found = []
+        entries = []
         for name, report in self._reports.items():
             path = checksum = None
             if report is not None and report.path is not None:
                 path = str(report.path)
                 with open_regular(rows_file(report.path)) as rows:
                     checksum = hashlib.file_digest(rows, "sha256").hexdigest()
-            found.append({"baseline": name, "path": path, "sha256": checksum})
-        return {"baselines": found} if found else {}
+            entries.append({"baseline": name, "path": path, "sha256": checksum})
+        return {"baselines": entries} if entries else {}
 
-    def verdict(
-        self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]
-    ) -> dict[str, Any]:
+    def verdict(self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]) -> Verdict:
         """Return the verdict of a gate that compares with an earlier run.
 
         Of several models all must hold.
         """
-        if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
-            key = suite.main if suite.success is None else suite.success.grader
-            gate = replace(gate, metric_key=key)
-        what = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
-        rule: dict[str, Any] = {
-            "kind": gate.kind,
-            "text": gate.text,
-            "metric_key": gate.grader,
-            **what,
-        }
-        names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
-        rule |= {name: getattr(gate, name) for name in names}
-        if (before := self._reports[gate.baseline]) is None:
+        before = self._reports[gate.baseline]
+        if before is None:
             whose = " whose gates passed" if gate.baseline == LATEST else ""
             why = f"no earlier complete run of {suite.name}{whose} to compare with"
-            return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
+            verdict = begin_verdict(gate, metric_key=gate.grader)
+            verdict.conclude_without_data("pass", why)
+            return verdict
         try:
             if gate.baseline not in self._sides:
                 self._sides[gate.baseline] = self._sides_of(before, gate.baseline)
-            pairs = _pairs(self._sides[gate.baseline], now())
-        except (
-            DataError
-        ) as error:  # gates match by id alone: without what the command compare advises
-            raise DataError(_APART, str(error.args[0])) from error
-        found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}
-        worst = min(
-            found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0)
-        )
-        groups = {
-            "per": "model",
-            "groups": {name: {**rule, **each} for name, each in found.items()},
-        }
-        return {**rule, **worst, **(groups if len(found) > 1 else {})}
+            pairs = _pair_models(self._sides[gate.baseline], now())
+        except DataError as error:  # gates match by id alone: without the advice of compare
+            raise DataError(_UNLIKE, str(error.args[0])) from error
+        verdicts = {b.model or "none": _judge(gate, a, b) for a, b in pairs}
+        worst = min(verdicts.values(), key=lambda each: (each.passed, each.sure is True))
+        if len(verdicts) == 1:
+            return worst
+        return replace(worst, per="model", groups=verdicts)
 
 
-def _baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
+def _find_baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
     """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates
     passed, if any.
     """
     if name in (LATEST, LATEST_ANY):
-        return _latest(suite, place, also_failed=name == LATEST_ANY)
+        return _find_latest(suite, place, also_failed=name == LATEST_ANY)
     advice = "name another run directory, or latest"
     try:
         # where it may lie was decided when the suite was read
         folder = None if suite.origin is None else Folder(suite.origin.parent, is_open=True)
         report = load_report(local_path_of(name, folder))
-    except ConfigError as error:
-        raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
-    except DataError as error:
-        raise DataError(f"the baseline cannot be used: {error.args[0]}", advice) from error
-    if why := _unusable(report):
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"the baseline cannot be used: {error.args[0]}", advice) from error
+    why = _flaw_of(report)
+    if why:
         raise DataError(f"the baseline cannot be used: {name}: {why}")
     return report
 
 
-def _latest(suite: Suite, place: Path | None, *, also_failed: bool) -> Report | None:
-    runs = []
+def _find_latest(suite: Suite, place: Path | None, *, also_failed: bool) -> Report | None:
+    """Return the newest run of the suite in the folder of this one, if any."""
     folder = None if place is None else place.absolute().parent
-    for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else ():
+    if folder is None or not folder.is_dir():
+        return None
+    runs = {}
+    for path in folder.iterdir():
         if path.is_symlink() or path.name.startswith(".") or not is_run(path):
             continue
         with suppress(DataError):  # damaged, or being removed: no run to compare with
             report = load_report(path)
-            wanted = also_failed or report.summary.get("gates_passed") is not False
-            if wanted and report.header.get("suite_name") == suite.name and not _unusable(report):
-                runs.append((str(report.header.get("timestamp")), path.name, report))
-    return max(runs, key=lambda run: run[:2])[2] if runs else None
+            is_wanted = also_failed or report.passed is not False
+            is_of_suite = report.header.get("suite_name") == suite.name
+            if is_wanted and is_of_suite and not _flaw_of(report):
+                runs[str(report.header.get("timestamp")), path.name] = report
+    return runs[max(runs)] if runs else None
 
 
-def _unusable(report: Report) -> str | None:
-    why = next(
-        (str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))),
-        None,
-    )
-    return why if why or report.has_rows else "the run keeps no rows (rows: none)"
+def _flaw_of(report: Report) -> str:
+    """Return why nothing can be compared with a run; "" where it can."""
+    why = report.summary.get("incomplete") or report.all_failed
+    if why:
+        return str(why)
+    return "" if report.has_rows else "the run keeps no rows (rows: none)"
 
 
-def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
+def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
     """Return which models are compared: the only ones, else those of one name."""
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}
-    if lacking := [side.model or "(unnamed)" for side in now if side.model not in known]:
-        raise DataError(f"{_APART}, which has no model {', '.join(lacking)}")
+    lacking = [side.model or "(unnamed)" for side in now if side.model not in known]
+    if lacking:
+        raise DataError(f"{_UNLIKE}, which has no model {', '.join(lacking)}")
     return [(known[side.model], side) for side in now]
 
 
-def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
+def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
+    """Return the verdict of a gate on one model, beside the same one of the baseline."""
     from gradestack.comparison.changes import flips  # noqa: PLC0415
+
+    key = gate.grader
+    verdict = begin_verdict(gate, metric_key=key)
+    try:
+        row = _compare(gate, before, now)
+    except NoFigure as error:  # as other gates on a path that leads to no number
+        verdict.conclude_without_data("fail", str(error))
+        return verdict
+    tested = row.difference
+    changed = flips(before, now, key, "zero")
+    verdict.flips = Flips(changed["fixed"], changed["broken"])
+    verdict.tasks = tested.tasks
+    verdict.only_baseline = row.fields["only_a_count"]
+    verdict.only_this = row.fields["only_b_count"]
+    if tested.difference is not None:
+        verdict.actual = _scale_of(gate) * tested.difference
+    verdict.interval = _write_interval(row)
+    # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
+    verdict.bounds = _ends_at(row, 2 * gate.confidence - 1)
+    has_direction = now.declared(key)["better_is"] != "neither"
+    has_verdicts = has_direction or any(each is not None for each in now.passes(key, "skip"))
+    conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
+    if gate.max_flips is not None:
+        is_met = verdict.flips.broken <= gate.max_flips
+        of_flips: Decision = "passed" if is_met else "failed"
+        conditions.append((of_flips if has_verdicts else "undecided", "fail"))
+    outcome = min((each for each, _ in conditions), key=_WORST_FIRST.index)
+    is_strict = ("undecided", "fail") in conditions
+    verdict.on_undecided = gate.on_undecided or ("fail" if is_strict else "warn")
+    verdict.conclude(outcome, verdict.on_undecided)
+    verdict.sure = outcome != "undecided"
+    verdict.tasks_needed = None
+    if outcome == "undecided":
+        needed = verdict.tasks_needed = _count_tasks_needed(gate, row)
+        verdict.reason = tested.reason or (f"{needed:,} tasks would be needed" if needed else None)
+        if gate.max_flips is not None and not has_verdicts:
+            verdict.reason = f"{key} says neither which runs pass nor which scores are better"
+    return verdict
+
+
+def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
+    """Compare a gate's figure of two runs of a model.
+
+    Raises:
+        DataError: The runs are not alike.
+        NoFigure: There is none at the gate's path.
+    """
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
-    from gradestack.comparison.paired import bounds_of_no_change, tasks_needed  # noqa: PLC0415
-    from gradestack.comparison.rows import (  # noqa: PLC0415
-        Rules,
-        figure_rows,
-        mean_row,
-        write_decision,
-    )
+    from gradestack.comparison.rows import Rules, figure_rows, mean_row  # noqa: PLC0415
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
-    key, percent = gate.grader, gate.metric in PERCENT
+    key = gate.grader
     problems = [each.text for each in differing(before, now, only=key) if each.refuses]
-    problems += [] if key in before.graders else [f"{before.name} has no grader {key!r}"]
+    if key not in before.graders:
+        problems.append(f"{before.name} has no grader {key!r}")
     if problems:
-        raise DataError(_APART, *problems)
-    # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
-    rules = Rules(confidence=2 * gate.confidence - 1)
+        raise DataError(_UNLIKE, *problems)
     try:
         if gate.figure is None:
-            tested = mean_row(before, now, key, rules, rate=percent)
-        else:
-            figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
-            rules = replace(rules, figures=[figure])
-            tested = figure_rows(before, now, rules)[figure.path]
-    except NoFigure as error:  # as other gates on a path that leads to no number
-        return {
-            "actual": None,
-            "passed": False,
-            "sure": True,
-            "outcome": "no_data",
-            "reason": str(error),
-        }
+            return mean_row(before, now, key, Rules(), rate=gate.is_percent)
+        figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
+        return figure_rows(before, now, Rules(figures=[figure]))[figure.path]
+    except NoFigure:
+        raise
     except ConfigError as error:
-        raise DataError(_APART, str(error)) from error
-    row = write_decision(tested, rules.alpha)
-    if row["verdict"] == "same":
-        row["interval"]["ends"] = bounds_of_no_change(row["tasks"], rules.confidence)
-        row["ci95"] = bounds_of_no_change(row["tasks"], 0.95)
-    scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
-    difference, bounds, flipped = (
-        row["difference"],
-        row["interval"]["ends"],
-        flips(before, now, key, "zero"),
-    )
-    margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
-    gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
-    gain = None if difference is None else sign * difference
-    same = row["verdict"] == "same" and not row["only_a_count"]
-    judged = now.declared(key)["better_is"] != "neither" or any(
-        each is not None for each in now.passes(key, "skip")
-    )
-    verdicts = list(
-        _conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same)
-    )
-    outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
-    on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
-    needed, n, ends = None, row["tasks"], row["ci95"]
-    if outcome == "undecided":
-        # Tasks that show the margin; where so many were compared, how far it was from lost or met
-        spread = (row["stderr"] or 0.0) * math.sqrt(n)
-        needed = tasks_needed(spread, margin or 0.0)
-        if needed is None or needed <= n:
-            needed = tasks_needed(spread, (margin or 0.0) + (gain or 0.0))
+        raise DataError(_UNLIKE, str(error)) from error
+
+
+def _ends_at(row: Row, confidence: float) -> list[float] | None:
+    """Return both ends of a difference's interval; where no task differs those of a 0."""
+    from gradestack.comparison.paired import bounds_of_no_change  # noqa: PLC0415
+
+    if row.verdict == "same":
+        return bounds_of_no_change(row.difference.tasks, confidence)
+    return row.difference.interval(1 - confidence, row.p)
+
+
+def _write_interval(row: Row) -> dict[str, Any]:
+    """Return the 95 % interval of a difference, or why there is none."""
+    ends = _ends_at(row, 0.95)
+    if ends is None:
+        return {"reason": row.difference.reason or None}
+    n = row.difference.tasks
     known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
-    why = row["interval"]["reason"]
-    reason = why or (f"{needed:,} tasks would be needed" if needed else "")
-    if not judged and gate.max_flips is not None:
-        reason = f"{key} says neither which runs pass nor which scores are better"
-    return {
-        "actual": None if difference is None else scale * difference,
-        "interval": {"reason": why} if ends is None else {"low": ends[0], "high": ends[1], **known},
-        "bounds": bounds,
-        "tasks": row["tasks"],
-        "only_baseline": row["only_a_count"],
-        "only_this": row["only_b_count"],
-        "flips": {"fixed": flipped["fixed"], "broken": flipped["broken"]},
-        "tasks_needed": needed,
-        "sure": outcome != "undecided",
-        "passed": outcome == "passed" or (outcome == "undecided" and on_undecided != "fail"),
-        "on_undecided": on_undecided,
-        "outcome": outcome,
-        **({"reason": reason} if reason and outcome == "undecided" else {}),
-    }
+    return {"low": ends[0], "high": ends[1], **known}
 
 
-def _conditions(
-    gate: BaselineGate,
-    margin: float | None,
-    gains: list[float],
-    gain: float | None,
-    broken: int | None,
-    *,
-    same: bool,
-) -> Iterator[tuple[str, OnUndecided]]:
-    """Yield each rule's outcome, and what it does where undecided.
+def _judge_difference(
+    gate: BaselineGate, row: Row, bounds: Iterable[float]
+) -> Iterator[tuple[Decision, OnUndecided]]:
+    """Yield the outcome of each rule about the difference, and what it does where undecided.
 
     A loss within the margin is a warning.
     """
-    low, high = gains
-    if margin is not None:
-        word = "passed" if same or low > -margin else "failed" if high < -margin else "undecided"
-        yield word, "fail" if gain is None or round(gain, 12) < -margin else "warn"
+    gains = sorted(_gain(row, end) for end in bounds)
+    if gate.not_worse_than is not None:
+        margin = gate.not_worse_than / _scale_of(gate)
+        gap = row.difference.difference
+        is_lost = gap is None or round(_gain(row, gap), 12) < -margin
+        is_same = row.verdict == "same" and not row.fields["only_a_count"]
+        decision = "passed" if is_same else _decide_beyond(-margin, gains)
+        yield decision, "fail" if is_lost else "warn"
     if gate.require is not None:
-        yield "passed" if low > 0 else "failed" if high < 0 else "undecided", "fail"
-    if gate.max_flips is not None:
-        yield (
-            "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed",
-            "fail",
-        )
+        yield _decide_beyond(0.0, gains), "fail"
+
+
+def _decide_beyond(limit: float, gains: Sequence[float]) -> Decision:
+    """Decide whether a gain is above a limit, by its bounds; undecided without any."""
+    if gains and gains[0] > limit:
+        return "passed"
+    return "failed" if gains and gains[-1] < limit else "undecided"
+
+
+def _gain(row: Row, difference: float) -> float:
+    """Return by how much a figure is better."""
+    return -difference if row.better_is == "lower" else difference
+
+
+def _scale_of(gate: BaselineGate) -> float:
+    return 100.0 if gate.is_percent else 1.0
+
+
+def _count_tasks_needed(gate: BaselineGate, row: Row) -> int | None:
+    """Return how many tasks would show on which side of the margin a difference like this is."""
+    from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
+
+    tested = row.difference
+    spread = (tested.stderr or 0.0) * math.sqrt(tested.tasks)
+    margin = (gate.not_worse_than or 0.0) / _scale_of(gate)
+    return tasks_needed(spread, margin + _gain(row, tested.difference or 0.0))

@@ -10,22 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gradestack.errors import ConfigError, first_of
-from gradestack.gates.rules import Aggregates, BaselineGate, NoFigure, figure_at
-from gradestack.gates.verdicts import (
-    Scores,
-    coverage_of,
-    gate_warnings,
-    grader_figures,
-    is_many,
-    limit_verdict,
-    mark_uncalibrated,
-    require_graded,
-    rule_text,
-    share_text,
-    successes,
-    verdict,
-    verdict_text,
-)
+from gradestack.gates.coverage import Coverage
+from gradestack.gates.measures import Scores
+from gradestack.gates.paths import Aggregates, NoFigure, figure_at
+from gradestack.gates.rules import BaselineGate
+from gradestack.gates.successes import grader_figures, rule_text, successes, verdict_text
+from gradestack.gates.texts import gate_warnings, is_many, share_text
+from gradestack.gates.verdicts import Verdict, limit_verdict, require_graded, verdict
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
 from gradestack.grading.plan import TO_COMPARE, may_compare
@@ -92,16 +83,14 @@ def summary(
     figures = {key: grader_figures(count) for key, count in counts.items()}
     models = list(by_model[suite.main]) if any(by_model[suite.main]) else []
     aggregates = merging.figures(part)
-    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
     scores = Scores(
-        table,
-        part,
-        bounds,
-        lambda rows: aggregates if rows is part else merging.figures(rows),
-        bad,
-        suite.min_graded,
-        {stage.key: stage.component.better for stage in suite.graders},
-        programs.native_files(),
+        table=table,
+        part=part,
+        graders={stage.key: stage.component for stage in suite.graders},
+        figures=lambda rows: aggregates if rows is part else merging.figures(rows),
+        unreadable=bad,
+        min_graded=suite.min_graded,
+        native=programs.native_files(),
     )
     now = cache(
         lambda: baselines.this_run(suite, recorded, aggregates)
@@ -112,11 +101,9 @@ def summary(
         else verdict(gate, scores)
         for gate in suite.gates
     ]
-    asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
-    for gate in gates:
-        mark_uncalibrated(gate, asked)
     add_reasons(gates, recorded)
-    gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
+    if suite.max_failed is not None:
+        gates.append(limit_verdict(suite.max_failed, counts))
     exporters = {
         each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters
     }
@@ -154,8 +141,8 @@ def summary(
             "letta": suite.headline.letta,
             "figures": headline_figures(suite, aggregates, figures),
         },
-        "gates": gates,
-        "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
+        "gates": [gate.as_json() for gate in gates],
+        "gates_passed": all(gate.passed for gate in gates) if gates else None,
         **({"programs": programs.entries} if programs.entries else {}),
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
         "duplicates": {
@@ -561,27 +548,35 @@ def baseline_verdict(
     baselines: Baselines,
     now: Callable[[], list[Side]],
     scores: Scores,
-) -> dict[str, Any]:
+) -> Verdict:
     """Return the verdict of a gate against an earlier run, with how many runs it stands on."""
-    found = baselines.verdict(gate, suite, now)
-    if found["outcome"] != "no_data" or not found["passed"]:
-        return require_graded(found, [found["metric_key"]], scores)
-    # there is no earlier run: it passes, unless too few of this run's are graded
-    judged = require_graded({**found, "outcome": "passed"}, [found["metric_key"]], scores)
-    return {**judged, "outcome": "no_data"} if judged["passed"] else judged
+    judged = baselines.verdict(gate, suite, now)
+    require_graded(judged, [judged.metric_key or ""], scores)
+    return judged
 
 
-def add_reasons(gates: Sequence[dict[str, Any]], recorded: Report) -> None:
+def add_reasons(gates: Sequence[Verdict], recorded: Report) -> None:
     """Add to the coverage of gates the most frequent reason of runs that were not graded.
 
     Of the most frequent state of the runs that a grader should have graded.
     """
-    entries = [(key, counts) for gate in gates for key, counts in coverage_of(gate).items()]
-    if not any(counts["states"] for _, counts in entries) or not recorded.has_rows:
+    entries = [item for gate in gates for item in gate.all_coverage().items()]
+    if not any(coverage.states for _, coverage in entries) or not recorded.has_rows:
         return
-    elsewhere: dict[str, dict[str, int]] = {}
-    for key, counts in entries:
-        elsewhere.setdefault(key, {}).update(counts.get("elsewhere", {}))
+    reasons = _count_reasons(entries, recorded)
+    for key, coverage in entries:
+        counts = reasons.get((key, coverage.main_state))
+        if counts:
+            coverage.reason = counts.most_common(1)[0][0]
+
+
+def _count_reasons(
+    entries: Sequence[tuple[str, Coverage]], recorded: Report
+) -> dict[tuple[str, str], Counter[str]]:
+    """Count by grader and state the reasons of runs that were not graded."""
+    elsewhere: dict[str, set[str]] = {}
+    for key, coverage in entries:
+        elsewhere.setdefault(key, set()).update(coverage.elsewhere)
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for number, _, line in recorded.lines():
         if not any(state in line for state in _UNGRADED):
@@ -593,11 +588,7 @@ def add_reasons(gates: Sequence[dict[str, Any]], recorded: Report) -> None:
             is_elsewhere = state == Outcome.SKIPPED and not graders.isdisjoint(elsewhere[key])
             if state != Outcome.GRADED and not is_elsewhere:
                 reasons.setdefault((key, state), Counter())[_reason(grades[key])] += 1
-    for key, counts in entries:
-        states: Mapping[str, int] = counts["states"]
-        known = reasons.get((key, max(states, key=states.__getitem__, default="")))
-        if known:
-            counts["reason"] = known.most_common(1)[0][0]
+    return reasons
 
 
 _UNGRADED = [f'"{state}"'.encode() for state in Outcome if state != Outcome.GRADED]

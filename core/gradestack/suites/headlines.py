@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from gradestack.api import Grader
 from gradestack.errors import GradestackError
-from gradestack.gates.rules import AnyGate, GateSpec, split_path
+from gradestack.gates.paths import split_path
+from gradestack.gates.rules import AnyGate, GateSpec
 from gradestack.grading.plan import Stage, Success
 from gradestack.suites.components import Resolver, stack_for
-from gradestack.suites.gating import FigurePaths
+from gradestack.suites.gating import FigurePaths, Path
 from gradestack.suites.spec import AVERAGE, Figure, Headline, SuiteSpec
 
 NONE = "none"
@@ -44,52 +45,51 @@ class HeadlineReader:
             gates: Those of the suite, resolved.
             reader: Its default stack declares for graders of the suite; None for samples in memory.
         """
-        declared = self._all_declared(reader)
-        first = declared[0] if declared else Declared()
-        has_tool = any(map(_is_tool, self.spec.graders.values()))
-        is_letta = first.letta or has_tool
-        has_rule = is_letta and self.spec.gate is not None
-        success = self._success(gates[0] if has_rule and gates else None, declared)
-        has_verdict = success is not None and success.rule is None
+        stacks = self._all_declared(reader)
+        first = stacks[0] if stacks else Declared()
+        kinds = [_entry(written).get("kind") for written in self.spec.graders.values()]
+        is_letta = first.letta or "tool" in kinds
+        rules = gates[:1] if is_letta and self.spec.gate is not None else ()
+        success = self._success(rules, stacks)
         main = next(iter(self.graders), "") if success is None else success.grader
-        words: Any = ()
-        if has_verdict:  # of which the words are the grader's own, unless they are an option
-            words = getattr(type(self.graders[main].component), "verdict_labels", ())
-        passed, failed = words if words and isinstance(words, tuple) else Grader.verdict_labels
         own = self.spec.headline
-        figures = first.figures or (self._average(main),)
+        figures = first.figures
         if own.figures is not None:
-            figures = self._own_figures(own.figures) or (self._average(main),)
-        if has_verdict:
+            figures = self._own_figures(own.figures)
+        figures = figures or (self._average(main),)
+        passed, failed = Grader.verdict_labels
+        if success is not None and success.rule is None:
             figures = self._with_corrected(main, figures)
-        passed, failed = own.passed or passed, own.failed or failed
-        is_letta = own.letta or is_letta
-        return success, Headline(figures=figures, passed=passed, failed=failed, letta=is_letta)
+            passed, failed = self.graders[main].component.verdict_labels
+        return success, Headline(
+            figures=figures,
+            passed=own.passed or passed,
+            failed=own.failed or failed,
+            letta=own.letta or is_letta,
+        )
 
     def _all_declared(self, reader: Stage | None) -> list[Declared]:
         """Return what the named stack, and the format's own, declare of graders in use."""
-        names = [self.spec.stack]
-        if reader is not None:
-            names.append(reader.component.stack)
+        names = [self.spec.stack, None if reader is None else reader.component.stack]
         stacks = map(self._declared, filter(None, dict.fromkeys(names)))
         return [stack for stack in stacks if stack is not None]
 
-    def _success(self, rule: AnyGate | None, declared: Sequence[Declared]) -> Success | None:
+    def _success(self, rules: Sequence[AnyGate], stacks: Sequence[Declared]) -> Success | None:
         """Return what makes a sample a success: the outcome grader's verdict, or a gate's rule."""
-        components = {key: stage.component for key, stage in self.graders.items()}
-        judging = [key for key in components if components[key].better != "neither"]
         key = self.spec.outcome
-        if key is None and isinstance(rule, GateSpec):
-            return Success(rule.metric_key or "", rule)
+        for rule in rules:
+            if key is None and isinstance(rule, GateSpec):
+                return Success(rule.metric_key or "", rule)
         if key is None:
-            outcomes = [stack.outcome for stack in declared if stack.outcome is not None]
+            components = {key: stage.component for key, stage in self.graders.items()}
+            judging = [key for key in components if components[key].better != "neither"]
+            outcomes = [stack.outcome for stack in stacks if stack.outcome is not None]
             key = next(iter([*outcomes, *judging]), NONE)
             self._note_other_outcome(key, judging)
         else:
             self.resolver.require_grader(key, [*self.spec.graders, NONE], ("outcome",))
-        if key not in components:
-            return None
-        return Success(key, better=components[key].better)
+        stage = self.graders.get(key)
+        return None if stage is None else Success(key, better=stage.component.better)
 
     def _note_other_outcome(self, key: str, judging: Sequence[str]) -> None:
         """Note that a stack chose another grader than the first that the suite names."""
@@ -102,17 +102,19 @@ class HeadlineReader:
 
     def _average(self, grader: str) -> Figure:
         """Return the figure of a run that declares none."""
+        for key in self._metrics_named("mean", grader):
+            return Figure(label="Avg score", grader=grader, metric=key, name="mean")
+        return Figure(label="Avg score", grader=grader, name=AVERAGE)
+
+    def _metrics_named(self, name: str, grader: str) -> list[str]:
+        """Return the keys of a grader's metrics of a component."""
         metrics = self.paths.metrics.get(grader, {})
-        means = [key for key in metrics if metrics[key].name == "mean"]
-        mean = next(iter(means), "")
-        name = "mean" if mean else AVERAGE
-        return Figure(label="Avg score", grader=grader, metric=mean, name=name)
+        return [key for key, stage in metrics.items() if stage.name == name]
 
     def _declared(self, name: str) -> Declared | None:
         """Return what a stack declares of graders in use; None where none is in use."""
         try:
-            laid = self.resolver.stacks.get(name)
-            fragment = laid or stack_for(self.resolver.registry, name)
+            fragment = self.resolver.stacks.get(name) or stack_for(self.resolver.registry, name)
         except GradestackError:  # a broken stack that was not asked for
             return None
         theirs = fragment.get("graders") or {}
@@ -120,57 +122,44 @@ class HeadlineReader:
         if not any(keys.values()):
             return None
         headline = fragment.get("headline") or {}
-        own = self.paths.metrics
-        metrics = {key: own.get(used, {}) for key, used in keys.items()}
+        metrics = {key: self.paths.metrics.get(used, {}) for key, used in keys.items()}
         figures = []
         for label, path in headline.get("figures", {}).items():
             grader, metric, rest = split_path(path, metrics)
-            if metric and keys[grader]:
+            if metric:
                 used = keys[grader]
-                shown = self._label(label, theirs[grader], used, metric, rest)
+                shown = self._label(label, theirs[grader], (used, metric, rest))
                 figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
-        outcome = str(fragment.get("outcome"))
-        own_outcome = outcome if outcome == NONE else keys.get(outcome)
-        is_letta = headline.get("letta", False)
-        return Declared(own_outcome or None, is_letta, tuple(figures))
+        outcome = fragment.get("outcome")
+        own_outcome = NONE if outcome == NONE else keys.get(outcome)
+        return Declared(own_outcome or None, headline.get("letta", False), tuple(figures))
 
     def _key_in_use(self, stack: str, key: str, entry: Any) -> str:
         """Return the suite's key of a stack's grader; "" where it is not in use."""
-        kind = entry.get("kind") if isinstance(entry, Mapping) else entry
-        same = [own for own in self.graders if self.graders[own].name == kind]
-        is_laid = stack == self.spec.stack
-        if key in same or (is_laid and key in self.graders):
-            return key
-        return next(iter(same), "")
+        kind = _entry(entry).get("kind")
+        same = [own for own, stage in self.graders.items() if stage.name == kind]
+        if stack == self.spec.stack and key in self.graders:
+            same.append(key)
+        return key if key in same else next(iter(same), "")
 
-    def _label(self, label: str, theirs: Any, grader: str, metric: str, name: str) -> str:
-        """Return a stack's label of a figure, or the aggregator's own.
-
-        With other options than the stack's a grader is another one.
-        """
-        own = self.spec.graders.get(grader)
-        if theirs in (own, {"kind": own}) or own == {"kind": theirs}:
+    def _label(self, label: str, theirs: Any, path: Path) -> str:
+        """Return a stack's label of a figure; of a grader with other options the figure's own."""
+        grader, metric, _ = path
+        if _entry(theirs) == _entry(self.spec.graders.get(grader)):
             return label
         if metric == "mean":
             return str(self.graders[grader].component.label) or label
-        aggregator = self.paths.metrics[grader][metric].component
-        path = name or metric
-        labels = (figure.label for figure in aggregator.figures if figure.covers(path))
-        return next(labels, "") or label
+        declared = self.paths.declaration(path)
+        return label if declared is None else declared.label
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
         """Return figures of a headline, before them that which corrects the outcome's share."""
-        corrected = getattr(type(self.graders[main].component), "corrected", None)
-        if corrected is None:
-            return figures
-        path, label, share = corrected
+        path, label, share = self.graders[main].component.corrected or ("", "", "")
         metric, _, name = path.partition(".")
-        metrics = self.paths.metrics.get(main, {})
-        for key, stage in metrics.items():
-            if stage.name == metric:
-                first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
-                others = [figure for figure in figures if figure.path != first.path]
-                return (first, *others)
+        for key in self._metrics_named(metric, main):
+            first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
+            others = [figure for figure in figures if figure.path != first.path]
+            return (first, *others)
         return figures
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
@@ -183,5 +172,6 @@ class HeadlineReader:
         return tuple(figures)
 
 
-def _is_tool(written: Any) -> bool:
-    return isinstance(written, Mapping) and written.get("kind") == "tool"
+def _entry(written: Any) -> Mapping[str, Any]:
+    """Return a grader of a suite as a mapping, where a kind stands alone, too."""
+    return written if isinstance(written, Mapping) else {"kind": written}

@@ -13,7 +13,7 @@ import msgspec
 
 from gradestack.api import Grader, Inputs, Reader
 from gradestack.copies.files import Folder, local_path_of
-from gradestack.gates.rules import AnyGate, Limit, TaskGate, as_limit, as_share
+from gradestack.gates.rules import AnyGate, BaselineGate, Limit, TaskGate, as_limit, as_share
 from gradestack.grading.plan import Metric, Stage, Success
 from gradestack.grading.subset import Subset
 from gradestack.interpreter import Limits, limited
@@ -295,7 +295,7 @@ def _judge(
 
 def _with_outcome(gate: AnyGate, key: str) -> AnyGate:
     """Return a gate per task with a grader: the outcome grader where it names none."""
-    if isinstance(gate, TaskGate) and gate.metric_key is None:
+    if isinstance(gate, TaskGate | BaselineGate) and not gate.graders and gate.figure is None:
         return msgspec.structs.replace(gate, metric_key=key)
     return gate
 

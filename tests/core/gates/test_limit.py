@@ -15,5 +15,5 @@ def test_the_grader_that_lost_most_decides():
     few = {"graded": 2, "failed": 2, "missing": 0, "skipped": 16}
     counts = {"many": Count(states=many), "few": Count(states=few)}
     by_number, by_share = limit_verdict(2, counts), limit_verdict(0.2, counts)
-    assert (by_number["grader"], by_number["actual"], by_number["passed"]) == ("many", 3, False)
-    assert (by_share["grader"], by_share["actual"], by_share["passed"]) == ("few", 0.5, False)
+    assert (by_number.grader, by_number.actual, by_number.passed) == ("many", 3, False)
+    assert (by_share.grader, by_share.actual, by_share.passed) == ("few", 0.5, False)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradestack.gates.rules import NoFigure, number_at, split_path
-from gradestack.gates.verdicts import gate_lines
+from gradestack.gates.paths import NoFigure, number_at, split_path
+from gradestack.gates.texts import gate_lines
 from gradestack.output import distinguishing_decimals
 from tests.core.outcomes import data
 
@@ -14,7 +14,7 @@ def number(path, component):
     grader, metric, rest = split_path(path, DATA["aggregates"])
     return number_at(
         DATA["aggregates"][grader][metric], rest, (metric, component), f"{grader}.{metric}"
-    )[0]
+    ).value
 
 
 @pytest.mark.parametrize(("path", "component", "value"), DATA["leads"])
@@ -41,7 +41,7 @@ def test_digits_show_the_side(number, threshold, text):
 
 @pytest.mark.parametrize(("line", "gate"), data(__file__, "lines.yaml").items())
 def test_the_line(line, gate):
-    assert gate_lines({"outcome": "failed"} | gate)[0] == line
+    assert gate_lines({"outcome": "failed", "passed": False} | gate)[0] == line
 
 
 def test_the_threshold_is_shown_whole(run_lines, record):

@@ -3,7 +3,7 @@
 import gradestack
 from gradestack import Grade, Key, skipped
 from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import successes
+from gradestack.gates.successes import successes
 from gradestack.grading.plan import Success
 from gradestack.table import Table, Wanted
 

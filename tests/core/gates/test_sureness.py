@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from gradestack import Grade, Grader, figures, grade, skipped, t_quantile
-from gradestack.gates.verdicts import gate_lines
+from gradestack.gates.texts import gate_lines
 from tests.core.outcomes import data
 
 DATA = data(__file__, "sureness.yaml")

@@ -1,7 +1,7 @@
 """The figures every run has: states are counted, never turned into zeros."""
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
-from gradestack.gates.verdicts import grader_figures
+from gradestack.gates.successes import grader_figures
 from gradestack.grading.metrics import counts_by_model, in_all
 from gradestack.table import Table, Wanted
 

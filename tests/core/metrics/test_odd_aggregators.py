@@ -9,7 +9,7 @@ import pytest
 
 from gradestack import Aggregator, Figure, Grade, Item, Outcome, Ratio, grade
 from gradestack.estimates import Grades
-from gradestack.gates.verdicts import Scores
+from gradestack.gates.measures import Scores
 from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw
@@ -177,7 +177,7 @@ def test_what_it_declares_is_checked_when_it_is_loaded(members, said):
 
 
 def test_groups_of_equal_names_stay_apart():
-    """A model called none and samples without a model; 1 and "1"."""
+    """A model called none and samples without a model; 1 and "1" are one level."""
     keys = [
         Key(id="a", model="none", facets={"level": 1}),
         Key(id="b", facets={"level": "1"}),
@@ -189,7 +189,7 @@ def test_groups_of_equal_names_stay_apart():
     models = {name: list(each.rows) for name, each in Scores(table).groups("model").items()}
     assert sorted(models.values()) == [[0], [1, 2]]
     levels = {name: list(each.rows) for name, each in Scores(table).groups("level").items()}
-    assert sorted(levels.values()) == [[0], [1], [2]]
+    assert sorted(levels.values()) == [[0, 1], [2]]
     assert len(Grades(table, "g").by_task) == 3
 
 

@@ -1,0 +1,267 @@
+"""Measures: the values that gates compare, and their intervals."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from gradestack.api import Grader
+from gradestack.estimates import Cell, Grades, Interval, again, interval, jackknife
+from gradestack.gates.coverage import Coverage, measure_coverage
+from gradestack.gates.native import NativeFiles
+from gradestack.gates.paths import Aggregates, NoFigure, number_at
+from gradestack.gates.rules import FigureGate, NativeGate, ScoreGate, WeightedGate
+from gradestack.grading.plan import Success
+from gradestack.jsonio.values import as_map, as_text, compact
+from gradestack.model import JSON, Grade, Outcome
+from gradestack.table import Numbers, Table
+
+CALIBRATED = "calibrated"
+"""The aggregator of models' verdicts, corrected by labels of people as far as it says."""
+_COUNT, _SUM = "count", "sum"
+"""What a grade adds to a gate's figure: 1 to the samples, its score to their sum."""
+_QUANTILES = {"min": 0, "median": 50, "p50": 50, "p95": 95, "p99": 99, "max": 100}
+"""Aggregations that are quantiles, in percent."""
+_SHARE, _ANY_NUMBER = (0.0, 1.0), (-math.inf, math.inf)
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """The value that a gate compares, in the unit of its threshold, and its interval."""
+
+    value: float | None
+    interval: Interval | None = None
+    """Of the value as a fraction, or why there is none; None where nobody asks."""
+    reason: str = "no run was graded"
+    """Why there is no value."""
+    scale: int = 1
+    """100 of a percentage."""
+    fields: dict[str, Any] = {}
+    """What else the verdict says."""
+
+    def ends_of(self, of: Interval) -> list[float]:
+        """Return both ends of an interval, in the unit of the threshold."""
+        return [self.scale * of["low"], self.scale * of["high"]] if "low" in of else []
+
+
+class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Scores by grader key, in a ``part`` of the rows of the table, default all."""
+
+    table: Table
+    part: Sequence[int] | None = None
+    graders: Mapping[str, Grader] = {}
+    figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {}
+    unreadable: int = 0
+    min_graded: float = 0.0
+    """The least share of a gate's runs that must be graded."""
+    native: NativeFiles = NativeFiles()
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """Numbers of the rows."""
+        return range(len(self.table)) if self.part is None else self.part
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """What aggregators make of these samples."""
+        return self.figures(self.part)
+
+    def coverage(self, key: str) -> Coverage:
+        """Return how many of these runs a grader graded."""
+        return measure_coverage(self.table, key, self.rows, self.unreadable)
+
+    def groups(self, per: str) -> dict[str, Scores]:
+        """Return group name -> scores, by model or by a facet, in order of first appearance.
+
+        Nothing where no run has the facet; 1 and "1" are one group.
+        """
+        if per == "model":
+            codes = self.table.keys["model"].codes
+            values: list[Any] = [model or None for model in self.table.keys["model"].values]
+        else:
+            codes = self.table.keys["facets"].codes
+            values = [facets.get(per) for facets in self.table.facets()]
+        names = [_name_value(value, f"no {per}") for value in values]
+        parts: dict[str, list[int]] = {}
+        for row in self.rows:
+            parts.setdefault(names[codes[row]], []).append(row)
+        if per != "model" and parts.keys() == {f"no {per}"}:
+            return {}
+        return {
+            name: msgspec.structs.replace(self, part=rows, unreadable=0)
+            for name, rows in parts.items()
+        }
+
+
+def _name_value(value: JSON, missing: str) -> str:
+    """Return the name of a group: a text as it is, anything else as JSON."""
+    if value is None:
+        return missing
+    return value if isinstance(value, str) else compact(value)
+
+
+def measure_number(gate: NativeGate, native: NativeFiles) -> Measure:
+    """Return a number of a native file, which has no interval."""
+    number, program = native.number_at(gate.figure)
+    return Measure(number, fields={"reason": f"as {program} computes it, no interval"})
+
+
+def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
+    """Return the figure at a path, with the interval of its aggregator."""
+    grader, metric, rest, component = map(str, gate.figure)
+    fields = {"over": "graded"}
+    try:
+        made = scores.aggregates[grader][metric]
+        figure = number_at(made, rest, (metric, component), f"{grader}.{metric}")
+    except NoFigure as error:
+        return Measure(None, reason=str(error), fields=fields)
+    why = as_map(made).get("uncalibrated") if component == CALIBRATED else None
+    if component == CALIBRATED and rest == "raw":  # whatever labels there are
+        fields |= {"uncalibrated": "raw is not corrected by labels", "on_uncalibrated": "fail"}
+    elif why:
+        fields |= {"uncalibrated": why, "on_uncalibrated": gate.on_uncalibrated}
+    if figure.value is None:
+        reason = as_text(figure.reason) or "the figure has no value in these runs"
+        return Measure(None, reason=reason, fields=fields)
+    beside: Interval = {"reason": "the figure has no interval"}
+    if figure.interval is not None:
+        beside = again(figure.interval, figure.value, 0.95)
+    return Measure(figure.value, beside, fields=fields)
+
+
+def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
+    """Return an aggregate of scores, of several graders their weighted average, rounded once."""
+    graders = [_contributing_grades(gate, scores, key) for key in gate.parts]
+    lost = scores.unreadable if gate.counts_lost else 0
+    sums = [_exact_sums(gate, grades, lost) for grades in graders]
+    scale = 100 if gate.is_percent else 1
+    fields: dict[str, Any] = {"over": "total" if gate.counts_lost else "graded"}
+    if isinstance(gate, WeightedGate):
+        figures = [float(scale * total / count) if count else None for count, total in sums]
+        fields["figures"] = dict(zip(gate.parts, figures, strict=True))
+    weights = [Fraction(weight) for weight in gate.parts.values()]
+    value = _average(weights, [*chain(*sums)])
+    if value is None:
+        return Measure(None, fields=fields)
+    beside: Interval = {"reason": "quantile"}
+    if gate.metric not in _QUANTILES:
+        beside = _interval_of(gate, scores, graders, lost)
+    return Measure(float(scale * value), beside, scale=scale, fields=fields)
+
+
+def _average(weights: Sequence[Any], sums: Sequence[Any]) -> Any:
+    """Return the weighted average of means; None where one is of nothing.
+
+    Args:
+        weights: One for each mean.
+        sums: For each mean its divisor, then its dividend.
+    """
+    counts, totals = sums[::2], sums[1::2]
+    if not all(counts):
+        return None
+    means = map(operator.truediv, totals, counts)
+    return sum(map(operator.mul, weights, means)) / sum(weights)
+
+
+def _contributing_grades(gate: ScoreGate, scores: Scores, key: str) -> Grades:
+    """Return a grader's grades, with what each adds to the figure a gate compares."""
+    table = scores.table
+    contributions = [_contribution(gate, grade) for grade in table.grades(key)]
+    return Grades(table, key, scores.part, (contributions, table.verdicts[key].codes))
+
+
+def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
+    """Return what a grade adds; what has no score may count against the gate."""
+    score = grade.score
+    if score is not None:
+        return {_COUNT: 1, _SUM: int(gate.sample_passes(score)) if gate.is_percent else score}
+    is_lost = grade.outcome in (Outcome.FAILED, Outcome.MISSING)
+    return {_COUNT: 1, _SUM: int(gate.lost_passes)} if is_lost and gate.counts_lost else None
+
+
+def _exact_sums(gate: ScoreGate, grades: Grades, lost: int) -> tuple[int, Fraction]:
+    """Return number and exact sum of what a gate counts of a grader's scores.
+
+    Of a quantile 1 and the quantile; 0 and 0 without data.
+    """
+    count = int(grades.totals.get(_COUNT, 0))
+    if not count:
+        return 0, Fraction(0)
+    if gate.metric in _QUANTILES:
+        scores = [[grade.score] * times for grade, times in grades.counted]
+        ordered = sorted(score for score in chain(*scores) if score is not None)
+        return 1, quantile(ordered, _QUANTILES[gate.metric])
+    return count + lost, Fraction(grades.totals[_SUM]) + lost * gate.lost_passes
+
+
+def quantile(ordered: Sequence[float], percent: int) -> Fraction:
+    """Return a quantile of sorted values, exactly.
+
+    By linear interpolation: position q x (n - 1), as numpy's default.
+    """
+    index, share = divmod((len(ordered) - 1) * percent, 100)
+    low = Fraction(ordered[index])
+    if not share:
+        return low
+    return low + (Fraction(ordered[index + 1]) - low) * share / 100
+
+
+def _interval_of(gate: ScoreGate, scores: Scores, graders: Sequence[Grades], lost: int) -> Interval:
+    """Return the 95 % interval of a gate's whole formula over all tasks, as a fraction."""
+    weights = [*gate.parts.values()]
+    tasks = _add_by_task(graders)
+    if lost:
+        tasks[(1, int(gate.lost_passes)) * len(graders)] += lost
+    estimate = jackknife(lambda *sums: {_SUM: _average(weights, sums)}, tasks, 2 * len(graders))
+    n = max(int(grades.totals[_COUNT]) for grades in graders) + lost
+    ranges = [_SHARE if gate.is_percent else _range_of(scores, each.key) for each in graders]
+    total = sum(weights)
+    least, most = (
+        sum(map(operator.mul, weights, ends)) / total for ends in zip(*ranges, strict=True)
+    )
+    is_share = least >= 0 and most <= 1
+    is_amount = least >= 0 and math.isinf(most)
+    return interval(estimate[_SUM], n, share=is_share, least=least, most=most, amount=is_amount)
+
+
+def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
+    """Return what tasks add for all graders together, and how many tasks add that."""
+    cells: dict[str, list[float]] = {}
+    for index, grades in enumerate(graders):
+        for task, numbers in grades.numbers_by_task().items():
+            cell = cells.setdefault(task, [0] * (2 * len(graders)))
+            sums = dict(numbers)
+            cell[2 * index : 2 * index + 2] = sums[_COUNT], sums.get(_SUM, 0)
+    return Counter(map(tuple, cells.values()))
+
+
+def _range_of(scores: Scores, key: str) -> tuple[float, float]:
+    """Return the least and greatest score of a grader; of one with scores beyond, any number."""
+    low, high = scores.graders[key].bounds
+    known = [grade.score for grade in scores.table.grades(key) if grade.score is not None]
+    return (low, high) if all(low <= score <= high for score in known) else _ANY_NUMBER
+
+
+def passed_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
+    """Count passed runs and runs by task, in order; a run that could not be graded did not pass.
+
+    A task of several models is a task of each; its name then has the model.
+    """
+    success = Success(key, better=scores.graders[key].better)
+    grades = Grades(scores.table, key, scores.part)
+    has_models = len(grades.models) > 1
+    counts: dict[str, tuple[int, int]] = {}
+    for run, grade in grades:
+        if grade.outcome == Outcome.SKIPPED:
+            continue
+        task = f"{run.model or 'no model'}: {run.id}" if has_models else run.id
+        passed, runs = counts.get(task, (0, 0))
+        counts[task] = passed + bool(success.passed(grade)), runs + 1
+    return counts

@@ -1,0 +1,174 @@
+"""Texts about verdicts: the line of a gate, what people should know of it, and its warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gradestack.gates.coverage import Coverage
+from gradestack.gates.rules import PERCENT, as_percent
+from gradestack.gates.verdicts import FAILED_SHARE, Verdict
+from gradestack.output import counted, distinguishing_decimals, terminal_line
+
+_LISTED = 3
+
+
+def gate_lines(
+    gate: Mapping[str, Any], *, apart: bool = False, over_runs: bool = False
+) -> tuple[str, ...]:
+    """Return the line of a gate of a summary.
+
+    Args:
+        gate: The entry of summary.json.
+        apart: Whether what was compared stands on a second line, as letta-evals' guide has it.
+        over_runs: Whether it is about all runs together.
+    """
+    verdict = msgspec.convert(gate, Verdict)
+    word = verdict.outcome.replace("_", " ").upper()
+    first = f"Gate ({verdict.text}): {word}"
+    parts = [f"actual: {actual_text(verdict)}{certainty_text(verdict)}", *list_notes(verdict)]
+    if over_runs:
+        parts.append("all runs together")
+    notes = terminal_line("; ".join(parts))
+    return (first, f"  {notes}") if apart else (f"{first} ({notes})",)
+
+
+def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[str]]:
+    """Return the figure a gate of a summary compared, and what people should know of it.
+
+    Args:
+        gate: The gate, by whomever the summary was written.
+        decimals: The fewest a figure has; it has as many as show its verdict.
+    """
+    verdict = msgspec.convert(gate, Verdict)
+    return actual_text(verdict, decimals), list_notes(verdict, decimals)
+
+
+def actual_text(verdict: Verdict, decimals: int = 2) -> str:
+    """Return the figure a gate compared; those of its conditions where it compares none itself."""
+    actual = verdict.actual
+    if verdict.conditions:
+        texts = []
+        for part in verdict.conditions:
+            text = actual_text(part, decimals)
+            texts.append(f"({text})" if part.conditions else text)
+        return f" {verdict.operator} ".join(texts)
+    if actual is None:
+        return "n/a"
+    if verdict.kind == "tasks":
+        return f"{actual} of {verdict.tasks} tasks"
+    is_percent = verdict.metric in PERCENT
+    if verdict.kind == "baseline":
+        return f"{actual:+.1f} points" if is_percent else f"{actual:+.{decimals}f}"
+    threshold = actual if verdict.value is None else verdict.value
+    if verdict.metric == FAILED_SHARE:
+        is_percent = True
+        actual, threshold = as_percent(actual), as_percent(threshold)
+    number = distinguishing_decimals(actual, threshold, 1 if is_percent else decimals)
+    return f"{number}%" if is_percent else number
+
+
+def certainty_text(verdict: Verdict) -> str:
+    """Return the interval of a gate's figure, or the bounds that decide, and whether the threshold
+    lies within.
+    """
+    interval = verdict.interval
+    if interval.get("low") is None or verdict.actual is None:
+        return ""
+    low, high = verdict.bounds or (interval["low"], interval["high"])
+    sign = "" if verdict.kind == "baseline" else "%"
+    ends = f"{low:.2f} to {high:.2f}"
+    if verdict.metric in PERCENT:
+        ends = f"{100 * low:.1f}{sign} to {100 * high:.1f}{sign}"
+    level = 100 * (verdict.confidence or interval.get("confidence") or 0.95)
+    shown = f", {level:.6g}% interval {ends}"
+    if verdict.confidence is not None:
+        shown = f", one-sided {level:.6g}% bounds {ends}"
+    if verdict.sure is not False:
+        return shown
+    word = "passes" if verdict.passed else "fails"
+    unsure = f"{word}, but the threshold lies within it"
+    return f"{shown}: {'undecided' if verdict.outcome == 'undecided' else unsure}"
+
+
+def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
+    """Return what people should know of a figure: what it leaves out, which groups do not hold."""
+    notes = [verdict.reason] if verdict.reason else []
+    if verdict.uncalibrated:
+        notes.append(f"uncalibrated: {verdict.uncalibrated}")
+    if verdict.flips:
+        notes.append(f"{counted(verdict.flips.fixed, 'run')} fixed, {verdict.flips.broken} broken")
+    if verdict.kind == "max_failed":
+        lost = sum(filter(None, (verdict.failed, verdict.missing, verdict.unreadable)))
+        bad = f", {verdict.unreadable} of them unreadable" if verdict.unreadable else ""
+        notes.append(f"{lost} of {verdict.of} for {verdict.grader}{bad}")
+    failing = [f"{task.task} ({task.passed} of {task.runs})" for task in verdict.failing or ()]
+    groups = (verdict.groups or {}).items()
+    losing = [f"{key} ({actual_text(of, decimals)})" for key, of in groups if not of.passed]
+    return [*notes, *list_failing(failing), *coverage_texts(verdict), *list_failing(losing)]
+
+
+def list_failing(names: Sequence[str]) -> list[str]:
+    """Return the first of what does not hold, and how many more there are; nothing of nothing."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return [f"not in {', '.join(names[:_LISTED])}{more}"] if names else []
+
+
+def coverage_texts(verdict: Verdict) -> list[str]:
+    """Return ``n of N graded`` for each grader of a gate that did not grade every run.
+
+    With how many are another grader's, and of the rest the most frequent state and reason.
+    """
+    coverage = verdict.all_coverage()
+    return [_coverage_text(key, part, len(coverage)) for key, part in coverage.items()]
+
+
+def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
+    by = f" by {key}" if graders > 1 else ""
+    parts = [f"{coverage.graded} of {coverage.runs} graded{by}"]
+    parts += [f"{number} are for {grader}" for grader, number in coverage.elsewhere.items()]
+    text = ", ".join(parts)
+    state = coverage.main_state
+    if state:
+        text += f": {coverage.states[state]} {state}"
+    return f"{text}, {coverage.reason}" if coverage.reason else text
+
+
+def is_many(lost: int, runs: int) -> bool:
+    """Return whether so many runs are lost that it has to be known: more than 5 %."""
+    return 20 * lost > runs
+
+
+def share_text(lost: int, runs: int) -> str:
+    """Return ``3 of 20 samples (15.0%)``."""
+    return f"{lost} of {runs} samples ({100 * lost / runs:.1f}%)"
+
+
+def gate_warnings(verdict: Verdict) -> Iterator[str]:
+    """Yield the warnings about a gate that its line does not show."""
+    name = f"gate {verdict.text}"
+    for group, part in (verdict.groups or {}).items():
+        for key, coverage in part.all_coverage().items():
+            if is_many(coverage.lost, coverage.runs):
+                share = f"{terminal_line(group)}, {share_text(coverage.lost, coverage.runs)}"
+                yield f"{name}: of {share} failed or missing for {key!r} do not count"
+    if verdict.baseline and verdict.outcome == "no_data":
+        yield f"{name}: {verdict.reason}"
+    for part in (verdict, *(verdict.conditions or ())):
+        if part.outcome == "undecided" and part.on_undecided == "warn":
+            yield f"gate {part.text}: undecided"
+    if verdict.on_uncalibrated == "warn":
+        yield f"{name}: uncalibrated: {verdict.uncalibrated}"
+
+
+def quiet_warnings(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield everything that must be said of a gate of a summary where its line is not printed."""
+    verdict = msgspec.convert(gate, Verdict)
+    name = f"gate {verdict.text}"
+    yield from gate_warnings(verdict)
+    if verdict.outcome == "undecided":
+        yield f"{name}: undecided: {verdict.reason or 'the threshold lies within its interval'}"
+    for text in coverage_texts(verdict):
+        yield f"{name}: {text}"

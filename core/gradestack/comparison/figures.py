@@ -142,11 +142,10 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         Among them there may be nothing at the path: it is undefined then.
         """
         try:
-            located = number_at(made, self.rest, (), "")
+            value, _, _, interval = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-        value = located.value
-        is_amount = as_map(located.interval).get("method") in ("t", "skewed_t")
+        is_amount = as_map(interval).get("method") in ("t", "skewed_t")
         return value, not is_amount and (value is None or 0 <= value <= 1)
 
 
@@ -285,16 +284,15 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     made, at = first.report.aggregates[grader][metric], f"{grader}.{metric}"
     names_of_metric = (metric, entry["name"])
     try:
-        located = number_at(made, below, names_of_metric, at)
+        _, rest, _, interval = number_at(made, below, names_of_metric, at)
     except NoFigure as error:
         raise NoFigure(f"{path}: {error}") from error
-    rest = located.path
     meant = Declarations(first.report.header).at(f"{at}.{rest}")
     label, unit, better_is = path, "score", "neither"
     if meant is not None:
         label, unit, better_is = meant.label, meant.unit, meant.better
     label = headline_label(first.report, path) or label
-    is_quantile = as_map(located.interval).get("reason") == "quantile"
+    is_quantile = as_map(interval).get("reason") == "quantile"
     return Figure(
         path=path,
         grader=grader,

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from gradestack.errors import ConfigError
-from gradestack.grading.plan import Op
 
+Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "gt": (">", operator.gt),
     "gte": (">=", operator.ge),

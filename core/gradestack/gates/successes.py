@@ -7,9 +7,9 @@ from typing import Any
 
 from gradestack.api import Direction
 from gradestack.estimates import Cell, Grades, ratio_interval
-from gradestack.gates.rules import OPERATORS
+from gradestack.gates.rules import OPERATORS, Op
 from gradestack.grading.metrics import Count
-from gradestack.grading.plan import Op, SampleRule, Success
+from gradestack.grading.plan import Success
 from gradestack.model import JSON
 from gradestack.table import Table
 
@@ -67,7 +67,7 @@ def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
     }
 
 
-def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:
+def rule_text(grader: str, rule: Any, better: Direction = "higher") -> str:
     """Return a rule for one score as people read it: ``quality score >= 0.75``."""
     op: Op = "lte" if better == "lower" else "gte"
     threshold = 0.0 if better == "lower" else 1.0

@@ -46,7 +46,6 @@ class Success(msgspec.Struct, frozen=True):
         return score <= 0 if self.better == "lower" else score >= 1
 
 
-Op = Literal["gt", "gte", "lt", "lte", "eq"]
 Duplicates = Literal["keep", "last", "error"]
 TO_COMPARE = "to compare: --"
 """In a kind of remark on expectations that no grader reads.
@@ -73,9 +72,6 @@ def may_compare(grader: Any) -> bool:
 
 class SampleRule(Protocol):
     """What decides whether one score passes."""
-
-    @property
-    def sample_rule(self) -> tuple[Op, float]: ...  # noqa: D102
 
     def sample_passes(self, score: float) -> bool: ...  # noqa: D102
 

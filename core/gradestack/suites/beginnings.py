@@ -149,8 +149,11 @@ def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recog
             advice := ask_reader(reader.advice, path, beginning.head, objects)
         ):
             why, remedy, columns = advice
-            nearest.insert(0 if why else len(nearest), (name, why or "no column is mapped"))
-            command = _working_command(beginning, name, reader, columns) or remedy
+            command = _working_command(beginning, name, reader, columns)
+            if why or not nearest:  # else the nearest one says what to do
+                command = command or remedy
+            if why or (columns is not None and not nearest):
+                nearest.insert(0, (name, why or "no column is mapped"))
     closest, why = nearest[0] if nearest else (None, "")
     return Recognition(None, nearest=closest, difference=why, command=command)
 

@@ -169,13 +169,11 @@ def _name_runs(runs: Sequence[str | Path | Report]) -> list[str]:
 
     Those in memory by name and number.
     """
-    names = [
-        str(run.path or run.name) if isinstance(run, Report) else _split(run)[0] for run in runs
-    ]
     whole = []
-    for number, (run, name) in enumerate(zip(runs, names, strict=True), 1):
-        is_held = isinstance(run, Report) and run.path is None
-        whole.append(f"{name} {number}" if is_held and names.count(name) > 1 else name)
+    for number, run in enumerate(runs, 1):
+        name = str(run.path or run.name) if isinstance(run, Report) else _split(run)[0]
+        is_held = isinstance(run, Report) and run.path is None and len(runs) > 1
+        whole.append(f"{name} {number}" if is_held else name)
     short = {name: Path(os.path.realpath(name)).name for name in whole}
     return [short[name] for name in whole] if len({*short.values()}) == len(short) else whole
 

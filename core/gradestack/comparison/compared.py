@@ -10,17 +10,15 @@ from typing import Any
 import msgspec
 
 from gradestack.comparison.changes import changes, compare_by_facet, flips
-from gradestack.comparison.figures import figure_over
+from gradestack.comparison.figures import figure_over, headline_paths
 from gradestack.comparison.leaderboard import leaderboard
 from gradestack.comparison.paired import mean_of
 from gradestack.comparison.rows import (
-    FIGURES,
-    OUTCOME,
     PairRows,
     Rules,
     compare_pair,
     decide_question,
-    find_question,
+    has_rate,
 )
 from gradestack.comparison.sentences import how_failed_count, how_tested, sentence
 from gradestack.comparison.sides import UNMATCHED, Failed, Problem, Side, differing
@@ -78,12 +76,17 @@ def compare_sides(
         raise _refuse(refused)
     _check_common_scores(compared_pairs, shared, rules.failed)
     headline = _headline_grader(sides[0], shared, rules)
-    places = find_question(compared_pairs, shared, rules)
-    pair_rows = [compare_pair(a, b, shared, places, rules) for a, b in compared_pairs]
+    by_rate = rules.headline is None and all(
+        has_rate(a, b, shared, rules) for a, b in compared_pairs
+    )
+    paths = headline_paths(compared_pairs[0][0].report)
+    pair_rows = [
+        compare_pair(a, b, shared, rules, paths, by_rate=by_rate) for a, b in compared_pairs
+    ]
     decide_question(pair_rows, rules.alpha)
     for pair in pair_rows:
         pair.data["tested"] = how_tested(pair, len(pair_rows), rules.alpha)
-        pair.data["failed_count"] = how_failed_count(pair)
+        pair.data["failed_count"] = how_failed_count(pair, rules.failed)
     a, b = compared_pairs[0]
     first = pair_rows[0]
     question = first.question.fields
@@ -108,13 +111,12 @@ def compare_sides(
     if rules.left_out:
         data["not_compared"] = dict(rules.left_out)
     if rules.by is not None:
-        is_rate = first.kind == OUTCOME
-        groups = compare_by_facet(a, b, headline, rules.by, rules, rate=is_rate)
+        groups = compare_by_facet(a, b, headline, rules.by, rules, rate=by_rate)
         data["by"] = {"facet": rules.by, "groups": groups}
     if len(sides) > 2:
         data["pairs"] = [pair.data for pair in pair_rows]
     if len(sides) > 2 and pairs is None:
-        values = _values_over_common_tasks(sides, first, rules)
+        values = _values_over_common_tasks(sides, first, rules, by_rate=by_rate)
         rows = [pair.question.fields for pair in pair_rows]
         data["groups"] = leaderboard(values, data["pairs"], rows)
     return Comparison(sides=tuple(sides), data=data)
@@ -191,14 +193,13 @@ def _describe_side(side: Side) -> dict[str, Any]:
 
 
 def _values_over_common_tasks(
-    sides: Sequence[Side], first: PairRows, rules: Rules
+    sides: Sequence[Side], first: PairRows, rules: Rules, *, by_rate: bool
 ) -> dict[str, float]:
     """Return the question's figure of each side over the tasks that all have."""
     path = first.question.fields["path"]
-    figures = {figure.path: figure for figure in rules.figures}
-    figure = figures[path] if first.kind == FIGURES else None
+    figure = {figure.path: figure for figure in rules.figures}.get(path)
     key = path if figure is None else figure.grader
-    means = [side.means(key, rules.failed, rate=first.kind == OUTCOME) for side in sides]
+    means = [side.means(key, rules.failed, rate=by_rate) for side in sides]
     common = [task for task in means[0] if all(task in of_side for of_side in means)]
     values = {}
     for side, of_side in zip(sides, means, strict=True):

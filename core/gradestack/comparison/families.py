@@ -94,8 +94,10 @@ class Row(msgspec.Struct, eq=False, kw_only=True):
         }
 
 
-def decide_groups(groups: Sequence[Sequence[Row]], alpha: float) -> None:
+def decide_groups(groups: Sequence[Sequence[Row]], alpha: float) -> float:
     """Decide groups of rows by Holm's rule; those of a group are one test, and share its p.
+
+    Return the level of their intervals.
 
     Of m sorted p those are certain that are below α / (m − j + 1) with all before them, r in
     number. Then p < α / (m − r) holds of exactly these, or p < α where they are all.
@@ -112,10 +114,11 @@ def decide_groups(groups: Sequence[Sequence[Row]], alpha: float) -> None:
         for row in group:
             row.p, row.p_holm = p, p_holm
             row.tests, row.level = len(groups), level
+    return level
 
 
-def decide_together(rows: Sequence[Row], alpha: float) -> int:
-    """Decide rows by Holm's rule, and return how many tests they are.
+def decide_together(rows: Sequence[Row], alpha: float) -> float:
+    """Decide rows by Holm's rule, and return the level of their intervals.
 
     A figure that is the same in every task, or has no p, is no test of the family.
     """
@@ -128,8 +131,7 @@ def decide_together(rows: Sequence[Row], alpha: float) -> int:
             groups.append([row])
         else:
             same.append(row)
-    decide_groups(groups, alpha)
-    return len(groups)
+    return decide_groups(groups, alpha)
 
 
 def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:

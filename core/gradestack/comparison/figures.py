@@ -282,11 +282,8 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
             names = f"{first.name} and {side.name}"
             raise DataError(f"{path}: the aggregators of {names} differ in {parts}")
     made, at = first.report.aggregates[grader][metric], f"{grader}.{metric}"
-    names_of_metric = (metric, entry["name"])
-    try:
-        _, rest, _, interval = number_at(made, below, names_of_metric, at)
-    except NoFigure as error:
-        raise NoFigure(f"{path}: {error}") from error
+    own_names = (metric, entry["name"])
+    _, rest, _, interval = number_at(made, below, own_names, at)
     meant = Declarations(first.report.header).at(f"{at}.{rest}")
     label, unit, better_is = path, "score", "neither"
     if meant is not None:

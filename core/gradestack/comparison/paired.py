@@ -32,30 +32,34 @@ _LARGEST_EFFECT = 30.0  # standard deviations beyond which a larger difference i
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """How far B is from A in one figure, with its test; None where something is undefined."""
+    """How far B is from A in one figure, with its test; None where something is undefined.
+
+    Attributes:
+        difference: How far.
+        tasks: Number of tasks.
+        stderr: Standard error of the difference.
+        p: Two-sided, of the mid-p McNemar test where all tasks differ by c, 0 or −c, else of the
+            paired t test.
+        p_exact: Share of sign patterns whose sum is as far from 0 as the observed one, of up to
+            20 differences that are not 0. It decides nothing.
+        reason: Why there is no interval.
+        size: Largest difference of a task, without its sign.
+        vector: Differences of the tasks, and of the figures, divided by ``size``.
+        signs: Number of tasks that differ by ``size``, and by −``size``, where no other size
+            occurs.
+        limit: The largest difference there can be.
+    """
 
     difference: float | None
     tasks: int = 0
     stderr: float | None = None
     p: float | None = None
-    """Two-sided: of the mid-p McNemar test where all tasks differ by c, 0 or −c, else of the
-    paired t test.
-    """
     p_exact: float | None = None
-    """Share of sign patterns whose sum is as far from 0 as the observed one.
-
-    Up to 20 differences that are not 0. It decides nothing.
-    """
     reason: str = ""
-    """Why there is no interval."""
     size: float = 0.0
-    """Largest difference of a task, without its sign."""
     vector: Sequence[float] = ()
-    """Differences of the tasks, and of the figures, divided by ``size``."""
     signs: tuple[int, int] | None = None
-    """Number of tasks that differ by ``size``, and by −``size``, where no other size occurs."""
     limit: float = 1.0
-    """The largest difference there can be."""
 
     def interval(self, level: float, p: float | None) -> list[float] | None:
         """Return both ends of D ± t(1 − level/2, T − 1) · stderr, which leave out 0 where p < level.
@@ -302,26 +306,15 @@ def tasks_needed(spread: float, effect: float, level: float = 0.05) -> int | Non
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Return the regularised incomplete beta function at x = 1 - rest.
-
-    By its continued fraction (Lentz).
-    """
+    """Return the regularised incomplete beta function at x = 1 - rest, by its power series."""
     if not x or not rest:
         return x
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, rest, x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest))
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    total = d
-    for m in range(1, 10_000):
-        twice = a + 2 * m
-        even = m * (b - m) * x / ((twice - 1) * twice)
-        odd = -(a + m) * (a + b + m) * x / (twice * (twice + 1))
-        for factor in (even, odd):
-            d = 1 / (1 + factor * d)
-            c = 1 + factor / c
-            change = c * d
-            total *= change
-        if abs(change - 1) < 1e-15:
-            break
+    number, term, total = 0, 1.0, 1.0
+    while term > 1e-17 * total:
+        term *= x * (a + b + number) / (a + 1 + number)
+        number += 1
+        total += term
     return front * total / a

@@ -15,7 +15,6 @@ from gradestack.comparison.figures import (
     Pair,
     figure_pairs,
     headline_label,
-    headline_paths,
     mean_pair,
     pair_means,
 )
@@ -25,7 +24,6 @@ from gradestack.gates.measures import CALIBRATED
 from gradestack.jsonio.values import as_map, as_text, is_number
 
 _LISTED = 100  # tasks of a list in comparison.json
-OUTCOME, FIGURES, METRICS = "outcome", "figures", "metrics"
 _USAGE: Mapping[str, Mapping[str, Any]] = {
     "cost_usd": {"label": "Cost of a run", "unit": "usd", "better_is": "lower"},
     "tokens": {"label": "Tokens of a run", "unit": "tokens", "better_is": "lower"},
@@ -35,26 +33,28 @@ _USAGE: Mapping[str, Mapping[str, Any]] = {
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How runs are compared."""
+    """How runs are compared.
+
+    Attributes:
+        headline: Grader whose mean score is the question. Default: the rate of the outcome, else
+            the first figure of the headline.
+        failed: How failed and missing trials count: with the worst score, or not at all.
+        confidence: Of the intervals.
+        force: Whether to compare what differs in graders, expectations or inputs.
+        by: Facet to compare within its values.
+        figures: Figures that are no means of scores, compared beside the graders' means.
+        are_figures_asked: Whether the figures were named; else they are the headline's.
+        left_out: Path of a figure that cannot be compared -> why.
+    """
 
     headline: str | None = None
-    """Grader whose mean score is the question.
-
-    Default: the rate of the outcome, else the first figure of the headline.
-    """
     failed: Failed = "zero"
-    """How failed and missing trials count: with the worst score, or not at all."""
     confidence: float = 0.95
     force: bool = False
-    """Whether to compare what differs in graders, expectations or inputs."""
     by: str | None = None
-    """Facet to compare within its values."""
     figures: Sequence[Figure] = ()
-    """Figures that are no means of scores, compared beside the graders' means."""
     are_figures_asked: bool = False
-    """Whether the figures were named; else they are the headline's."""
-    left_out: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Path of a figure that cannot be compared -> why."""
+    left_out: Mapping[str, str] = {}
 
     @property
     def alpha(self) -> float:
@@ -164,42 +164,26 @@ def _judge_noise(a: Side, b: Side, key: str) -> dict[str, float]:
 
 
 class PairRows(msgspec.Struct, frozen=True, eq=False):
-    """The rows of two sides; the question's are decided with those of all other pairs."""
+    """The rows of two sides; the question's are decided with those of all other pairs.
+
+    Attributes:
+        data: What comparison.json says of them.
+        question: The row that is tested alone.
+        twins: Rows that are one test with it.
+        figures: Number of other rows with a test.
+        level: α of their intervals.
+        has_lost_trials: Whether trials of tasks of both sides have failed or are missing.
+    """
 
     data: dict[str, Any]
-    kind: str
-    """Whether the question is the outcome's rate, a figure or a mean."""
     question: Row
     twins: Sequence[Row]
-    """Rows that are one test with the question's."""
     figures: int
-    """Number of other rows with a test."""
-    tests: int
-    """Number of tests that these are."""
+    level: float
     has_lost_trials: bool
-    """Whether trials of tasks of both sides have failed or are missing."""
 
 
-Place = tuple[str, str]
-"""Where a row stands in a pair: its kind, and its key or path among them."""
-
-
-def find_question(
-    pairs: Sequence[tuple[Side, Side]], shared: Sequence[str], rules: Rules
-) -> list[Place]:
-    """Return the places of the row that is tested alone, the first that there is counts."""
-    if rules.headline is not None:
-        return [(METRICS, rules.headline)]
-    places: list[Place] = []
-    if all(_has_rate(a, b, shared, rules) for a, b in pairs):
-        places.append((OUTCOME, ""))
-    for path in headline_paths(pairs[0][0].report):
-        places.append((FIGURES, path))
-        places.append((METRICS, path.removesuffix(".mean")))
-    return [*places, (METRICS, shared[0])]
-
-
-def _has_rate(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> bool:
+def has_rate(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> bool:
     """Return whether two sides have an outcome in common, and tasks with one."""
     key = a.outcome
     if key is None or key not in shared or key != b.outcome:
@@ -208,55 +192,56 @@ def _has_rate(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> bool:
 
 
 def compare_pair(
-    a: Side, b: Side, shared: Sequence[str], places: Sequence[Place], rules: Rules
+    a: Side, b: Side, shared: Sequence[str], rules: Rules, paths: Sequence[str], *, by_rate: bool
 ) -> PairRows:
-    """Compare two sides: the question alone, the other rows together, usage together."""
-    rows = _compare_figures(a, b, shared, rules)
-    kind, key = next(place for place in places if place in rows)
-    question = rows[kind, key]
+    """Compare two sides: the question alone, the other rows together, usage together.
+
+    Args:
+        a: The first side.
+        b: The second side.
+        shared: Keys of the graders that all sides have.
+        rules: How they are compared.
+        paths: Figures of the headline; the first that there is is the question.
+        by_rate: Whether the question is the rate of the outcome.
+    """
+    means = {key: mean_row(a, b, key, rules) for key in shared}
+    figures, rates = figure_rows(a, b, rules), {}
+    if a.outcome and has_rate(a, b, shared, rules):
+        rate = rates["outcome"] = mean_row(a, b, a.outcome, rules, rate=True)
+        if not rules.are_figures_asked:
+            figures = {path: row for path, row in figures.items() if not _is_again(rate, path, row)}
+    question = means[rules.headline or shared[0]]
+    if by_rate:
+        question = rates["outcome"]
+    elif rules.headline is None:
+        by_path = {f"{key}.mean": row for key, row in means.items()} | means | figures
+        question = next((by_path[path] for path in paths if path in by_path), question)
     question.fields["question"] = True
-    others = [row for row in rows.values() if row is not question]
+    others = [
+        row for row in (*rates.values(), *means.values(), *figures.values()) if row is not question
+    ]
     twins = [row for row in others if row.is_tested and row.is_one_with(question)]
     others = [row for row in others if row not in twins]
-    tests = decide_together(others, rules.alpha)
+    level = decide_together(others, rules.alpha)
     usage = _usage_rows(a, b, rules)
     decide_together([*usage.values()], rules.alpha)
     for row in (*others, *usage.values()):
         write_decision(row, rules.alpha)
     for row in (question, *twins):
         row.forget_tasks()
-    data: dict[str, Any] = {"a": a.name, "b": b.name, METRICS: {}}
-    for (of, name), row in rows.items():
-        if of == OUTCOME:
-            data[of] = row.fields
-        else:
-            data.setdefault(of, {})[name] = row.fields
-    if usage:
-        data["usage"] = {name: row.fields for name, row in usage.items()}
-    figures = sum(row.is_tested for row in others)
+    data: dict[str, Any] = {"a": a.name, "b": b.name}
+    for name, rows in (("metrics", means), ("figures", figures), ("usage", usage)):
+        if rows:
+            data[name] = {key: row.fields for key, row in rows.items()}
+    data |= {name: row.fields for name, row in rates.items()}
+    tested = sum(row.is_tested for row in others)
     has_lost = _have_lost_trials(a, b, shared)
-    return PairRows(data, kind, question, twins, figures, tests, has_lost)
+    return PairRows(data, question, twins, tested, level, has_lost)
 
 
-def _compare_figures(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[Place, Row]:
-    """Compare the outcome's rate, the graders' means, and figures that are no means."""
-    rows: dict[Place, Row] = {}
-    rate = None
-    if a.outcome and _has_rate(a, b, shared, rules):
-        rate = rows[OUTCOME, ""] = mean_row(a, b, a.outcome, rules, rate=True)
-    for key in shared:
-        rows[METRICS, key] = mean_row(a, b, key, rules)
-    for path, row in figure_rows(a, b, rules).items():
-        if rules.are_figures_asked or not _is_rate_again(path, row, rate):
-            rows[FIGURES, path] = row
-    return rows
-
-
-def _is_rate_again(path: str, row: Row, rate: Row | None) -> bool:
+def _is_again(rate: Row, path: str, row: Row) -> bool:
     """Return whether a figure by k at k = 1 is the rate of the outcome, which stands already."""
-    if rate is None or not path.endswith(".1"):
-        return False
-    return all(
+    return path.endswith(".1") and all(
         isclose(row.fields[side] or 0.0, rate.fields[side], rel_tol=1e-9, abs_tol=1e-12)
         for side in "ab"
     )
@@ -271,7 +256,7 @@ def _have_lost_trials(a: Side, b: Side, shared: Sequence[str]) -> bool:
 def decide_question(pairs: Sequence[PairRows], alpha: float) -> None:
     """Decide the question: of one pair alone, of several by Holm's rule over all of them."""
     groups = [(pair.question, *pair.twins) for pair in pairs]
-    decide_groups([group for group in groups if group[0].p is not None], alpha)
+    decide_groups([rows for rows in groups if rows[0].p is not None], alpha)
     for group in groups:
         for row in group:
             write_decision(row, row.level)

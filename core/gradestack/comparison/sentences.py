@@ -7,24 +7,21 @@ from typing import Any
 
 from gradestack.comparison.families import CERTAIN, compared_rows
 from gradestack.comparison.rows import PairRows
-from gradestack.comparison.sides import Side
+from gradestack.comparison.sides import Failed, Side
 from gradestack.declared import with_unit
 from gradestack.output import counted, distinguishing_decimals
 
+Fields = Mapping[str, Any]
 _LARGE = 1e9  # from which on numbers are written with an exponent
 
 
-def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
     """Say a difference in words; runs are identical only where every task is in every figure."""
     gap, verdict, reason = row["difference"], row["verdict"], row["interval"]["reason"]
     label, before, after = row["label"], a.name, b.name
     if a.report is b.report and a.model and b.model:
         before, after = a.model, b.model
-    only = ""
-    for count, name in ((row["only_a_count"], a.name), (row["only_b_count"], b.name)):
-        if count:
-            only += f"; {counted(count, 'task')} only in {name}"
-    tasks = _shared_tasks(a, b, row, with_values=bool(only and gap))
+    only, tasks = _tasks(a, b, row)
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if verdict == "same":
@@ -45,19 +42,24 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
     return f"{label}: {claim} ({_evidence(row)}; {tasks}){only}{_caveats(row)}"
 
 
-def _shared_tasks(a: Side, b: Side, row: Mapping[str, Any], *, with_values: bool) -> str:
-    """Say over how many tasks and trials a row is, ``with_values`` with each side's figure."""
-    numbers = set()
-    for task in a.tasks.keys() & b.tasks.keys():
-        numbers |= {len(a.tasks[task]), len(b.tasks[task])}
-    trials = f", {counted(max(numbers), 'trial')} each" if len(numbers) == 1 else ""
-    if not with_values:
-        return f"{counted(row['tasks'], 'task')}{trials}"
-    values = f"{_value(row['a'], row)} to {_value(row['b'], row)}"
-    return f"{values} over {counted(row['tasks'], 'shared task')}{trials}"
+def _tasks(a: Side, b: Side, row: Fields) -> tuple[str, str]:
+    """Say which tasks one side alone has, and over how many tasks and trials a row is."""
+    only = ""
+    for count, name in ((row["only_a_count"], a.name), (row["only_b_count"], b.name)):
+        if count:
+            only += f"; {counted(count, 'task')} only in {name}"
+    tasks = counted(row["tasks"], "task")
+    if only and row["difference"]:
+        values = f"{_value(row['a'], row)} to {_value(row['b'], row)}"
+        tasks = f"{values} over {counted(row['tasks'], 'shared task')}"
+    shared = a.tasks.keys() & b.tasks.keys()
+    numbers = {len(side.tasks[task]) for side in (a, b) for task in shared}
+    if len(numbers) == 1:
+        tasks += f", {counted(max(numbers), 'trial')} each"
+    return only, tasks
 
 
-def _evidence(row: Mapping[str, Any]) -> str:
+def _evidence(row: Fields) -> str:
     """Return the interval, that of a loss as it is said, or p where there is none."""
     interval = row["interval"]
     if interval["ends"] is None:
@@ -65,18 +67,18 @@ def _evidence(row: Mapping[str, Any]) -> str:
     low, high = interval["ends"]
     if row["verdict"] in CERTAIN and row["difference"] < 0:
         low, high = -high, -low
-    level = _confidence_of(interval)
-    return f"{level}% interval: {_end(low, row)} to {_end(high, row)}"
+    confidence = _show_confidence(interval["confidence"])
+    return f"{confidence}% interval: {_end(low, row)} to {_end(high, row)}"
 
 
-def _end(value: float, row: Mapping[str, Any]) -> str:
+def _end(value: float, row: Fields) -> str:
     """Return an end of an interval, which shows on which side of 0 it is."""
     if row["share"]:
         return distinguishing_decimals(100 * value, 0, 1)
     return distinguishing_decimals(value, 0, 3) if abs(value) < _LARGE else f"{value:.3g}"
 
 
-def _caveats(row: Mapping[str, Any]) -> str:
+def _caveats(row: Fields) -> str:
     """Say what such a comparison can find, and what a judge alone may make."""
     text = ""
     if row["verdict"] not in CERTAIN and row["mde80"] is not None:
@@ -91,14 +93,14 @@ def _caveats(row: Mapping[str, Any]) -> str:
     return f"{text}; the judge alone, at one vote a sample, may make {amount}, which this {within}"
 
 
-def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
+def _amount(value: float, row: Fields, sign: str = "") -> str:
     if row["share"]:
         return f"{100 * value:{sign}.1f} points"
     prefix = "-" if value < 0 else sign
     return f"{prefix}{_value(abs(value), row)}"
 
 
-def _value(value: float, row: Mapping[str, Any]) -> str:
+def _value(value: float, row: Fields) -> str:
     if row["share"]:
         return f"{100 * value:.1f}%"
     number = f"{value:.3f}" if abs(value) < _LARGE else f"{value:.3g}"
@@ -110,51 +112,56 @@ def _percentage(level: float) -> float:
     return float(f"{100 * level:.2g}")
 
 
-def _confidence_of(interval: Mapping[str, Any]) -> str:
+def _show_confidence(confidence: float) -> str:
     """Return the confidence of an interval as a percentage, its level with two digits.
 
-    >>> _confidence_of({"confidence": 1 - 0.05 / 3})
+    >>> _show_confidence(1 - 0.05 / 3)
     '98.3'
     """
-    return f"{100 - _percentage(1 - interval['confidence']):.6g}"
+    return f"{100 - _percentage(1 - confidence):.6g}"
 
 
 def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
     """Say which figures were tested together, and at which level; empty where none was."""
+    question, label = pair.question, pair.question.fields["label"]
     level, clauses = f"{_percentage(alpha):.6g} %", []
     others, together = "the other figure", ""
     if pair.figures > 1:
         others, together = f"the {pair.figures} other figures", " together"
-    if pair.question.is_tested:
+    if question.is_tested:
         over = f" over all {pairs} pairs together" if pairs > 1 else ""
-        clauses.append(f"{pair.question.fields['label']} is tested at {level}{over}")
+        clauses.append(f"{label} is tested at {level}{over}")
         others = f"{others}{together} at another {level}"
     elif pair.figures:
         others = f"{others}: tested at {level}"
     if pair.figures:
         clauses.append(others)
-    if not clauses:
+    intervals = {}
+    if question.ends is not None:
+        intervals[_show_confidence(1 - question.level)] = label
+    if pair.figures:
+        intervals.setdefault(_show_confidence(1 - pair.level), "the others")
+    texts = [f"at {confidence} % for {whose}" for confidence, whose in intervals.items()]
+    if len(texts) == 1:
+        texts = [f"at {confidence} %" for confidence in intervals]
+    text = f"{', '.join(clauses)}." if clauses else ""
+    text = f"{text[:1].upper()}{text[1:]}"
+    return f"{text} Intervals are {', '.join(texts)}, each for its own figure." if texts else text
+
+
+def how_failed_count(pair: PairRows, failed: Failed) -> str:
+    """Say how failed trials count; empty where no trial failed or is missing."""
+    if not pair.has_lost_trials:
         return ""
-    text = ", ".join(clauses)
-    # the outcome's own mean is not shown
-    own = pair.data["metrics"].get(pair.question.fields.get("grader"))
-    if pair.figures > pair.tests or any(row.fields is not own for row in pair.twins):
-        text += "; figures whose tasks differ alike are one test"
-    return f"{text[0].upper()}{text[1:]}.{_interval_levels(pair)}"
-
-
-def _interval_levels(pair: PairRows) -> str:
-    """Say at which levels the intervals are, and that each is of its own figure."""
-    question = pair.question.fields
-    levels: dict[str, dict[str, None]] = {}
-    for row in compared_rows(pair.data):
-        if row["interval"]["ends"] is not None:
-            whose = question["label"] if row is question else "the others"
-            levels.setdefault(_confidence_of(row["interval"]), {})[whose] = None
-    texts = [f"at {level} % for {' and '.join(names)}" for level, names in levels.items()]
-    if len(levels) == 1:
-        texts = [f"at {level} %" for level in levels]
-    return f" Intervals are {', '.join(texts)}, each for its own figure." if texts else ""
+    if failed == "skip":
+        return "Failed and missing trials are left out."
+    rows = compared_rows(pair.data)
+    texts = []
+    for how, text in _FAILED_COUNT.items():
+        labels = ", ".join(row["label"] for row in rows if row["failed"] == how)
+        if labels:
+            texts.append(f"{text} {labels}")
+    return f"Failed and missing trials count {'; '.join(texts)}."
 
 
 _FAILED_COUNT = {
@@ -162,19 +169,3 @@ _FAILED_COUNT = {
     "as defined": "as each is defined in",
     "left out": "not at all in",
 }
-
-
-def how_failed_count(pair: PairRows) -> str:
-    """Say in which figures failed trials count how; empty where no trial failed or is missing."""
-    if not pair.has_lost_trials:
-        return ""
-    labels: dict[str, list[str]] = {}
-    for row in compared_rows(pair.data):
-        labels.setdefault(row["failed"], []).append(row["label"])
-    if [*labels] == ["left out"]:
-        return "Failed and missing trials are left out."
-    texts = []
-    for failed, text in _FAILED_COUNT.items():
-        if failed in labels:
-            texts.append(f"{text} {', '.join(labels[failed])}")
-    return f"Failed and missing trials count {'; '.join(texts)}."

@@ -38,8 +38,6 @@ _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
-# share of the tasks that were asked what another task was, from which on ids are taken for shifted
-_SHIFTED = 0.1
 # share of the tasks that were asked something else, above which they are taken for others
 _OTHER = 0.5
 _LOST = (Outcome.FAILED, Outcome.MISSING)
@@ -247,15 +245,15 @@ def sides_of(
         tasks = tasks_of.setdefault(models.values[model_code] or "", {})
         tasks.setdefault(ids.values[task_code], array("I")).append(row)
     if model is not None and model not in tasks_of:
-        known = ", ".join(each or "(unnamed)" for each in tasks_of)
+        known = ", ".join(model_name or "(unnamed)" for model_name in tasks_of)
         raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
     is_alone = model is None and len(tasks_of) == 1
     by_path = {(metric.of, metric.stage.key): metric for metric in metrics}
     sides = []
-    for each, tasks in tasks_of.items():
-        if model in (None, each):
-            full_name = name if is_alone else f"{name}{_SEPARATOR}{each}"
-            sides.append(Side(full_name, each, report, samples, tasks, match, by_path))
+    for model_name, tasks in tasks_of.items():
+        if model in (None, model_name):
+            full_name = name if is_alone else f"{name}{_SEPARATOR}{model_name}"
+            sides.append(Side(full_name, model_name, report, samples, tasks, match, by_path))
     return sides
 
 
@@ -305,22 +303,18 @@ def _facts_of(place: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     """Return what a row's grades and their items name as reasons, each once."""
-    causes: dict[Cause, None] = {}
-    for grade in grades:
-        if grade.fault is not None:
-            causes["reasons", grade.fault.code] = None
+    faults = [grade.fault for grade in grades if grade.fault is not None]
+    causes: dict[Cause, None] = {("reasons", fault.code): None for fault in faults}
     parts = [part for grade in grades for part in (grade, *grade.items)]
     for reason in [reason for part in parts for reason in part.reasons]:
         if reason.code == MORE_REASONS:
             continue
         causes["reasons", reason.code] = None
-        if not reason.subject:
-            continue
-        causes["tools", reason.subject] = None
-        _, _, pointer = reason.pointer.partition("/")
-        argument = pointer.partition("/")[0].replace("~1", "/").replace("~0", "~")
-        if argument:
-            causes["arguments", f"{reason.subject}.{argument}"] = None
+        if reason.subject:
+            causes["tools", reason.subject] = None
+            argument = f"{reason.pointer}/".split("/")[1].replace("~1", "/").replace("~0", "~")
+            if argument:
+                causes["arguments", f"{reason.subject}.{argument}"] = None
     return tuple(causes)
 
 
@@ -339,13 +333,10 @@ def _digest(value: Any) -> int:
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
     if match == "id":
         return str(row.cluster or row.sample.id)
-    if match == "input":
-        given, what, other = row.sample.input, "input", "ordinal"
-    else:
-        given, what, other = (row.source or {}).get("ordinal"), "place", "input"
+    given = row.sample.input if match == "input" else (row.source or {}).get("ordinal")
     if given is None:
-        lacks = f"sample {row.sample.id} has no recorded {what} to match by"
-        raise DataError(f"{name}: {lacks}; use --match id or {other}")
+        lacks = f"sample {row.sample.id} has no recorded {match} to match by"
+        raise DataError(f"{name}: {lacks}", "use --match id, input or ordinal")
     return json.dumps(given, sort_keys=True)
 
 
@@ -389,7 +380,8 @@ def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
     if not common:
         yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
     expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
-    changed = [task for task in common if _differ(expected_a[task], expected_b[task])]
+    known = [task for task in common if expected_a[task] and expected_b[task]]
+    changed = [task for task in known if expected_a[task] != expected_b[task]]
     if changed:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
@@ -406,39 +398,19 @@ def _digests(side: Side, name: str) -> dict[str, set[int]]:
     return digests
 
 
-def _differ(one: set[int], other: set[int]) -> bool:
-    return bool(one and other) and one != other
-
-
-def _inputs(side: Side) -> dict[str, int]:
-    """Return the digests of tasks' inputs; those that differ between trials say nothing."""
-    digests = _digests(side, "asked")
-    return {task: min(known) for task, known in digests.items() if len(known) == 1}
-
-
 def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
-    """Yield how many tasks have another input."""
-    before, after = _inputs(a), _inputs(b)
-    known = [task for task in before if task in after]
-    changed = [task for task in known if before[task] != after[task]]
+    """Yield how many tasks have another input; inputs that differ between trials say nothing."""
+    asked_a, asked_b = _digests(a, "asked"), _digests(b, "asked")
+    known = [task for task in asked_a if len(asked_a[task]) == len(asked_b.get(task, ())) == 1]
+    changed = [task for task in known if asked_a[task] != asked_b[task]]
     if not changed:
         return
-    times_before, times_after = Counter(before.values()), Counter(after.values())
-    moved = []
-    for task in changed:
-        if times_before[after[task]] == times_after[after[task]] == 1:
-            moved.append(task)
-    is_shifted = len(moved) >= _SHIFTED * len(known)
     were = "was" if len(changed) == 1 else "were"
     what = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else"
-    text = f"{what} in {a.name} than in {b.name}, the first: "
-    if is_shifted:
-        key = "ordinal" if a.match == "ordinal" else "id"
-        number = f"{len(moved):,} of them what {a.name} has under another {key}"
-        text += f"{moved[0]}; {number}: {key}s may have shifted"
-    else:
-        text += changed[0]
+    text = f"{what} in {a.name} than in {b.name}, the first: {changed[0]}"
     # what is expected does not tell the tasks apart
     are_alike = all(expected[task] == expected[changed[0]] for task in changed)
-    are_others = are_alike and len(changed) > _OTHER * len(known)
-    yield Problem(text, "; try --match input", is_shifted or are_others)
+    if are_alike and len(changed) > _OTHER * len(known):
+        yield Problem(f"{text}; they may be other tasks", "; try --match input")
+    else:
+        yield Problem(text, refuses=False)

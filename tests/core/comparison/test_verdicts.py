@@ -160,7 +160,7 @@ def test_equal_and_opposite_vectors_are_one_test():
     other = [0.1, 0.2, -0.4, 0.1, 0.3, 0.0]
     vectors = [gaps, [100 * gap for gap in gaps], [-gap + 1e-12 for gap in gaps], other, [0.0] * 6]
     rows = [row_of(gaps, limit=math.inf) for gaps in vectors]
-    assert decide_together(rows, ALPHA) == 2
+    decide_together(rows, ALPHA)
     assert [row.tests for row in rows] == [2, 2, 2, 2, 1]
     assert len({(row.p, row.p_holm) for row in rows[:3]}) == 1
 

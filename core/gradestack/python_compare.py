@@ -98,10 +98,10 @@ def compare(
     groups: list[list[Side]] = [[] for _ in runs]
     # all that can be refused is, before files are graded
     for index in sorted(range(len(runs)), key=lambda index: isinstance(ready[index], Suite)):
-        run, given = ready[index], runs[index]
+        run, named = ready[index], runs[index]
         report = grade_suite(run, options) if isinstance(run, Suite) else run
         metrics = aggregators.metrics(report, names[index])
-        model = None if isinstance(given, Report) else _split(given)[1]
+        model = None if isinstance(named, Report) else _split(named)[1]
         groups[index] = sides_of(report.only(subset), names[index], model, match, metrics, by)
     sides = _order_sides(groups, baseline)
     comparable, left_out = [], {}
@@ -165,7 +165,7 @@ def _split(run: str | Path) -> tuple[str, str | None]:
 
 
 def _name_runs(runs: Sequence[str | Path | Report]) -> list[str]:
-    """Return what runs are called: the last part of their path, else the whole.
+    """Name runs by the last part of their path, else by the whole.
 
     Those in memory by name and number.
     """

@@ -1,4 +1,4 @@
-"""What changed between two sides: causes, trials, and the groups of a facet."""
+"""Changes between two sides: causes, trials, and the groups of a facet."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from gradestack.jsonio.values import as_count, as_list, as_map
 from gradestack.model import JSON
 from gradestack.output import counted
 
+Pairs = Sequence[tuple[Side, Side]]
 _SIDES = 100  # runs and models of runs that are compared with each other at once
 _REFUSED = "the runs cannot be compared"
 
@@ -45,13 +46,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What it comes to, on the headline."""
+        """The result for the headline in words."""
         return str(self.data["sentence"])
 
 
-def compare_sides(
-    sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None
-) -> Comparison:
+def compare_sides(sides: Sequence[Side], rules: Rules, pairs: Pairs | None = None) -> Comparison:
     """Compare sides pair by pair; the first side is the baseline.
 
     Args:
@@ -90,20 +89,15 @@ def compare_sides(
     a, b = compared_pairs[0]
     first = pair_rows[0]
     question = first.question.fields
-    data: dict[str, Any] = {
-        **first.data,
-        "baseline": sides[0].name,
-        "runs": [_describe_side(side) for side in sides],
-        "incomparable": [problem.text for problem in refused],
-        "headline": headline,
-        "question": question["label"],
-        "failed": rules.failed,
-        "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
-        "changed": changes(a, b, headline, rules),
-        "flips": flips(a, b, headline, rules.failed),
-        "sentence": sentence(a, b, first.data, question),
-    }
+    runs = [_describe_side(side) for side in sides]
+    data = {**first.data, "baseline": sides[0].name, "runs": runs, "failed": rules.failed}
     del data["a"], data["b"]
+    only = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
+    data |= {"headline": headline, "question": question["label"], "only": only}
+    data["incomparable"] = [problem.text for problem in refused]
+    data["changed"] = changes(a, b, headline, rules)
+    data["flips"] = flips(a, b, headline, rules.failed)
+    data["sentence"] = sentence(a, b, first.data, question)
     warnings = [problem.text for problem in problems if not problem.refuses]
     warnings += [f"{side.name}: {limit}" for side in sides for limit in _limits_of(side)]
     if warnings:
@@ -130,7 +124,7 @@ def _refuse(problems: Sequence[Problem]) -> DataError:
 
 
 def _limits_of(side: Side) -> Iterator[str]:
-    """Yield what limits a run's figures: a subset of its tasks, expectations nobody reads."""
+    """Yield the limits of a run's figures: a subset of its tasks, expectations nobody reads."""
     yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
     for kind, remark in as_map(side.report.summary.get("remarks")).items():
         if TO_COMPARE in kind:
@@ -156,9 +150,7 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
             raise DataError(why, *(advice if failed == "skip" else ()))
 
 
-def _check_common_scores(
-    pairs: Sequence[tuple[Side, Side]], shared: Sequence[str], failed: Failed
-) -> None:
+def _check_common_scores(pairs: Pairs, shared: Sequence[str], failed: Failed) -> None:
     """Raise where two sides have no score of the same task by the same grader."""
     for a, b in pairs:
         if _scored_tasks(a, shared, failed).isdisjoint(_scored_tasks(b, shared, failed)):
@@ -189,7 +181,8 @@ def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str
 
 def _describe_side(side: Side) -> dict[str, Any]:
     tasks, model = len(side.tasks), side.model or None
-    return {"name": side.name, "model": model, "tasks": tasks, "trials": side.trials}
+    trials = max(map(len, side.tasks.values()), default=0)
+    return {"name": side.name, "model": model, "tasks": tasks, "trials": trials}
 
 
 def _values_over_common_tasks(

@@ -85,7 +85,7 @@ class Row(msgspec.Struct, eq=False, kw_only=True):
         return up if gap > 0 else down
 
     def describe(self) -> dict[str, Any]:
-        """Return what is decided of the row."""
+        """Return the decision on the row."""
         return {
             "p": self.p,
             "p_holm": self.p_holm,

@@ -41,6 +41,7 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
 
+Fields = Mapping[str, Any]
 _NOTHING = 1e-9  # share of a figure up to which a task's difference is rounding
 _SAME_MEAN = 1e-12  # share of a task's mean up to which another is the same
 _FAMILY = 8  # the most figures of a family by k, or by class, that are compared unasked
@@ -74,7 +75,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reason: str = ""
 
     def difference(self) -> Difference:
-        """Return how far the figures are apart."""
+        """Test the distance between the figures."""
         if self.reason:
             return Difference(difference=self.gap, tasks=len(self.tasks), reason=self.reason)
         limit = 1.0 if self.is_share else sys.float_info.max
@@ -99,19 +100,16 @@ def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, is_sh
     only_before = [task for task in before if task not in after]
     only_after = [task for task in after if task not in before]
     lefts, rights = [before[task] for task in tasks], [after[task] for task in tasks]
+    a, b = (mean_of(lefts), mean_of(rights)) if tasks else (None, None)
     values = [*before.values(), *after.values()]
-    return Pair(
-        tasks=tasks,
-        only=(only_before, only_after),
-        a=mean_of(lefts) if tasks else None,
-        b=mean_of(rights) if tasks else None,
-        gaps=[*map(_subtract, lefts, rights)],
-        is_share=is_share and all(0 <= value <= 1 for value in values),
-    )
+    is_share = is_share and all(0 <= value <= 1 for value in values)
+    only = (only_before, only_after)
+    gaps = [*map(_subtract, lefts, rights)]
+    return Pair(tasks=tasks, only=only, a=a, b=b, gaps=gaps, is_share=is_share)
 
 
 def _subtract(before: float, after: float) -> float:
-    """Return how far a task's mean rose; 0 where that is the rounding of its trials' sum."""
+    """Return the rise of a task's mean; 0 where that is the rounding of its trials' sum."""
     return 0.0 if math.isclose(before, after, rel_tol=_SAME_MEAN) else after - before
 
 
@@ -133,10 +131,10 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     grader: str
     metric: str
     rest: str
-    declared: Mapping[str, Any]
+    declared: Fields
     untested: str
 
-    def value_in(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
+    def value_in(self, made: Fields) -> tuple[float | None, bool]:
         """Return the figure among those made of some tasks, and whether it is a share.
 
         Among them there may be nothing at the path: it is undefined then.
@@ -149,14 +147,14 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return value, not is_amount and (value is None or 0 <= value <= 1)
 
 
-def _headline(report: Report) -> dict[str, Mapping[str, Any]]:
+def _headline(report: Report) -> dict[str, Fields]:
     """Return the figures of a run's headline by their paths."""
     figures = as_list(as_map(report.summary.get("headline")).get("figures"))
     return {as_text(figure.get("figure")): figure for figure in map(as_map, figures)}
 
 
 def headline_label(report: Report, path: str) -> str:
-    """Return what a run's headline calls the figure at a path, or one of a family; else ""."""
+    """Return the headline's label of the figure at a path, or of one of a family; else ""."""
     figures = _headline(report)
     family, _, name = path.rpartition(".")
     if path not in figures and family in figures:
@@ -187,7 +185,7 @@ def headline_figures(report: Report) -> list[str]:
     return paths
 
 
-def _find_entry(report: Report, path: str) -> Mapping[str, Any] | None:
+def _find_entry(report: Report, path: str) -> Fields | None:
     """Return the entry in header.json of the aggregator that a path leads to."""
     grader, metric, _ = split_path(path, report.aggregates)
     for entry in report.header.get("components", ()):
@@ -197,7 +195,7 @@ def _find_entry(report: Report, path: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _entry_of(report: Report, name: str, path: str) -> Mapping[str, Any]:
+def _entry_of(report: Report, name: str, path: str) -> Fields:
     entry = _find_entry(report, path)
     if entry is None:
         known = [f"{key}.{metric}" for key, of in report.aggregates.items() for metric in of]
@@ -255,7 +253,7 @@ class Aggregators(msgspec.Struct, frozen=True):
         return metrics
 
 
-def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
+def with_labels(metric: Metric, made: Fields) -> Metric:
     """Return a metric whose classes are those that a run had.
 
     A class without a task stays a class.
@@ -373,7 +371,7 @@ def _compute(
     aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
     made = figures_of(aggregator, grades)
     of_sums = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
-    made_without: dict[str, Mapping[str, Any]] = {}
+    made_without: dict[str, Fields] = {}
     computed = []
     for figure in figures:
         without = of_sums.get(figure.rest)
@@ -418,11 +416,11 @@ def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without
 
 def _compute_without_each(
     aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
-) -> dict[str, Mapping[str, Any]]:
-    """Return what an aggregator makes without each task; equal tasks are left out once."""
+) -> dict[str, Fields]:
+    """Compute an aggregator's figures without each task; equal tasks are left out once."""
     table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
     columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in keys)]
-    made: dict[Any, Mapping[str, Any]] = {}
+    made: dict[Any, Fields] = {}
     without = {}
     for task, of_task in rows.items() if len(rows) > 1 else ():
         seen = tuple(codes[row] for row in of_task for codes in columns)

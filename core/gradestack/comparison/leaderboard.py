@@ -44,9 +44,10 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
     letters, number, end = dict.fromkeys(order, ""), 0, 0
     for first in range(len(order)):
         last = first + 1
-        while last < len(order) and not any(
-            (name, order[last]) in ahead for name in order[first:last]
-        ):
+        while last < len(order):
+            above = order[first:last]
+            if any((name, order[last]) in ahead for name in above):
+                break
             last += 1
         if last > end:
             end = last

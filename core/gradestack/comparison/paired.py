@@ -32,7 +32,7 @@ _LARGEST_EFFECT = 30.0  # standard deviations beyond which a larger difference i
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """How far B is from A in one figure, with its test; None where something is undefined.
+    """The difference between A and B in one figure, with its test; None where it is undefined.
 
     Attributes:
         difference: How far.
@@ -138,7 +138,9 @@ def difference(
 
 
 def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
-    """Return how far shares may be apart that no task has otherwise: Wilson's interval of a 0.
+    """Return the interval of a difference of shares that are the same in every task.
+
+    It is Wilson's interval of a 0.
 
     None for one task. A comparison shows no interval then; the margin of a gate needs one.
     """
@@ -256,16 +258,16 @@ def power(effect: float, tasks: int, level: float = 0.05) -> float:
     df = tasks - 1
     square = t_quantile(1 - level / 2, df) ** 2
     beyond = square / (df + square)
-    front = lgamma(tasks / 2) - lgamma(df / 2) + df / 2 * log(df / (df + square))
-    tail, step = level, 2 * exp(front) * sqrt(beyond / pi)
+    below = df / 2 * log(df / (df + square))
+    tail, step = level, 2 * exp(lgamma(tasks / 2) - lgamma(df / 2) + below) * sqrt(beyond / pi)
     mean = effect * effect * tasks / 2
-    found = 0.0
+    share = 0.0
     for number in range(ceil(mean + 10 * sqrt(mean)) + 30):
         weight = exp(number * log(mean) - mean - lgamma(number + 1))
-        found += weight * tail
+        share += weight * tail
         tail += step
         step *= beyond * (number + tasks / 2) / (number + 1.5)
-    return found
+    return share
 
 
 def detectable(spread: float, tasks: int, level: float = 0.05) -> float | None:
@@ -311,7 +313,8 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
         return x
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, rest, x)
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest))
+    beta = lgamma(a) + lgamma(b) - lgamma(a + b)
+    front = exp(a * log(x) + b * log(rest) - beta)
     number, term, total = 0, 1.0, 1.0
     while term > 1e-17 * total:
         term *= x * (a + b + number) / (a + 1 + number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import hypot, isclose, isfinite, sqrt
+from math import hypot, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -23,6 +23,7 @@ from gradestack.comparison.sides import Failed, Side
 from gradestack.gates.measures import CALIBRATED
 from gradestack.jsonio.values import as_map, as_text, is_number
 
+_SAME_SHARE = 1e-9  # how far shares may be apart that are the same
 _LISTED = 100  # tasks of a list in comparison.json
 _USAGE: Mapping[str, Mapping[str, Any]] = {
     "cost_usd": {"label": "Cost of a run", "unit": "usd", "better_is": "lower"},
@@ -33,7 +34,7 @@ _USAGE: Mapping[str, Mapping[str, Any]] = {
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How runs are compared.
+    """Rules by which runs are compared.
 
     Attributes:
         headline: Grader whose mean score is the question. Default: the rate of the outcome, else
@@ -108,22 +109,13 @@ def _usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
 def _make_row(pair: Pair, rules: Rules, declared: Mapping[str, Any]) -> Row:
     """Return a row that is not decided yet."""
     tested = pair.difference()
-    only_a, only_b = pair.only
-    fields = {
-        **declared,
-        "a": pair.a,
-        "b": pair.b,
-        "difference": tested.difference,
-        "stderr": tested.stderr,
-        "ci95": tested.interval(1 - 0.95, tested.p),
-        "p_exact": tested.p_exact,
-        "tasks": len(pair.tasks),
-        "share": pair.is_share,
-        "only_a": only_a[:_LISTED],
-        "only_a_count": len(only_a),
-        "only_b": only_b[:_LISTED],
-        "only_b_count": len(only_b),
-    }
+    ci95 = tested.interval(1 - 0.95, tested.p)
+    fields = {**declared, "a": pair.a, "b": pair.b, "share": pair.is_share, "ci95": ci95}
+    for name in ("tasks", "difference", "stderr", "p_exact"):
+        fields[name] = getattr(tested, name)
+    for name, tasks in zip(("only_a", "only_b"), pair.only, strict=True):
+        fields[name] = tasks[:_LISTED]
+        fields[f"{name}_count"] = len(tasks)
     return Row(
         fields=fields,
         difference=tested,
@@ -241,10 +233,10 @@ def compare_pair(
 
 def _is_again(rate: Row, path: str, row: Row) -> bool:
     """Return whether a figure by k at k = 1 is the rate of the outcome, which stands already."""
-    return path.endswith(".1") and all(
-        isclose(row.fields[side] or 0.0, rate.fields[side], rel_tol=1e-9, abs_tol=1e-12)
-        for side in "ab"
-    )
+    if not path.endswith(".1"):
+        return False
+    gaps = [(row.fields[side] or 0.0) - rate.fields[side] for side in "ab"]
+    return all(abs(gap) < _SAME_SHARE for gap in gaps)
 
 
 def _have_lost_trials(a: Side, b: Side, shared: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ _LARGE = 1e9  # from which on numbers are written with an exponent
 
 
 def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
-    """Say a difference in words; runs are identical only where every task is in every figure."""
+    """Put a difference in words; runs are identical only where every task is in every figure."""
     gap, verdict, reason = row["difference"], row["verdict"], row["interval"]["reason"]
     label, before, after = row["label"], a.name, b.name
     if a.report is b.report and a.model and b.model:
@@ -43,7 +43,7 @@ def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
 
 
 def _tasks(a: Side, b: Side, row: Fields) -> tuple[str, str]:
-    """Say which tasks one side alone has, and over how many tasks and trials a row is."""
+    """Name the tasks that one side alone has, and the number of tasks and trials of a row."""
     only = ""
     for count, name in ((row["only_a_count"], a.name), (row["only_b_count"], b.name)):
         if count:
@@ -79,7 +79,7 @@ def _end(value: float, row: Fields) -> str:
 
 
 def _caveats(row: Fields) -> str:
-    """Say what such a comparison can find, and what a judge alone may make."""
+    """Name the difference that could be found, and the one that a judge alone may make."""
     text = ""
     if row["verdict"] not in CERTAIN and row["mde80"] is not None:
         amount = _amount(row["mde80"], row)
@@ -122,7 +122,7 @@ def _show_confidence(confidence: float) -> str:
 
 
 def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
-    """Say which figures were tested together, and at which level; empty where none was."""
+    """Name the figures that were tested together, and their level; empty where none was."""
     question, label = pair.question, pair.question.fields["label"]
     level, clauses = f"{_percentage(alpha):.6g} %", []
     others, together = "the other figure", ""
@@ -150,7 +150,7 @@ def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
 
 
 def how_failed_count(pair: PairRows, failed: Failed) -> str:
-    """Say how failed trials count; empty where no trial failed or is missing."""
+    """Name the figures that failed trials count in; empty where no trial failed or is missing."""
     if not pair.has_lost_trials:
         return ""
     if failed == "skip":

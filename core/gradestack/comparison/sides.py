@@ -29,13 +29,15 @@ Trial = tuple[int | str | None, int]
 Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 """A code of reasons, a tool they are about, or an argument of it."""
 Times = dict[str, int]
+Entry = Mapping[str, Any]
+"""What header.json says of a component."""
 T = TypeVar("T")
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
 UNMATCHED = "; try --match input or ordinal"
 _SEPARATOR = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
-"""What is the same of a component that gives the same on both sides."""
+"""Parts of a component's entry that are the same where it gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
 # share of the tasks that were asked something else, above which they are taken for others
@@ -44,7 +46,7 @@ _LOST = (Outcome.FAILED, Outcome.MISSING)
 
 
 class SampleFacts(msgspec.Struct, gc=False, frozen=True):
-    """What a comparison needs of a row beside its grades.
+    """The part of a row that a comparison needs beside its grades.
 
     Attributes:
         place: First byte of the row.
@@ -85,7 +87,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     metrics: Mapping[tuple[str, str], Metric]
 
     @cached_property
-    def graders(self) -> dict[str, Mapping[str, Any]]:
+    def graders(self) -> dict[str, Entry]:
         """Grader key -> its entry in header.json."""
         return _graders(self.report)
 
@@ -94,7 +96,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return "bounds" not in self.graders[key]
 
     def declared(self, key: str) -> dict[str, Any]:
-        """Return what a grader says of its score: label, unit, and which direction is better."""
+        """Return the label and unit of a grader's score, and which direction is better."""
         entry = {"label": key, "unit": "score", "better": "higher", **self.graders[key]}
         return {"label": entry["label"], "unit": entry["unit"], "better_is": entry["better"]}
 
@@ -102,11 +104,6 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def outcome(self) -> str | None:
         """Key of the run's outcome grader."""
         return as_text(as_map(self.report.summary.get("outcome")).get("grader")) or None
-
-    @property
-    def trials(self) -> int:
-        """The most trials of a task."""
-        return max(map(len, self.tasks.values()), default=0)
 
     @property
     def is_whole_run(self) -> bool:
@@ -198,7 +195,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def causes_by_task(
         self, key: str, tasks: Iterable[str], failed: Failed
     ) -> tuple[Times, dict[Cause, Times]]:
-        """Return how many trials some tasks have, and in how many of them each cause was given."""
+        """Count the trials that some tasks have, and those in which each cause was given."""
         scores, facts = self.scores(key, failed), self.samples.facts
         trials: Times = {}
         causes: dict[Cause, Times] = {}
@@ -290,19 +287,15 @@ def _facts_of(place: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts
     is_recorded = bool(expected) or row.status is Status.OK  # a run that broke may hold none
     asked = row.sample.input
     turns = asked if isinstance(asked, list) else [asked]
-    words = " ".join(map(str, turns)).split()
-    return SampleFacts(
-        place=place,
-        expected=_digest(expected) if is_recorded else 0,
-        asked=0 if asked is None else hash(tuple(words)),
-        passed=row.passed,
-        causes=_causes([row.grades[key] for key in graders if key in row.grades]),
-        usage=row.usage,
-    )
+    words = tuple(" ".join(map(str, turns)).split())
+    expected_digest = _digest(expected) if is_recorded else 0
+    asked_digest = 0 if asked is None else hash(words)
+    causes = _causes([row.grades[key] for key in graders if key in row.grades])
+    return SampleFacts(place, expected_digest, asked_digest, row.passed, causes, row.usage)
 
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
-    """Return what a row's grades and their items name as reasons, each once."""
+    """Return the reasons that a row's grades and their items name, each once."""
     faults = [grade.fault for grade in grades if grade.fault is not None]
     causes: dict[Cause, None] = {("reasons", fault.code): None for fault in faults}
     parts = [part for grade in grades for part in (grade, *grade.items)]
@@ -318,7 +311,7 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     return tuple(causes)
 
 
-def _graders(report: Report) -> dict[str, Mapping[str, Any]]:
+def _graders(report: Report) -> dict[str, Entry]:
     entries = report.header.get("components", ())
     return {entry["key"]: entry for entry in entries if entry["kind"] == "grader"}
 
@@ -340,8 +333,8 @@ def _task_of(row: GradedRow, match: Match, name: str) -> str:
     return json.dumps(given, sort_keys=True)
 
 
-def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return what differs between two entries of a component.
+def differing_parts(one: Entry, other: Entry) -> list[str]:
+    """Return the parts in which two entries of a component differ.
 
     What only one of them records is not compared.
     """
@@ -350,7 +343,7 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[st
 
 
 def _decisive(part: Any) -> Any:
-    """Return what decides of a part of a component's entry: not where replies are recorded."""
+    """Return a part of a component's entry without the places of recorded replies."""
     if "judgements" not in as_map(part):
         return part
     return {name: option for name, option in part.items() if name not in _ON_RECORD}
@@ -365,7 +358,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
-    """Yield what differs between two sides beside their grades.
+    """Yield the differences between two sides beside their grades.
 
     Of all graders or ``only`` one, and of their tasks.
     """
@@ -399,7 +392,7 @@ def _digests(side: Side, name: str) -> dict[str, set[int]]:
 
 
 def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
-    """Yield how many tasks have another input; inputs that differ between trials say nothing."""
+    """Yield the number of tasks with another input; those that differ between trials say nothing."""
     asked_a, asked_b = _digests(a, "asked"), _digests(b, "asked")
     known = [task for task in asked_a if len(asked_a[task]) == len(asked_b.get(task, ())) == 1]
     changed = [task for task in known if asked_a[task] != asked_b[task]]

@@ -69,9 +69,8 @@ def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
     """Yield the rows of a side with its name for their model."""
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
     name, other = Raw(dumps(side.name).encode()), side.match != "id"
-    for number, _, line in side.report.lines(
-        (row, side.samples.facts[row].place) for row in sorted(tasks)
-    ):
+    facts = side.samples.facts
+    for number, _, line in side.report.lines((row, facts[row].place) for row in sorted(tasks)):
         try:
             row = _decode(line)
             sample = _decode(row["sample"]) if other else {}
@@ -133,7 +132,8 @@ def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
 
 
 def _grades(side: Any, key: str) -> Iterator[Any]:
-    grades, codes = side.samples.table.grades(key), side.samples.table.verdicts[key].codes
+    table = side.samples.table
+    grades, codes = table.grades(key), table.verdicts[key].codes
     return (grades[codes[row]] for rows in side.tasks.values() for row in rows)
 
 

@@ -163,6 +163,7 @@ class PairRows(msgspec.Struct, frozen=True, eq=False):
         question: The row that is tested alone.
         twins: Rows that are one test with it.
         figures: Number of other rows with a test.
+        has_twins: Whether some figures that are shown are one test.
         level: α of their intervals.
         has_lost_trials: Whether trials of tasks of both sides have failed or are missing.
     """
@@ -171,6 +172,7 @@ class PairRows(msgspec.Struct, frozen=True, eq=False):
     question: Row
     twins: Sequence[Row]
     figures: int
+    has_twins: bool
     level: float
     has_lost_trials: bool
 
@@ -226,9 +228,14 @@ def compare_pair(
         if rows:
             data[name] = {key: row.fields for key, row in rows.items()}
     data |= {name: row.fields for name, row in rates.items()}
-    tested = sum(row.is_tested for row in others)
+    tested = [row for row in others if row.is_tested]
+    # the outcome's own mean is not shown
+    own = means.get(question.fields.get("grader", ""))
+    has_twins = any(row is not own for row in twins) or any(
+        row.tests < len(tested) for row in tested
+    )
     has_lost = _have_lost_trials(a, b, shared)
-    return PairRows(data, question, twins, tested, level, has_lost)
+    return PairRows(data, question, twins, len(tested), has_twins, level, has_lost)
 
 
 def _is_again(rate: Row, path: str, row: Row) -> bool:

@@ -144,6 +144,8 @@ def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
     texts = [f"at {confidence} % for {whose}" for confidence, whose in intervals.items()]
     if len(texts) == 1:
         texts = [f"at {confidence} %" for confidence in intervals]
+    if clauses and pair.has_twins:
+        clauses[-1] += "; figures whose tasks differ alike are one test"
     text = f"{', '.join(clauses)}." if clauses else ""
     text = f"{text[:1].upper()}{text[1:]}"
     return f"{text} Intervals are {', '.join(texts)}, each for its own figure." if texts else text

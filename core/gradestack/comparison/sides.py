@@ -392,7 +392,7 @@ def _digests(side: Side, name: str) -> dict[str, set[int]]:
 
 
 def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
-    """Yield the number of tasks with another input; those that differ between trials say nothing."""
+    """Yield the number of tasks with another input; if it differs by trial, it says nothing."""
     asked_a, asked_b = _digests(a, "asked"), _digests(b, "asked")
     known = [task for task in asked_a if len(asked_a[task]) == len(asked_b.get(task, ())) == 1]
     changed = [task for task in known if asked_a[task] != asked_b[task]]

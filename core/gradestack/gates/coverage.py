@@ -62,12 +62,9 @@ def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: in
     states: Counter[str] = Counter()
     elsewhere: Counter[str] = Counter()
     for outcomes, times in counts:
-        graders = [
-            other
-            for wanted in ((Outcome.GRADED,), (Outcome.FAILED, Outcome.MISSING))
-            for other in stand_ins
-            if outcomes[other] in wanted
-        ]
+        first = [other for other in stand_ins if outcomes[other] == Outcome.GRADED]
+        applied = [other for other in stand_ins if outcomes[other] != Outcome.SKIPPED]
+        graders = [*first, *applied]
         if graders and outcomes[key] == Outcome.SKIPPED:
             elsewhere[graders[0]] += times
         else:
@@ -89,7 +86,10 @@ def count_outcomes(table: Table, rows: Sequence[int]) -> OutcomeCounts:
         by_code = [grade.outcome for grade in table.grades(key)]
         columns.append([by_code[verdicts.codes[row]] for row in rows])
     counts = Counter(zip(*columns, strict=True))
-    return [(dict(zip(table.verdicts, each, strict=True)), n) for each, n in counts.items()]
+    return [
+        (dict(zip(table.verdicts, outcomes, strict=True)), times)
+        for outcomes, times in counts.items()
+    ]
 
 
 def find_stand_ins(counts: OutcomeCounts, key: str) -> list[str]:

@@ -48,7 +48,9 @@ class Measure(msgspec.Struct, frozen=True):
 
     def ends_of(self, of: Interval) -> list[float]:
         """Return both ends of an interval, in the unit of the threshold."""
-        return [self.scale * of["low"], self.scale * of["high"]] if "low" in of else []
+        if "low" not in of:
+            return []
+        return [self.scale * of["low"], self.scale * of["high"]]
 
 
 class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -130,17 +132,17 @@ def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
     if figure.value is None:
         reason = as_text(figure.reason) or "the figure has no value in these runs"
         return Measure(None, reason=reason, fields=fields)
-    beside: Interval = {"reason": "the figure has no interval"}
+    interval_at_95: Interval = {"reason": "the figure has no interval"}
     if figure.interval is not None:
-        beside = again(figure.interval, figure.value, 0.95)
-    return Measure(figure.value, beside, fields=fields)
+        interval_at_95 = again(figure.interval, figure.value, 0.95)
+    return Measure(figure.value, interval_at_95, fields=fields)
 
 
 def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
     """Return an aggregate of scores, of several graders their weighted average, rounded once."""
     graders = [_contributing_grades(gate, scores, key) for key in gate.parts]
-    lost = scores.unreadable if gate.counts_lost else 0
-    sums = [_exact_sums(gate, grades, lost) for grades in graders]
+    unreadable = scores.unreadable if gate.counts_lost else 0
+    sums = [_exact_sums(gate, grades, unreadable) for grades in graders]
     scale = 100 if gate.is_percent else 1
     fields: dict[str, Any] = {"over": "total" if gate.counts_lost else "graded"}
     if isinstance(gate, WeightedGate):
@@ -150,10 +152,10 @@ def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
     value = _average(weights, [*chain(*sums)])
     if value is None:
         return Measure(None, fields=fields)
-    beside: Interval = {"reason": "quantile"}
+    estimated: Interval = {"reason": "quantile"}
     if gate.metric not in _QUANTILES:
-        beside = _interval_of(gate, scores, graders, lost)
-    return Measure(float(scale * value), beside, scale=scale, fields=fields)
+        estimated = _interval_of(gate, scores, graders, unreadable)
+    return Measure(float(scale * value), estimated, scale=scale, fields=fields)
 
 
 def _average(weights: Sequence[Any], sums: Sequence[Any]) -> Any:
@@ -186,7 +188,7 @@ def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
     return {_COUNT: 1, _SUM: int(gate.lost_passes)} if is_lost and gate.counts_lost else None
 
 
-def _exact_sums(gate: ScoreGate, grades: Grades, lost: int) -> tuple[int, Fraction]:
+def _exact_sums(gate: ScoreGate, grades: Grades, unreadable: int) -> tuple[int, Fraction]:
     """Return number and exact sum of what a gate counts of a grader's scores.
 
     Of a quantile 1 and the quantile; 0 and 0 without data.
@@ -198,7 +200,8 @@ def _exact_sums(gate: ScoreGate, grades: Grades, lost: int) -> tuple[int, Fracti
         scores = [[grade.score] * times for grade, times in grades.counted]
         ordered = sorted(score for score in chain(*scores) if score is not None)
         return 1, quantile(ordered, _QUANTILES[gate.metric])
-    return count + lost, Fraction(grades.totals[_SUM]) + lost * gate.lost_passes
+    total = Fraction(grades.totals[_SUM]) + unreadable * gate.lost_passes
+    return count + unreadable, total
 
 
 def quantile(ordered: Sequence[float], percent: int) -> Fraction:
@@ -213,15 +216,17 @@ def quantile(ordered: Sequence[float], percent: int) -> Fraction:
     return low + (Fraction(ordered[index + 1]) - low) * share / 100
 
 
-def _interval_of(gate: ScoreGate, scores: Scores, graders: Sequence[Grades], lost: int) -> Interval:
+def _interval_of(
+    gate: ScoreGate, scores: Scores, graders: Sequence[Grades], unreadable: int
+) -> Interval:
     """Return the 95 % interval of a gate's whole formula over all tasks, as a fraction."""
     weights = [*gate.parts.values()]
     tasks = _add_by_task(graders)
-    if lost:
-        tasks[(1, int(gate.lost_passes)) * len(graders)] += lost
+    if unreadable:
+        tasks[(1, int(gate.lost_passes)) * len(graders)] += unreadable
     estimate = jackknife(lambda *sums: {_SUM: _average(weights, sums)}, tasks, 2 * len(graders))
-    n = max(int(grades.totals[_COUNT]) for grades in graders) + lost
-    ranges = [_SHARE if gate.is_percent else _range_of(scores, each.key) for each in graders]
+    n = max(int(grades.totals[_COUNT]) for grades in graders) + unreadable
+    ranges = [_SHARE if gate.is_percent else _range_of(scores, grades.key) for grades in graders]
     total = sum(weights)
     least, most = (
         sum(map(operator.mul, weights, ends)) / total for ends in zip(*ranges, strict=True)
@@ -238,7 +243,8 @@ def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
         for task, numbers in grades.numbers_by_task().items():
             cell = cells.setdefault(task, [0] * (2 * len(graders)))
             sums = dict(numbers)
-            cell[2 * index : 2 * index + 2] = sums[_COUNT], sums.get(_SUM, 0)
+            cell[2 * index] = sums[_COUNT]
+            cell[2 * index + 1] = sums.get(_SUM, 0)
     return Counter(map(tuple, cells.values()))
 
 

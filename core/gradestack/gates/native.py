@@ -38,10 +38,12 @@ class NativeFiles(msgspec.Struct, frozen=True):
         if not key:
             hint = hint_of(path.partition(".")[0], files)
             raise ConfigError(f"native.{path}: no such native file{hint}")
-        number = as_number(figure_at(self._document(files[key]), below, (), f"native.{key}").value)
+        name = files[key]
+        figure = figure_at(self._document(name), below, (), f"native.{key}")
+        number = as_number(figure.value)
         if number is None:
-            raise ConfigError(f"native.{path}: {files[key]} has no number there")
-        return number, self.programs.get(files[key], f"{key}'s exporter")
+            raise ConfigError(f"native.{path}: {name} has no number there")
+        return number, self.programs.get(name, f"{key}'s exporter")
 
     def _names(self) -> Iterable[str]:
         exported = sorted(self.folder.rglob("*.json")) if self.folder is not None else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from gradestack.errors import ConfigError, suggest
+from gradestack.errors import ConfigError, hint_of
 from gradestack.jsonio.values import as_map
 from gradestack.model import JSON
 
@@ -71,8 +71,7 @@ def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
             raise NoFigure(f"no figure {step!r} in {at}, which has none")
         name, rest = split_key(rest, value)
         if not name:
-            hint = suggest(step, value) or f"; there are: {', '.join(map(str, value)) or 'none'}"
-            raise NoFigure(f"no figure {step!r} in {at}{hint}")
+            raise NoFigure(f"no figure {step!r} in {at}{hint_of(step, map(str, value))}")
         interval = value.get(f"{name}_interval", as_map(interval).get(name))
         reason = value.get(f"{name}_reason")
         value = value[name]

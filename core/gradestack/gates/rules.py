@@ -139,7 +139,7 @@ class ScoreGate(Threshold, frozen=True, kw_only=True):
     """What every gate has that aggregates scores of graders."""
 
     over: Over | None = None
-    """For percentages; by default of all samples: failed and missing ones count against the gate."""
+    """Of a percentage; by default all samples, so that failed and missing ones count against it."""
 
     fields = ("kind", "metric", "metric_key", "weights", "op", "value")
 

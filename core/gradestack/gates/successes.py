@@ -44,20 +44,17 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
     every, models = grades.sums("", "passed")
-    own = sum(
-        times
-        for grade, times in grades.counted
-        if grade.score is not None and grade.passed is not None
-    )
+    own = [times for grade, times in grades.counted if None not in (grade.score, grade.passed)]
     return {
         **_counts(every),
-        "own_verdicts": own,
+        "own_verdicts": sum(own),
         "models": {name: _counts(cells) for name, cells in models.items()},
     }
 
 
 def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
-    of, passed = (sum(int(cell[at]) * times for cell, times in tasks.items()) for at in (0, 1))
+    of = sum(int(cell[0]) * times for cell, times in tasks.items())
+    passed = sum(int(cell[1]) * times for cell, times in tasks.items())
     share = passed / of if of else None
     return {
         "passed": passed,

@@ -182,27 +182,27 @@ def decide_within(gate: Threshold, ends: Iterable[float]) -> Decision:
     return "passed" if True in outcomes else "failed"
 
 
-def verdict(gate: Gate, scores: Scores) -> Verdict:
+def judge(gate: Gate, scores: Scores) -> Verdict:
     """Return a gate's verdict.
 
     With ``per`` it must hold in every group, and each group's verdict is listed.
 
     No data fails unless the gate says ``on_no_data: pass``.
     """
-    whole = judge(gate, scores)
+    verdict = judge_runs(gate, scores)
     if gate.per is None or isinstance(gate, TaskGate):
-        return whole
-    groups = {name: judge(gate, group) for name, group in scores.groups(gate.per).items()}
-    whole.text = f"{whole.text} per {gate.per}"
-    whole.per = gate.per
-    whole.groups = groups
+        return verdict
+    groups = {name: judge_runs(gate, group) for name, group in scores.groups(gate.per).items()}
+    verdict.text = f"{verdict.text} per {gate.per}"
+    verdict.per = gate.per
+    verdict.groups = groups
     if groups:
-        whole.conclude(combine(groups.values()))
+        verdict.conclude(combine(groups.values()))
     else:
-        whole.conclude_without_data(gate.on_no_data, f"no run has a facet {gate.per!r}")
+        verdict.conclude_without_data(gate.on_no_data, f"no run has a facet {gate.per!r}")
     if any(group.sure is False for group in groups.values()):
-        whole.sure = False
-    return whole
+        verdict.sure = False
+    return verdict
 
 
 def combine(parts: Collection[Verdict], *, needs_all: bool = True) -> Decision:
@@ -215,7 +215,7 @@ def combine(parts: Collection[Verdict], *, needs_all: bool = True) -> Decision:
     return "undecided" if is_open else "failed"
 
 
-def judge(gate: Gate, scores: Scores) -> Verdict:
+def judge_runs(gate: Gate, scores: Scores) -> Verdict:
     """Return a gate's verdict on some runs, in one group."""
     if isinstance(gate, LogicalGate):
         return judge_conditions(gate, scores)
@@ -241,14 +241,14 @@ def judge(gate: Gate, scores: Scores) -> Verdict:
 def require_graded(verdict: Verdict, graders: Iterable[str], scores: Scores) -> None:
     """Add how many runs each grader graded, where not all; on too few a gate is undecided."""
     coverage = {key: scores.coverage(key) for key in graders}
-    verdict.coverage = {key: each for key, each in coverage.items() if each.graded < each.runs}
+    verdict.coverage = {key: of for key, of in coverage.items() if of.graded < of.runs}
     # without an earlier run a gate passes, but not on too few runs of its own
     if verdict.outcome == "no_data" and verdict.baseline is None:
         return
-    for each in verdict.coverage.values():
-        if each.is_below(scores.min_graded):
+    for key in verdict.coverage:
+        if coverage[key].is_below(scores.min_graded):
             share = f"{as_percent(scores.min_graded):g}%"
-            runs = counted(each.required, "run")
+            runs = counted(coverage[key].required, "run")
             verdict.reason = f"fewer than {share} of {runs} graded (min_graded)"
             verdict.sure = None
             verdict.conclude("undecided")
@@ -256,7 +256,7 @@ def require_graded(verdict: Verdict, graders: Iterable[str], scores: Scores) -> 
 
 def judge_conditions(gate: LogicalGate, scores: Scores) -> Verdict:
     """Return the verdict that a gate's conditions come to."""
-    parts = [judge(part, scores) for part in gate.conditions]
+    parts = [judge_runs(part, scores) for part in gate.conditions]
     verdict = begin_verdict(gate, conditions=parts)
     verdict.conclude(combine(parts, needs_all=gate.operator == "and"))
     if verdict.outcome == "undecided":
@@ -291,11 +291,12 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
     """
     is_share = isinstance(limit, float)
     of = {key: count.graded + count.lost for key, count in counts.items()}
-    lost = {key: count.lost / (of[key] or 1 if is_share else 1) for key, count in counts.items()}
-    key = max(lost, key=lost.__getitem__)
-    count = counts[key]
+    sizes: dict[str, float] = {key: count.lost for key, count in counts.items()}
+    if is_share:
+        sizes = {key: size / (of[key] or 1) for key, size in sizes.items()}
+    key = max(sizes, key=sizes.__getitem__)
+    count, actual = counts[key], sizes[key]
     shown = as_percent(limit) if is_share else limit
-    actual = lost[key] if is_share else count.lost
     verdict = Verdict(
         kind="max_failed",
         metric=FAILED_SHARE if is_share else FAILED_SAMPLES,

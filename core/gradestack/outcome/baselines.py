@@ -44,7 +44,8 @@ class Baselines:
         names = dict.fromkeys(gate.baseline for gate in gates)
         self._reports = {name: _find_baseline(name, suite, place) for name in names}
         figures = [gate.figure[:2] for gate in gates if gate.figure is not None]
-        self._metrics = [each for each in suite.metrics if (each.of, each.stage.key) in figures]
+        metrics = suite.metrics
+        self._metrics = [metric for metric in metrics if (metric.of, metric.stage.key) in figures]
         self._sides: dict[str, list[Side]] = {}  # rows are read once
 
     def _sides_of(self, report: Report, name: str) -> list[Side]:
@@ -52,13 +53,14 @@ class Baselines:
         from gradestack.comparison.figures import with_labels  # noqa: PLC0415
         from gradestack.comparison.sides import sides_of  # noqa: PLC0415
 
-        metrics = [with_labels(each, report.aggregates.get(each.of, {})) for each in self._metrics]
+        computed = report.aggregates
+        metrics = [with_labels(metric, computed.get(metric.of, {})) for metric in self._metrics]
         return sides_of(report, name, metrics=metrics)
 
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
         entries = [component_entry(stage, None) for stage in suite.graders]
-        entries += [component_entry(each.stage, each.of) for each in self._metrics]
+        entries += [component_entry(metric.stage, metric.of) for metric in self._metrics]
         outcome = {"grader": None if suite.success is None else suite.success.grader}
         summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
         header = {"components": loads(dumps(entries))}
@@ -96,7 +98,7 @@ class Baselines:
         except DataError as error:  # gates match by id alone: without the advice of compare
             raise DataError(_UNLIKE, str(error.args[0])) from error
         verdicts = {b.model or "none": _judge(gate, a, b) for a, b in pairs}
-        worst = min(verdicts.values(), key=lambda each: (each.passed, each.sure is True))
+        worst = min(verdicts.values(), key=lambda verdict: (verdict.passed, verdict.sure is True))
         if len(verdicts) == 1:
             return worst
         return replace(worst, per="model", groups=verdicts)
@@ -181,13 +183,13 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     verdict.bounds = _ends_at(row, 2 * gate.confidence - 1)
     has_direction = now.declared(key)["better_is"] != "neither"
-    has_verdicts = has_direction or any(each is not None for each in now.passes(key, "skip"))
+    has_verdicts = has_direction or any(passed is not None for passed in now.passes(key, "skip"))
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
     if gate.max_flips is not None:
         is_met = verdict.flips.broken <= gate.max_flips
         of_flips: Decision = "passed" if is_met else "failed"
         conditions.append((of_flips if has_verdicts else "undecided", "fail"))
-    outcome = min((each for each, _ in conditions), key=_WORST_FIRST.index)
+    outcome = min((decision for decision, _ in conditions), key=_WORST_FIRST.index)
     is_strict = ("undecided", "fail") in conditions
     verdict.on_undecided = gate.on_undecided or ("fail" if is_strict else "warn")
     verdict.conclude(outcome, verdict.on_undecided)
@@ -213,7 +215,7 @@ def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key = gate.grader
-    problems = [each.text for each in differing(before, now, only=key) if each.refuses]
+    problems = [part.text for part in differing(before, now, only=key) if part.refuses]
     if key not in before.graders:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:

@@ -16,7 +16,7 @@ from gradestack.gates.paths import Aggregates, NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
 from gradestack.gates.successes import grader_figures, rule_text, successes, verdict_text
 from gradestack.gates.texts import gate_warnings, is_many, share_text
-from gradestack.gates.verdicts import Verdict, limit_verdict, require_graded, verdict
+from gradestack.gates.verdicts import Verdict, judge, limit_verdict, require_graded
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
 from gradestack.grading.plan import TO_COMPARE, may_compare
@@ -98,7 +98,7 @@ def summary(
     gates = [
         baseline_verdict(gate, suite, baselines, now, scores)
         if isinstance(gate, BaselineGate)
-        else verdict(gate, scores)
+        else judge(gate, scores)
         for gate in suite.gates
     ]
     add_reasons(gates, recorded)

@@ -186,13 +186,13 @@ class GateReader:
             why = f"unknown gate {kind!r}{hint_of(kind, forms)}"
             self.resolver.add_problem((*location, "kind"), why)
             return None
-        given = self._with_numbers(written, location)
+        numbers = self._with_numbers(written, location)
         is_of_scores = form is GateSpec
-        if form is BaselineGate and given.get("figure") is None:
-            is_of_scores = given.get("metric") not in PERCENT
-        if is_of_scores and given.get("metric_key") is None:
-            given["metric_key"] = self.main
-        gate: Any = self.resolver.structure(given, form, location)
+        if form is BaselineGate and numbers.get("figure") is None:
+            is_of_scores = numbers.get("metric") not in PERCENT
+        if is_of_scores and numbers.get("metric_key") is None:
+            numbers["metric_key"] = self.main
+        gate: Any = self.resolver.structure(numbers, form, location)
         if gate is None:
             return None
         if isinstance(gate, LogicalSpec):

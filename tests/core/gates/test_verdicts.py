@@ -10,7 +10,7 @@ import gradestack
 from gradestack import Grade, Grader, Status, skipped
 from gradestack.gates.measures import Scores, quantile
 from gradestack.gates.rules import SimpleGate
-from gradestack.gates.verdicts import verdict
+from gradestack.gates.verdicts import judge
 from gradestack.table import Table, Wanted
 from tests.core.outcomes import data
 
@@ -97,5 +97,5 @@ def test_a_run_that_was_interrupted_before_its_first_sample_has_no_data(rule, pa
     nothing = Scores(Table.of(Wanted(parts={"q": ()}), [], {"q": []}))
     for per in (None, "model"):
         gate = SimpleGate(metric_key="q", op="gte", value=0.5, per=per, on_no_data=rule)
-        found = verdict(gate, nothing)
+        found = judge(gate, nothing)
         assert (found.passed, found.outcome) == (passed, outcome)

@@ -243,7 +243,7 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
         {
             "sample": {"id": number, "input": "q", "ground_truth": "a"},
             "submission": "a",
-            "grades": {"score": {"score": 1.0, "rationale": ""}},
+            "grades": {"score": {"score": 1.0}},
         }
         for number in range(3)
     ]

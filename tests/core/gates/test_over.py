@@ -5,7 +5,7 @@ Failed and missing samples count against a percentage, and are named otherwise.
 
 import pytest
 
-RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
+RAISE = {"recorded": {"do": "raise"}}
 
 
 @pytest.mark.parametrize(("failed", "warned"), [(1, False), (2, True)])

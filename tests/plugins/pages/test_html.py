@@ -26,7 +26,8 @@ def hostile(value, depth=0):
         return [hostile(item, depth + 1) for item in value]
     return (
         HOSTILE
-        if isinstance(value, str) and value not in {"graded", "failed", "skipped", "missing"}
+        if isinstance(value, str)
+        and value not in {"graded", "failed", "skipped", "missing", "passed"}
         else value
     )
 

@@ -36,7 +36,7 @@ def odd(**changes):
 
 
 def test_the_results_block_of_earlier_versions():
-    gate = {"text": "quality >= 0.75", "outcome": "passed", "value": 0.75, "actual": 0.8333}
+    gate = {"text": "quality >= 0.75", "outcome": "passed", "passed": True, "actual": 0.83}
     assert odd(gates=[gate]) == DATA["results_of_earlier_versions"]
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Input, Source, Usage
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack import Input, Inputs, RecordFile, Source, Usage, reading
+from gradestack.jsonio import as_list, as_map, as_number, open_regular
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -26,6 +27,9 @@ _ECHOES: Final = (
 """How texts begin that Claude Code puts into the user's place."""
 _MADE_UP: Final = "<synthetic>"
 """The model of messages that no model wrote."""
+_HEAD: Final = 64 * 1024
+_UUID: Final = re.compile(rb'"uuid"\s*:\s*"([^"]{1,100})"')
+_ANSWER: Final = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,100})"')
 _FACETS: Final = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
 
 
@@ -81,6 +85,15 @@ def _is_echo(message: dict[str, Any]) -> bool:
     return isinstance(text, str) and text.lstrip().startswith(_ECHOES)
 
 
+class Copies(msgspec.Struct, frozen=True):
+    """What several session files hold of one history."""
+
+    whole: Mapping[str, str] = {}
+    """File whose messages all stand in another one -> that other one."""
+    counted: Mapping[str, frozenset[str]] = {}
+    """File -> ids of answers whose usage an earlier file has."""
+
+
 @attrs.frozen(kw_only=True)
 class ClaudeCode(RunReader):
     """Reads sessions of Claude Code: the files below ``~/.claude/projects``, and ``stream-json``.
@@ -89,7 +102,9 @@ class ClaudeCode(RunReader):
     branches that begin at one message the one that ends last is read. Sub-agents are runs of their
     own, SESSION/AGENT, in the cluster of their session and among the children of its run. Lines
     that the program wrote by itself (summaries, meta lines, errors of the API) are left out. Of
-    stream-json cost and time are those of its ``result`` lines.
+    stream-json cost and time are those of its ``result`` lines. Where a session was resumed in a new
+    file that holds its history, too, the file whose messages all stand in the other is left out, and
+    an answer's usage counts once.
     """
 
     version = "1"
@@ -109,21 +124,77 @@ class ClaudeCode(RunReader):
         return None if is_own and isinstance(record.get("type"), str) else 0.0
 
     @override
-    def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        session = _Sessions()
+    def index(self, inputs: Inputs) -> Copies:
+        """Find the files that hold one history: their first messages have one uuid."""
+        groups: dict[bytes, list[Input]] = {}
+        for given in inputs.data if len(inputs.data) > 1 else ():
+            with reading(given.shown), open_regular(given.path) as file:
+                first = _UUID.search(file.read(_HEAD))
+            if first is not None:
+                groups.setdefault(first[1], []).append(given)
+        whole: dict[str, str] = {}
+        counted: dict[str, frozenset[str]] = {}
+        for group in groups.values():
+            if len(group) > 1:
+                _compare_histories(group, whole, counted)
+        return Copies(whole, counted)
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield which files are left out, and why."""
+        for name, other in self.index(inputs).whole.items():
+            yield f"{name}: left out: all its messages stand in {other}, too, which resumed it"
+
+    @override
+    def files(self, inputs: Inputs, index: Copies) -> Iterator[RecordFile]:
+        for planned in super().files(inputs, index):
+            if planned.input.shown not in index.whole:
+                yield planned
+
+    @override
+    def runs_of(self, records: Iterator[Record], file: Input, index: Copies) -> Iterator[Run]:
+        session = _Sessions(index.counted.get(file.shown, frozenset()))
         for value, source in records:
             session.add(value, source)
         yield from session.runs()
 
 
+def _compare_histories(
+    group: list[Input], whole: dict[str, str], counted: dict[str, frozenset[str]]
+) -> None:
+    """Add which files of one history stand in others, and which answers in earlier ones."""
+    uuids: dict[str, frozenset[bytes]] = {}
+    answers: dict[str, frozenset[bytes]] = {}
+    for given in group:
+        with reading(given.shown), open_regular(given.path) as file:
+            text = file.read()
+        uuids[given.shown] = frozenset(_UUID.findall(text))
+        answers[given.shown] = frozenset(_ANSWER.findall(text))
+    names = sorted(uuids, key=lambda name: len(uuids[name]), reverse=True)
+    kept: list[str] = []
+    seen: frozenset[bytes] = frozenset()
+    for name in names:
+        holder = next((other for other in kept if uuids[name] <= uuids[other]), None)
+        if holder is not None:
+            whole[name] = holder
+            continue
+        kept.append(name)
+        counted[name] = frozenset(answer.decode() for answer in answers[name] & seen)
+        seen |= answers[name]
+
+
 class _Sessions:
     """The lines of a file, by session and sub-agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, counted: frozenset[str]) -> None:
+        self._counted = counted
         self._lines: dict[tuple[str, str], list[_Entry]] = {}
         self._results: dict[str, list[dict[str, Any]]] = {}
         self._roots: dict[str, str] = {}
         """Line of a sub-agent without a name -> the first line of its chain, which names it."""
+        self._begun_by: dict[str, str] = {}
+        """Line -> the session its chain began in: a resumed one goes on under another name."""
+        self._names: dict[str, str] = {}
+        """Session in which a chain began -> the session that it ends in."""
         self._remarks: dict[str, int] = {}
 
     def add(self, value: Any, source: Source) -> None:
@@ -131,11 +202,17 @@ class _Sessions:
         line, remarks = convert_record(value if isinstance(value, dict) else {}, _Line)
         for kind, times in remarks.items():
             self._remarks[kind] = self._remarks.get(kind, 0) + times
-        session = line.session_id or line.printed_session
-        if session is None:
+        name = line.session_id or line.printed_session
+        if name is None:
             return
+        session = self._begun_by.get(line.parent_uuid or "", name)
+        self._begun_by[line.uuid or ""] = session
+        if not line.is_sidechain:
+            self._names[session] = name
         if line.type == "result":
             self._results.setdefault(session, []).append(value)
+        if line.message is not None and line.message.get("id") in self._counted:
+            line.message = {key: each for key, each in line.message.items() if key != "usage"}
         place = session, self._agent_of(line)
         self._lines.setdefault(place, []).append(_Entry(line, value, source))
 
@@ -155,12 +232,13 @@ class _Sessions:
         """Yield the runs of the sessions, and those of their sub-agents."""
         remarks = self._remarks
         for (session, agent), entries in self._lines.items():
-            run = _run_of(session, agent, entries)
+            name = self._names.get(session, session)
+            run = _run_of(name, agent, entries)
             if run is None:
                 continue
             if not agent:
-                names = [name for of, name in self._lines if of == session and name]
-                run.children = tuple([f"{session}/{name}" for name in names])
+                agents = [agent for of, agent in self._lines if of == session and agent]
+                run.children = tuple([f"{name}/{agent}" for agent in agents])
                 run.remarks, remarks = remarks, {}
                 _add_results(run, self._results.get(session, []))
             yield run
@@ -175,9 +253,8 @@ def _run_of(session: str, agent: str, entries: list[_Entry]) -> Run | None:
     facets = {name: first.record[key] for key, name in _FACETS.items() if key in first.record}
     if first.line.timestamp is not None:
         facets["day"] = first.line.timestamp[:10]
-    trace = {"session_id": session}
     if agent:
-        trace["parent_id"] = session
+        facets["subagent_of"] = session
     beginning = next((entry.record for entry in entries if entry.line.subtype == "init"), {})
     names = [name for name in as_list(beginning.get("tools")) if isinstance(name, str)]
     model = beginning.get("model")
@@ -189,7 +266,7 @@ def _run_of(session: str, agent: str, entries: list[_Entry]) -> Run | None:
         cluster=session,
         model=model if isinstance(model, str) else None,
         tools=[{"name": name} for name in names] or None,
-        trace=trace,
+        trace={"session_id": session},
         facets=facets,
     )
 

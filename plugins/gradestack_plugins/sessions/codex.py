@@ -91,9 +91,8 @@ def _of_rollout(lines: list[dict[str, Any]]) -> Run:
     if word(about, "timestamp"):
         facets["day"] = word(about, "timestamp")[:10]
     identifier, parent = word(about, "id"), _parent_of(about)
-    trace = {"session_id": parent or identifier}
     if parent:
-        trace["parent_id"] = parent
+        facets["subagent_of"] = parent
     return Run(
         id=f"{parent}/{identifier}" if parent else identifier,
         entries=entries,
@@ -101,7 +100,7 @@ def _of_rollout(lines: list[dict[str, Any]]) -> Run:
         model=word(context, "model") or None,
         usage=_usage_of(totals[-1]) if totals else None,
         agent_usage=totals[-1] if totals else None,
-        trace=trace,
+        trace={"session_id": parent or identifier},
         facets=facets,
         ended="cancelled" if _is_aborted(events) else None,
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Input
+from gradestack import JSON, Input
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -70,13 +70,18 @@ def _of_export(document: dict[str, Any]) -> Run:
         entries += _answers(parts, as_map(said))
         error = said.get("error")
     session, parent = word(about, "id"), word(about, "parentID")
+    facets: dict[str, JSON] = {}
+    if isinstance(about.get("directory"), str):
+        facets["cwd"] = about["directory"]
+    if parent:
+        facets["subagent_of"] = parent
     return Run(
         id=f"{parent}/{session}" if parent else session,
         entries=entries,
         cluster=parent or session or None,
         error=as_map(error).get("data", error) if error else None,
-        trace={"session_id": parent or session} | ({"parent_id": parent} if parent else {}),
-        facets={"cwd": about["directory"]} if isinstance(about.get("directory"), str) else {},
+        trace={"session_id": parent or session},
+        facets=facets,
     )
 
 

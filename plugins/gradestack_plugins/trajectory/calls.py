@@ -50,6 +50,26 @@ ASSISTANT: Final = "assistant"
 """Whose calls are judged unless somebody else is named: tools and policies are the agent's."""
 
 
+SUB_AGENT: Final = "sub_agent"
+"""Why a run is in no rate of runs: it is a part of another."""
+
+
+def sub_agent_grade(sample: Sample) -> Grade | None:
+    """Return the grade of a run that a sub-agent made for another; None of any other run.
+
+    Readers say whose sub-agent it was in the facet ``subagent_of``.
+    """
+    parent = sample.facets.get("subagent_of")
+    if parent is None:
+        return None
+    return skipped(SUB_AGENT, f"a sub-agent of {parent}: in no rate of runs")
+
+
+def is_of_sub_agent(grade: Grade) -> bool:
+    """Return whether a grade is of a sub-agent's run, whose counts count."""
+    return any(reason.code == SUB_AGENT for reason in grade.reasons)
+
+
 def state_of(call: ToolCall) -> State:
     """Return how a call ended.
 
@@ -182,7 +202,7 @@ class MemberShares(IntervalAggregator):
 
     @override
     def contribution(self, grade: Grade) -> Numbers | None:
-        if grade.score is None:
+        if grade.score is None and not is_of_sub_agent(grade):
             return None
         total = Counter(self.counts(grade))
         for item in grade.items:
@@ -278,7 +298,7 @@ class ToolSuccess(Grader):
 
     Calls that were denied, did not run, or of which no result was recorded were not executed and
     count in neither. Skipped without recorded calls, without any call, and where no call has a
-    recorded result.
+    recorded result. The run of a sub-agent is skipped, too; its calls count in ``tool_outcomes``.
 
     A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read
     by the table ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an
@@ -339,6 +359,10 @@ class ToolSuccess(Grader):
         if not executed:
             grade = skipped("execution_not_recorded", "no call has a recorded result")
             return replace(grade, counts=counts, reasons=(*grade.reasons, *reasons))
+        sub_agent = sub_agent_grade(sample)
+        if sub_agent is not None:
+            told = (*sub_agent.reasons, *reasons)
+            return replace(sub_agent, counts=counts, items=items, reasons=told)
         return Grade(
             score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons)
         )
@@ -446,7 +470,7 @@ class CallRepeats(Grader):
     so on. ``counts`` has ``calls``, ``distinct``, ``repeats`` (identical to the call before),
     ``longest`` (the longest run of identical calls), and ``loops`` with ``looped``, the calls
     within one; reasons name each loop and how often it went round. Skipped without recorded calls,
-    and without any.
+    without any, and for the run of a sub-agent.
 
     Attributes:
         loop: How many rounds are a loop, at least 2.
@@ -467,7 +491,7 @@ class CallRepeats(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        calls = judged(sample, self.count, self.requestor)
+        calls = sub_agent_grade(sample) or judged(sample, self.count, self.requestor)
         if isinstance(calls, Grade):
             return calls
         if not calls:

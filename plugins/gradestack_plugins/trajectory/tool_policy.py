@@ -43,6 +43,7 @@ from gradestack_plugins.trajectory.calls import (
     identity_of,
     judged,
     refuse,
+    sub_agent_grade,
 )
 
 PRESETS: Final = {
@@ -318,7 +319,7 @@ class ToolPolicy(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        calls = judged(sample, self.count, self.requestor)
+        calls = sub_agent_grade(sample) or judged(sample, self.count, self.requestor)
         if self.preset is not None:
             grade = calls if isinstance(calls, Grade) else self._by_preset(self.preset, calls)
             return replace(grade, metadata={"preset": self.preset})

@@ -143,6 +143,7 @@ class Reader(Contract):
             a failed grade.
         one_model: Options under which files are trials of one agent, where it takes each file for a
             model by its name.
+        example_file: What a file of the format is called, as `gradestack formats` shows it.
         simulated_users: True when ``input`` is what a simulated user said, which does not tell
             tasks apart.
     """
@@ -157,6 +158,7 @@ class Reader(Contract):
     empty_answers: ClassVar[bool] = False
     simulated_users: ClassVar[bool] = False
     one_model: ClassVar[str] = ""
+    example_file: ClassVar[str] = ""
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:

@@ -75,12 +75,15 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
         better=next((each for each in get_args(Direction) if each == better), "neither"),
         unit=next((each for each in get_args(Unit) if each == unit), "score"),
         about=as_text(entry.get("about")),
+        divisor=as_text(entry.get("divisor")),
+        samples=as_text(entry.get("samples")),
     )
 
 
 def declared_entry(figure: Figure) -> dict[str, Any]:
     """Return what header.json records of a figure: what is not said is left out."""
-    names = ("name", "label", "better", "unit", *(("about",) if figure.about else ()))
+    names = ["name", "label", "better", "unit"]
+    names += [name for name in ("about", "divisor", "samples") if getattr(figure, name)]
     return {name: getattr(figure, name) for name in names}
 
 

@@ -112,7 +112,7 @@ _GROUPS = {
     "--allow-outside --allow-remote --no-plugins",
     "Grade": "grade run validate judge judgements",
     "Look at results": "show view report query compare index",
-    "Extend": "new convert plugins stacks schema",
+    "Extend": "new convert formats plugins stacks schema",
 }
 
 

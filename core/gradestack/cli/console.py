@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from gradestack.api import Figure
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.texts import gate_lines
 from gradestack.grading.loop import Progress, ProgressCallback
@@ -436,23 +437,33 @@ def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterat
             ("", "") if meaning is None else (meaning.unit, which_is_better(meaning.better))
         )
         note = f", {better}" if better else ""
+        of_runs = meaning is None or _is_of_runs(meaning)
         if models:
             yield f"  {figure['label']}{note}:"
             width = max(map(len, models))
             yield from _first(
-                [f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items()]
+                [
+                    f"    {name:<{width}}  {_estimate(each, unit, of_runs=of_runs)}"
+                    for name, each in models.items()
+                ]
             )
         else:
-            yield f"  {figure['label']}: {_estimate(figure, unit)}{note}"
+            estimate = _estimate(figure, unit, of_runs=of_runs)
+            yield f"  {figure['label']}: {estimate}{note}"
 
 
-def _estimate(figure: Mapping[str, Any], unit: str) -> str:
+def _is_of_runs(meaning: Figure) -> bool:
+    """Return whether the number that a figure is of counts runs, and not calls, say."""
+    return not meaning.divisor or bool(meaning.samples) or "run" in meaning.divisor
+
+
+def _estimate(figure: Mapping[str, Any], unit: str, *, of_runs: bool) -> str:
     value, interval = figure["value"], figure.get("interval") or {}
     if value is None:
         return f"n/a ({figure['reason']})"
     if isinstance(value, Mapping):
         return _row(value, interval)
-    return f"{with_unit(_figure(value), unit)}{_interval(interval, whole=True)}"
+    return f"{with_unit(_figure(value), unit)}{_interval(interval, whole=True, of_runs=of_runs)}"
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
@@ -469,8 +480,8 @@ def _figure(value: Any) -> str:
     return "n/a" if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
-def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
-    """Return an interval, ``whole`` with the tasks and runs it is of.
+def _interval(interval: Mapping[str, Any], *, whole: bool = False, of_runs: bool = True) -> str:
+    """Return an interval, ``whole`` with the tasks it is of, and the runs if it is of any.
 
     Why there is none where it says so.
     """
@@ -483,14 +494,14 @@ def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
         if confidence is not None
         else "interval of unknown confidence "
     )
-    known = f"; {_extent(interval)}" if whole and "method" in interval else ""
+    known = f"; {_extent(interval, of_runs=of_runs)}" if whole and "method" in interval else ""
     return f" ({named}{interval['low']:.3f} to {interval['high']:.3f}{known})"
 
 
-def _extent(interval: Mapping[str, Any]) -> str:
+def _extent(interval: Mapping[str, Any], *, of_runs: bool) -> str:
     """Return what an interval is made of: ``50 tasks, 200 runs``."""
     runs, tasks = interval["n"], interval["clusters"]
-    return f"{tasks} tasks" if runs == tasks else f"{tasks} tasks, {runs} runs"
+    return f"{tasks} tasks" if runs == tasks or not of_runs else f"{tasks} tasks, {runs} runs"
 
 
 _PLAIN_EVERY = 10.0

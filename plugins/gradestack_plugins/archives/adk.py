@@ -50,6 +50,7 @@ class Adk(DocumentReader):
     it, of the name of its file; ``[{name, data: [turns]}]`` is a case per entry.
     """
 
+    example_file = "desk.evalset_result.json"
     marks = (
         ("eval_cases", "eval_set_id"),
         ("evalCases",),

@@ -135,6 +135,7 @@ class Atif(DocumentReader):
     beside it.
     """
 
+    example_file = "agent/trajectory.json"
     version = "2"
     marks = (("schema_version", "steps", "agent"), _TRIAL)
 

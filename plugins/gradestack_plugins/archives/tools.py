@@ -104,6 +104,7 @@ class Promptfoo(DocumentReader):
     have no ``testIdx``: those of the same variables are one test.
     """
 
+    example_file = "results.json"
     marks = (
         ("evalId", "results"),
         ("results", "testIdx", "promptIdx"),
@@ -257,6 +258,7 @@ class DeepEval(DocumentReader):
     trace's spans. Else the model is that of the run's ``hyperparameters``.
     """
 
+    example_file = ".deepeval/.latest_test_run.json"
     marks = (
         *(
             ("testCases", each)

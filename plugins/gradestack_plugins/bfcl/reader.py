@@ -71,6 +71,7 @@ class Bfcl(RecordReader):
         model: Model name given to all samples, in place of the folder's.
     """
 
+    example_file = "result/MODEL/BFCL_v4_multiple_result.json"
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {

@@ -126,6 +126,7 @@ class DeepFabricReader(RecordReader):
     zero-based row does.
     """
 
+    example_file = "results.json"
     join: Join = "auto"
     """How replies of a second file find their row.
 

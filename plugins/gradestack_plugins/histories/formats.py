@@ -24,6 +24,7 @@ class AutoGenState(RunReader):
     Of a team the thread of its manager is the run.
     """
 
+    example_file = "team_state.json"
     version = "1"
     marks = (("type", "version", "llm_context"), ("type", "version", "agent_states"))
 
@@ -61,6 +62,7 @@ class LangGraph(RunReader):
     A file of updates is one run. Of events the outermost run is one, whose last messages count.
     """
 
+    example_file = "updates.jsonl"
     version = "1"
 
     @classmethod
@@ -117,6 +119,7 @@ class OpenHands(RunReader):
     recorded, and an error ends the run.
     """
 
+    example_file = "output.jsonl"
     version = "1"
     keys: ClassVar = frozenset({"instance_id", "history", "test_result"})
 
@@ -166,6 +169,7 @@ class OpenAIEvals(RunReader):
     was expected is the reference.
     """
 
+    example_file = "output_items.json"
     version = "1"
 
     @classmethod

@@ -96,6 +96,7 @@ class InspectLogs(RecordReader):
     that ended in an error is a failed one, one that a limit ended says so in ``ended``.
     """
 
+    example_file = "logs/2026-01-01T00-00-00_task_….eval"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
             "model",

@@ -53,6 +53,7 @@ class LettaDataset(RecordReader):
     no value. Quotes that do not match end the run.
     """
 
+    example_file = "dataset.csv"
     version = "3"
     provides = frozenset({"input", "expected", "facets", "source"})
     layout = "lines"

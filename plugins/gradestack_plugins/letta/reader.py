@@ -100,6 +100,7 @@ class Letta(RecordReader):
         model: Model of results that name none.
     """
 
+    example_file = "results.jsonl"
     version = "3"
     provides = frozenset(_PROVIDED.split())
     stack = "letta"

@@ -190,6 +190,7 @@ class OrchestrationBenchReader(_WholeFiles):
     run).
     """
 
+    example_file = "results/MODEL/1.json"
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
@@ -421,6 +422,7 @@ class ScenarioReader(_WholeFiles):
     gold text does not parse; they carry no expectation.
     """
 
+    example_file = "data/EN/1.yaml"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"input", "expected", "recorded", "facets", "source"}
     )

@@ -115,6 +115,7 @@ class MlflowTraces(RecordReader):
     facets.
     """
 
+    example_file = "traces.json"
     version: ClassVar[str] = "1"
     keys: ClassVar[frozenset[str]] = frozenset({"info", "data"})
     provides: ClassVar[frozenset[str]] = frozenset(

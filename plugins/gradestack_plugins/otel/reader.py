@@ -106,6 +106,7 @@ class Traces(RecordReader):
     is a failed run.
     """
 
+    example_file = "traces.json"
     version: ClassVar[str] = "1"
     provides: ClassVar[frozenset[str]] = frozenset(
         {

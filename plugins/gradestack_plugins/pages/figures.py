@@ -261,7 +261,10 @@ def _row(
         )
     else:
         why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
-        notes, shown = [note, better, f"no interval: {why}" if why else ""], _short(value, unit)
+        notes, shown = (
+            [note, better, f"no interval: {why}" if why else ""],
+            _shown(held, value, unit),
+        )
         shown = shown if meaning is None else with_unit(shown, meaning.unit)
     at, low, high = (scale_of(each) if axis else None for each in (value, *ends))
     texts = {
@@ -290,6 +293,12 @@ def _axis(meaning: Meaning | None) -> str:
 
 def _short(value: float, unit: str) -> str:
     return f"{100 * value:.1f}" if unit else number(value)
+
+
+def _shown(held: Mapping[str, Any], value: float, unit: str) -> str:
+    """Return a figure's value; a count is shown as the whole number it is."""
+    is_count = type(held.get("value")) is int and not unit
+    return number(int(value)) if is_count else _short(value, unit)
 
 
 def _interval(ends: tuple[float | None, float | None], unit: str) -> str:

@@ -96,6 +96,7 @@ class OpenAILogs(ChatLogs):
     unanswered call of its name. Several choices are runs of one task.
     """
 
+    example_file = "log.jsonl"
     known = frozenset(f"{_SHARED} {_OPENAI}".split()) - {"system"}
     dialect = "openai"
 
@@ -192,6 +193,7 @@ class AnthropicLogs(ChatLogs):
     whether they are errors is said by the format.
     """
 
+    example_file = "log.jsonl"
     known = frozenset(f"{_SHARED} {_ANTHROPIC}".split())
     dialect = "anthropic"
     part = "block"

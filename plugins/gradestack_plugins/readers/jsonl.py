@@ -48,6 +48,7 @@ class JsonLines(RecordReader):
     ``gradestack schema sample``.
     """
 
+    example_file = "runs.jsonl"
     version = "2"
     provides = frozenset(_PROVIDED.split())
     stack = "auto"

@@ -151,6 +151,7 @@ class Records(StepReader):
     up.
     """
 
+    example_file = "table.csv, chats.parquet, runs.json"
     columns: dict[str, str] | None = attrs.field(default=None, validator=_checked)
     """Field -> column or path."""
     guess: bool | None = None

@@ -107,6 +107,7 @@ class ClaudeCode(RunReader):
     an answer's usage counts once.
     """
 
+    example_file = "~/.claude/projects/PROJECT/SESSION.jsonl"
     version = "1"
 
     @classmethod

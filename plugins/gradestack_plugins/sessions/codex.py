@@ -43,6 +43,7 @@ class Codex(RunReader):
     are counted over the session.
     """
 
+    example_file = "~/.codex/sessions/2026/01/01/rollout-….jsonl"
     version = "1"
 
     @classmethod

@@ -26,6 +26,7 @@ class GeminiCli(RunReader):
     version counts; what was rewound is left out. Output tokens hold those of thoughts.
     """
 
+    example_file = "~/.gemini/tmp/PROJECT/chats/session-….jsonl"
     version = "1"
     marks = (("sessionId", "projectHash", "messages"),)
 

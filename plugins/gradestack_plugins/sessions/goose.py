@@ -29,6 +29,7 @@ class Goose(RunReader):
     A session is one run; its id is the session's, or that of its file.
     """
 
+    example_file = "~/.local/share/goose/sessions/….jsonl"
     version = "1"
     marks = (("working_dir", "conversation"),)
 

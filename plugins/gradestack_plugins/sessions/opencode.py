@@ -25,6 +25,7 @@ class OpenCode(RunReader):
     step ends. Input tokens hold those of caches, output tokens those of reasoning.
     """
 
+    example_file = "session.json"
     version = "1"
     marks = (("info", "messages", "parts", "sessionID"),)
 

@@ -137,6 +137,7 @@ class StabilityReader(RecordReader):
     gold label the record lacks is taken from the dataset.
     """
 
+    example_file = "runs.jsonl"
     keys = frozenset({"uuid", "run_labels"})
     provides = frozenset({"label", "expected", "text", "native"})
     stack = "stability"

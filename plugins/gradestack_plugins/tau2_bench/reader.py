@@ -141,6 +141,7 @@ class Tau2(RecordReader):
     where there is one.
     """
 
+    example_file = "data/simulations/….json"
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {

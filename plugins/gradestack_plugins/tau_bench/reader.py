@@ -131,6 +131,7 @@ class TauBench(RecordReader):
             file's name is used.
     """
 
+    example_file = "results/….json"
     version = "3"
     provides = frozenset(_FIELDS.split())
     stack = "tau-bench"

@@ -105,6 +105,7 @@ class AgentsTraces(RowReader):
     Generations are answers, functions give results. A trace is a run; its group is the cluster.
     """
 
+    example_file = "traces.jsonl"
     version = "1"
     keys = frozenset({"object", "id"})
 
@@ -150,6 +151,7 @@ class Opik(RowReader):
     A span without a parent is the root of its run; feedback scores are recorded.
     """
 
+    example_file = "spans.json"
     version = "1"
     keys = frozenset({"trace_id", "parent_span_id", "type", "feedback_scores"})
 
@@ -192,6 +194,7 @@ class Weave(RowReader):
     root of its run.
     """
 
+    example_file = "calls.jsonl"
     version = "1"
     keys = frozenset({"op_name", "trace_id", "inputs", "output"})
 
@@ -231,6 +234,7 @@ class Braintrust(RowReader):
     answer, what was expected, and the scores of its run.
     """
 
+    example_file = "experiment.jsonl"
     version = "1"
     keys = frozenset({"root_span_id", "span_id", "span_attributes"})
 
@@ -286,6 +290,7 @@ class Helicone(RowReader):
     A request that failed is no answer; bodies may be JSON text.
     """
 
+    example_file = "requests.jsonl"
     version = "1"
     keys = frozenset({"request_id", "request_body", "response_body"})
 
@@ -322,6 +327,7 @@ class LiteLLM(RowReader):
     Requests of one trace or session are one run; a request that failed is no answer.
     """
 
+    example_file = "spend_logs.jsonl"
     version = "1"
     keys = frozenset({"call_type", "messages", "response"})
 
@@ -358,6 +364,7 @@ class LangSmith(RowReader):
     The run without a parent is the root. Its reference outputs and feedback are recorded.
     """
 
+    example_file = "runs.jsonl"
     version = "1"
     keys = frozenset({"run_type", "trace_id", "inputs", "outputs"})
 
@@ -420,6 +427,7 @@ class BedrockLogs(RowReader):
     A request that goes on from an earlier answer belongs to its run.
     """
 
+    example_file = "AWSLogs/…/20260101T00….json"
     version = "1"
     keys = frozenset({"schemaType", "modelId", "input"})
 

@@ -54,9 +54,12 @@ def trajectory(
         graders = {"usage": graders["usage"]}
     elif "tools" not in known:
         del graders["tool_schema"]
+    first = [*samples()] if "calls" in known else []
     commands: dict[str, str] = {}
-    if "calls" in known and any(map(_has_exit_codes, samples())):
+    if any(map(_has_exit_codes, first)):
         commands = {"Commands that ended non-zero": "tool_success.tool_outcomes.nonzero_commands"}
+    if any("day" in sample.facets for sample in first):
+        commands |= _of_sessions(first)
     return {
         "graders": graders,
         "outcome": "tool_success" if "tool_success" in graders else "none",
@@ -71,6 +74,18 @@ def trajectory(
             },
         },
     }
+
+
+def _of_sessions(samples: Iterable[Sample]) -> dict[str, str]:
+    """Return the figures of sessions that a person worked through: how often, and how much."""
+    outcomes, totals = "tool_success.tool_outcomes", "usage.usage_totals"
+    figures = {"Failed calls": f"{outcomes}.error", "Recovered": f"{outcomes}.recovered"}
+    usages = [sample.usage for sample in samples if sample.usage is not None]
+    names = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cost_usd": "Cost"}
+    for name, label in names.items():
+        if any(getattr(usage, name) is not None for usage in usages):
+            figures[label] = f"{totals}.{name}.total"
+    return figures
 
 
 def _has_exit_codes(sample: Sample) -> bool:

@@ -761,6 +761,13 @@ class _Prices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _RUNS, _SUM = "runs ", "sum "
+_COUNTS: Final = frozenset({"steps", "turns", "calls", "executed_calls", "requests"})
+
+
+def _whole_count(name: str, total: int | Fraction) -> float:
+    """Return a total of calls, tokens and the like as the whole number it is."""
+    is_count = name in _COUNTS or name.endswith("_tokens")
+    return int(total) if is_count else float(total)
 
 
 def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
@@ -845,7 +852,7 @@ class UsageTotals(IntervalAggregator):
         found: dict[str, JSON] = {"runs": runs}
         for name, (low, high) in sorted(ends.items()):
             found[name] = {
-                "total": float(grades.totals[f"{_SUM}{name}"]),
+                "total": _whole_count(name, grades.totals[f"{_SUM}{name}"]),
                 "min": float(low),
                 "max": float(high),
                 **QUANTILES,

@@ -254,6 +254,7 @@ class When2CallReader(JoinedReader):
     counted as ``relabel_differs``.
     """
 
+    example_file = "when2call_test_llm_judge.jsonl"
     provides = frozenset({"label", "expected", "tools", "input", "text", "native"})
     stack = "when2call"
 

@@ -1,0 +1,26 @@
+"""The command ``formats``: what files are read, each with the name of one."""
+
+from __future__ import annotations
+
+import click
+
+from gradestack import discover, terminal_line
+
+
+@click.command()
+def formats() -> None:
+    """List what files are read: reader, what it reads, and what a file is called.
+
+    Files are recognised by their content, whatever they are called.
+    """
+    registry = discover()
+    about = {
+        component.name: component.summary
+        for component, _ in registry.components()
+        if component.kind == "reader"
+    }
+    width = max(map(len, about), default=0)
+    for name, reader in registry.sound("reader").items():
+        click.echo(terminal_line(f"{name:<{width}}  {about[name]}"))
+        if reader.example_file:
+            click.echo(terminal_line(f"{'':<{width}}  {reader.example_file}"))

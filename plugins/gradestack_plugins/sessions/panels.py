@@ -22,7 +22,7 @@ def sessions(about: Report) -> Iterable[blocks.Block] | None:
 
     None in a run whose samples are no sessions of a coding agent.
     """
-    if about.header.get("rows") is False:
+    if not about.has_rows:
         return None
     first = islice(about.rows(), 1)
     if not any("day" in as_map(row.get("facets")) for row in first):

@@ -42,6 +42,8 @@ _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
 # share of the tasks that were asked something else, above which they are taken for others
 _OTHER = 0.5
+_SHIFTED = 0.1
+"""Share of the tasks whose input has another id on the other side, from which ids have shifted."""
 _LOST = (Outcome.FAILED, Outcome.MISSING)
 
 
@@ -391,6 +393,25 @@ def _digests(side: Side, name: str) -> dict[str, set[int]]:
     return digests
 
 
+def _shifted(changed: Sequence[str], inputs: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the tasks whose input on the other side stands under another task on this one.
+
+    None unless they are a tenth of all: then it is the ids that shifted.
+
+    Args:
+        changed: Tasks with another input.
+        inputs: Task -> digest of its input on this side, and on the other.
+    """
+    times = Counter(here for here, _ in inputs.values())
+    times_there = Counter(there for _, there in inputs.values())
+    moved = []
+    for task in changed:
+        there = inputs[task][1]
+        if times[there] == times_there[there] == 1:
+            moved.append(task)
+    return moved if len(moved) >= _SHIFTED * len(inputs) else []
+
+
 def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
     """Yield the number of tasks with another input; if it differs by trial, it says nothing."""
     asked_a, asked_b = _digests(a, "asked"), _digests(b, "asked")
@@ -398,9 +419,16 @@ def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iter
     changed = [task for task in known if asked_a[task] != asked_b[task]]
     if not changed:
         return
+    inputs = {task: (max(asked_a[task]), max(asked_b[task])) for task in known}
+    shifted = _shifted(changed, inputs)
     were = "was" if len(changed) == 1 else "were"
     what = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else"
-    text = f"{what} in {a.name} than in {b.name}, the first: {changed[0]}"
+    text = f"{what} in {a.name} than in {b.name}, the first: {(shifted or changed)[0]}"
+    if shifted:
+        name = "ordinal" if a.match == "ordinal" else "id"
+        moved = f"{len(shifted):,} of them what {a.name} has under another {name}"
+        yield Problem(f"{text}; {moved}: {name}s may have shifted", "; try --match input")
+        return
     # what is expected does not tell the tasks apart
     are_alike = all(expected[task] == expected[changed[0]] for task in changed)
     if are_alike and len(changed) > _OTHER * len(known):

@@ -12,6 +12,7 @@ reader atif .atif:Atif ATIF trajectories, versions 1.0 to 1.8, with their sub-ag
 command convert .convert:convert Write files of any format as JSON Lines of samples, or as ATIF.
 reader deepeval .tools:DeepEval deepeval test runs and data sets: toolsCalled, expectedTools,
     metrics
+reader harbor .harbor:Harbor Harbor: jobs, a folder with a folder for each trial
 reader promptfoo .tools:Promptfoo promptfoo results: answers, calls, and the recorded verdict
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -142,7 +142,7 @@ class Atif(DocumentReader):
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        return _is_trajectory(value) or _is_trial(value)
+        return _is_trajectory(value) or is_trial(value)
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -175,7 +175,7 @@ class Atif(DocumentReader):
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterator[Sample]:
-        if _is_trial(record):
+        if is_trial(record):
             for sample in _samples(_without_steps(record), source, made, None):
                 yield replace(sample, remarks={"trial_without_trajectory": 1})
         elif _is_trajectory(record):
@@ -190,7 +190,7 @@ def _is_trajectory(value: Mapping[str, Any]) -> bool:
     return has_version and isinstance(value.get("steps"), list)
 
 
-def _is_trial(value: Mapping[str, Any]) -> bool:
+def is_trial(value: Mapping[str, Any]) -> bool:
     """Return whether an object is Harbor's result of one trial."""
     return all(name in value for name in _TRIAL)
 

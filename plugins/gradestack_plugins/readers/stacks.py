@@ -164,9 +164,11 @@ def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
 def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return the stack of what was recorded with each run.
 
-    The verdict is the outcome; other scores are figures. Without a verdict nothing has passed.
+    The verdict is the outcome; other scores are figures. Without a verdict nothing has passed. Where
+    tasks have several trials, pass^k and pass@k of the verdict are figures too.
     """
-    scores = RecordedScores(samples())
+    looked_at = list(samples())
+    scores = RecordedScores(looked_at)
     verdict, names = scores.verdict, scores.names
     keys = {name: name for name in sorted(names, key=lambda name: name != verdict)}
     if "recorded" not in keys and (len(names) == 1 or verdict in VERDICT_NAMES):
@@ -174,11 +176,28 @@ def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     graders = {key: {"kind": "recorded", "metric": name} for name, key in keys.items()}
     labels = {"recorded": "Score as recorded" if verdict is None else "Passed as recorded"}
     figures = {labels.get(key, key): f"{key}.mean" for key in list(graders)[:_MOST_FIGURES]}
-    return {
+    stack: dict[str, Any] = {
         "graders": graders or {"recorded": {"kind": "recorded"}},
         "outcome": keys.get(verdict or "", "none" if graders else "recorded"),
-        "headline": {"figures": figures or {"Score as recorded": "recorded.mean"}},
     }
+    if verdict is not None and _have_trials(looked_at):
+        outcome = stack["outcome"]
+        stack["metrics"] = {name: {"of": outcome} for name in _OF_TRIALS.values()}
+        figures |= {label: f"{outcome}.{name}" for label, name in _OF_TRIALS.items()}
+    return {**stack, "headline": {"figures": figures or {"Score as recorded": "recorded.mean"}}}
+
+
+_OF_TRIALS: Final = {"pass^k": "pass_hat_k", "pass@k": "pass_at_k"}
+"""Label -> metric of tasks with several trials."""
+
+
+def _have_trials(samples: Iterable[Sample]) -> bool:
+    """Return whether a model ran a task more than once, under names that tell the runs apart."""
+    runs: dict[tuple[str | None, str], set[int | str]] = {}
+    for sample in samples:
+        if sample.run is not None:
+            runs.setdefault((sample.model, sample.id), set()).add(sample.run)
+    return any(len(names) > 1 for names in runs.values())
 
 
 def scores(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:

@@ -68,7 +68,6 @@ from gradestack_plugins.readers.chat.names import (
     guess,
     has_several_records,
     is_session,
-    is_tool_name,
     names_session,
     notes_on,
     usual_record,
@@ -97,9 +96,6 @@ _LONGEST_NAME: Final = (
 _SURE: Final = 0.85
 _PERHAPS: Final = (
     0.1  # how sure it is of a Parquet file that nothing can read: reading it says what to install
-)
-_CALL_COLUMNS: Final = frozenset(
-    {"calls", "tool_calls", "actual_tool_calls", "predicted_calls", "tools_called"}
 )
 _TABLES: Final = frozenset({".csv", ".tsv"})
 _SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standard input has none
@@ -247,7 +243,8 @@ class Records(StepReader):
         with suppress(DataError, JsonProblem, OSError):  # which is said where it is read
             document = loads(_content(given))
             rows = self._in_document(document, given)
-            totals = list(totals_beside(document, rows))
+            held = rows if self.records is None else self._at_records(document, given)
+            totals = list(totals_beside(document, held))
             return [
                 field
                 for field, place in columns.items()
@@ -337,7 +334,18 @@ class Records(StepReader):
         form = self._form(given)
         names = _COLUMNS[form](given) if form in _COLUMNS else None
         place = f"{given.shown}:1" if form == "csv" else given.shown
-        return self._columns_of(names, list(beginning(self._all(given))), place, path=given.path)
+        first = list(beginning(self._all(given)))
+        found = self._columns_of(names, first, place, path=given.path)
+        if form == "document" and self._exclusive and self._has_keys_as_ids(given):
+            return found._replace(columns={"id": "id", **found.columns})
+        return found
+
+    def _has_keys_as_ids(self, given: Input) -> bool:
+        """Return whether records stand under their ids at the place that is named."""
+        if self.records is None:
+            return False
+        found = self._at_records(loads(_content(given)), given)
+        return isinstance(found, dict) and bool(_keyed_rows(found))
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
         """Return what is recognised of the first input, in words, and what could be otherwise.
@@ -398,21 +406,10 @@ class Records(StepReader):
             DataError: Nobody can tell which list holds them.
         """
         if self.records is not None:
-            try:
-                found = (
-                    document
-                    if self.records == "$"
-                    else path_value(document, path_steps(self.records))
-                )
-            except RecursionError:
-                raise DataError(
-                    f"{given.shown}: nested too deeply for {self.records[:_LONGEST_NAME]}"
-                ) from None
-            except ValueError as error:
-                raise DataError(f"{given.shown}: {error}") from error
-            if not isinstance(found, list | dict):
-                raise DataError(f"{given.shown}: there is no list of records at {self.records}")
-            return found if isinstance(found, list) else [found]
+            found = self._at_records(document, given)
+            if isinstance(found, list):
+                return found
+            return _keyed_rows(found) or [found]
         if rows := _rows_of(document):
             return rows
         lists = _lists_of(document)
@@ -422,6 +419,24 @@ class Records(StepReader):
             what = f"{given.shown}: one JSON document with {len(lists)} lists of records"
             raise DataError(what, f"lists: {there}", f"try: {command}")
         return lists[0][1] if lists else [document]
+
+    def _at_records(self, document: Any, given: Input) -> list[Any] | dict[str, Any]:
+        """Return the list or the object at the place that is named.
+
+        Raises:
+            DataError: Neither is there.
+        """
+        place = self.records or "$"
+        try:
+            found = document if place == "$" else path_value(document, path_steps(place))
+        except RecursionError:
+            what = f"{given.shown}: nested too deeply for {place[:_LONGEST_NAME]}"
+            raise DataError(what) from None
+        except ValueError as error:
+            raise DataError(f"{given.shown}: {error}") from error
+        if not isinstance(found, list | dict):
+            raise DataError(f"{given.shown}: there is no list of records at {place}")
+        return found
 
     def _columns_of(
         self, names: list[str] | None, first: list[Any], where: str, *, path: Path | None = None
@@ -655,6 +670,14 @@ def _rows_of(document: Any) -> list[dict[str, Any]]:
     return []
 
 
+def _keyed_rows(records: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of an object that holds them by id; none of one that is a record."""
+    are_objects = all(isinstance(each, dict) for each in records.values())
+    if not are_objects or guess([records], reader_of, fitting=True).shows_a_run:
+        return []
+    return [{**each, "id": key} for key, each in records.items()]
+
+
 def _observed(trace: Any) -> list[dict[str, Any]]:
     """Return the observations that an exported trace holds itself; none of any other record."""
     rows = _objects_in(as_list(as_map(trace).get("observations")))
@@ -746,10 +769,6 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     parts = parts_of_runs(chain(rows, *inner))
     if parts is not None:
         return parts, CONVERT, None
-    keyed = next(filter(None, map(_column_of_keyed_calls, rows)), None)
-    if keyed is not None:
-        form = '{"name": TOOL, "arguments": ARGUMENTS}'
-        return f"{keyed}: calls as {{TOOL: ARGUMENTS}} are not read", f"write each as {form}", None
     columns = guess(rows, reader_of)
     reason = f"fields: {_listed(columns.names)}"
     if not all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
@@ -764,22 +783,6 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     ]
     is_enough = len(left) >= len(fields)
     return reason, _COMPARED, dict(zip(fields, left, strict=False)) if is_enough else {}
-
-
-def _column_of_keyed_calls(row: Mapping[str, Any]) -> str | None:
-    """Return the column of calls whose entries are objects under the names of their tools."""
-    for name in _CALL_COLUMNS & row.keys():
-        entries = as_list(decoded(row[name]))
-        if entries and all(map(_is_keyed_call, entries)):
-            return name
-    return None
-
-
-def _is_keyed_call(entry: Any) -> bool:
-    if not isinstance(entry, dict) or len(entry) != 1:
-        return False
-    ((tool, arguments),) = entry.items()
-    return isinstance(arguments, dict) and is_tool_name(tool) and tool != "function"
 
 
 def _is_plain(value: Any) -> bool:

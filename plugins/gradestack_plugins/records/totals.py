@@ -21,14 +21,16 @@ _DEEP: Final = 3
 _CLOSE: Final = 1e-6
 
 
-def totals_beside(document: Any, rows: Sequence[Any], depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a document outside its list of records."""
+def totals_beside(document: Any, records: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a document outside its records, a list or an object of them."""
     if not isinstance(document, dict) or depth > _DEEP:
         return
     for name, value in document.items():
+        if value is records:
+            continue
         if isinstance(value, dict):
-            yield from totals_beside(value, rows, depth + 1)
-        elif value is not rows:
+            yield from totals_beside(value, records, depth + 1)
+        else:
             yield name, value
 
 

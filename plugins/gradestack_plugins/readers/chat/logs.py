@@ -566,7 +566,8 @@ def _form_of_file(path: Path) -> Form:
 def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any) -> Sample:
     """Return the sample of a conversation; what else is known of it is given by field."""
     said = talk.finished()
-    if said["calls"] is None and "error" not in more and not talk.has_unread_calls:
+    has_messages = any(talk.turns)
+    if said["calls"] is None and has_messages and "error" not in more and not talk.has_unread_calls:
         talk.remark("question_without_answer")
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
     if more.get("agent_usage") is None and talk.usages:

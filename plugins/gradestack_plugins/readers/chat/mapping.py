@@ -33,6 +33,7 @@ from gradestack_plugins.readers.chat.names import (
     decoded,
     talk_of,
     unread_of,
+    with_names,
 )
 from gradestack_plugins.readers.chat.unread import not_read
 from gradestack_plugins.readers.chat.usage import usage_of
@@ -122,6 +123,7 @@ class _Unread(list[str]):
 
 def _made(value: Any, field: str) -> Any:
     """Return calls that were made: without arguments where none are recorded."""
+    value = with_names(value)
     kinds = unread_of(value)
     if kinds:
         return _Unread(kinds)
@@ -141,6 +143,7 @@ def _due(value: Any, field: str) -> Any:
 
     Of messages the calls that are made in them are expected.
     """
+    value = with_names(value)
     talk = talk_of(value)
     if isinstance(talk, list) and of_entries(talk) is not None:
         made = conversation_of(talk).calls

@@ -18,6 +18,7 @@ from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
 from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested, observation
+from gradestack_plugins.readers.chat.unread import names_a_call
 
 OWN_DATA: Final = "own_data@1"  # name and version of the table
 FIRST: Final = 1000  # records of an input that are looked at
@@ -173,6 +174,29 @@ def is_tool_name(text: str) -> bool:
     return len(text) <= _LONGEST_NAME and not any(map(str.isspace, text))
 
 
+def with_names(value: Any) -> Any:
+    """Return calls ``{TOOL: ARGUMENTS}``, one or a list, as names beside arguments; all else as it
+    is.
+    """
+    found = decoded(value)
+    entries = found if isinstance(found, list) else [found]
+    if not entries or not all(map(_is_keyed, entries)):
+        return value
+    return [
+        {"name": tool, "arguments": decoded(arguments)}
+        for entry in entries
+        for tool, arguments in entry.items()
+    ]
+
+
+def _is_keyed(entry: Any) -> bool:
+    """Return whether an entry has arguments under the name of each tool it calls."""
+    if not isinstance(entry, dict) or not entry or call_of(entry)[0] is not entry:
+        return False
+    are_tools = all(is_tool_name(tool) and not names_a_call(tool) for tool in entry)
+    return are_tools and all(isinstance(decoded(given), dict) for given in entry.values())
+
+
 def unread_entry(value: Any) -> str | None:
     """Return what holds a call that is not decoded in an entry of calls; None where it is."""
     if isinstance(value, str):
@@ -316,6 +340,10 @@ def _are_due(value: Any) -> bool:
     return _are_calls(value) or (_is_talk(value) and not isinstance(value, str))
 
 
+def _are_made(value: Any) -> bool:
+    return _are_calls(with_names(value))
+
+
 def _are_calls(value: Any) -> bool:
     found = calls_of(value)
     return (
@@ -348,7 +376,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "messages": _is_talk,
     "input": _is_scalar,
     "text": _is_scalar,
-    "calls": _are_calls,
+    "calls": _are_made,
     "expected.calls": _are_due,
     "expected.text": _is_scalar,
     "id": lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
@@ -475,6 +503,7 @@ def guess(  # noqa: C901
         "expected.calls",
         (each for each in columns.places("expected.calls") if _says_calls(columns, each)),
     )
+    take("expected.calls", _places_of_keyed_calls(columns))
     if "messages" not in found:
         take("calls", columns.places("calls"))
     elif "calls" in columns.names:
@@ -545,6 +574,45 @@ def _says_calls(columns: _Columns, place: str) -> bool:
     return not may_be_text or columns.fits(
         place, lambda each: not isinstance(decoded(each), str) and _are_calls(each)
     )
+
+
+def _places_of_keyed_calls(columns: _Columns) -> Iterator[str]:
+    """Yield the columns that expect calls as ``{TOOL: ARGUMENTS}``.
+
+    Of those that may hold anything else only one whose tools are called in the same data.
+    """
+    made = [columns.place(name) for name in _NAMES["calls"]]
+    called = {
+        call["name"]
+        for place in made
+        if place is not None
+        for value in columns.values(place)
+        for call in _named_calls(value)
+    }
+    for name in _NAMES["expected.calls"]:
+        place = columns.place(name)
+        if place is None or not columns.fits(place, _is_reference):
+            continue
+        due = {call["name"] for value in columns.values(place) for call in _named_calls(value)}
+        if place not in _ANY_REFERENCE or due & called:
+            yield place
+
+
+_ANY_REFERENCE: Final = frozenset({"expected", "reference", "ground_truth", "gold", "target"})
+"""Columns that may hold any reference."""
+
+
+def _is_reference(value: Any) -> bool:
+    return with_names(value) is not value
+
+
+def _named_calls(value: Any) -> list[dict[str, Any]]:
+    """Return the calls in a value that have names."""
+    found = calls_of(with_names(value)) if value is not None else []
+    entries = found if isinstance(found, list) else []
+    return [
+        each for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)
+    ]
 
 
 def _differ(columns: _Columns, one: str, other: str) -> bool:

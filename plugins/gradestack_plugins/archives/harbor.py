@@ -1,0 +1,103 @@
+"""Reader ``harbor``: jobs of Harbor, a folder with a folder for each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, Sample, Shard, replace
+from gradestack.jsonio import as_map, loads, read_regular
+from gradestack_plugins.archives.atif import Atif, is_trial
+
+_SURE: Final = 0.96
+_RESULT: Final = "result.json"
+_TRAJECTORY: Final = Path("agent", "trajectory.json")
+_PLACES: Final = (_RESULT, f"*/{_RESULT}", f"*/*/{_RESULT}")
+"""Where results lie in a trial, in a job, and in a folder of jobs."""
+_LOOKED_AT: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class Harbor(Atif):
+    """Reads a job of Harbor, or a folder of jobs: every trial is a run, with the trajectory of its
+    agent where that is one in ATIF.
+
+    What else an agent left in the folder of its trial is not read. The rest is as ``atif`` has it.
+    A job that counts more trials than there are is said.
+    """
+
+    version = "1"
+    takes_directories: ClassVar[bool] = True
+
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        return _SURE if path.is_dir() and next(_results_below(path, _LOOKED_AT), None) else 0.0
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for given in inputs.data:
+            if not given.path.is_dir():
+                yield from super().files(replace(inputs, data=(given,)), index)
+                continue
+            places = [_place_of(result).relative_to(given.path) for result in _results(given)]
+            trials = tuple(given.below(place.as_posix()) for place in places)
+            planned = super().files(replace(inputs, data=trials), index)
+            for place, file in zip(places, planned, strict=True):
+                extra = [*file.extra, place.as_posix()]
+                yield RecordFile(input=given, file=file.input, ranges=file.ranges, extra=extra)
+
+    @override
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        stem, whole, *places = shard.extra
+        if places:
+            shard = replace(shard, input=shard.input.below(places[0]), extra=[stem, whole])
+        yield from super().read(shard, index)
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield which jobs count more trials than there are."""
+        for given in inputs.data:
+            results = _results(given) if given.path.is_dir() else []
+            for job in dict.fromkeys(result.parent.parent for result in results):
+                counted = as_map(_document(job / _RESULT)).get("n_total_trials")
+                there = sum(result.parent.parent == job for result in results)
+                if isinstance(counted, int) and counted > there:
+                    yield f"{given.shown}: the job {job.name} counts {counted} trials, {there} are there"
+
+
+def _results(given: Input) -> list[Path]:
+    """Return the results of all trials below a folder, in order.
+
+    Raises:
+        DataError: There is none.
+    """
+    found = sorted(_results_below(given.path))
+    if not found:
+        raise DataError(f"{given.shown}: no trial of Harbor: TRIAL/{_RESULT} is expected")
+    return found
+
+
+def _results_below(path: Path, most: int | None = None) -> Iterator[Path]:
+    for place in _PLACES:
+        for result in islice(path.glob(place), most):
+            if is_trial(as_map(_document(result))):
+                yield result
+
+
+def _place_of(result: Path) -> Path:
+    """Return the file a trial is read from: its trajectory, or its result where there is none."""
+    trajectory = result.parent / _TRAJECTORY
+    is_read = Atif.is_record(as_map(_document(trajectory)))
+    return trajectory if is_read else result
+
+
+def _document(path: Path) -> Any:
+    with suppress(OSError, ValueError):
+        return loads(read_regular(path))
+    return None

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
@@ -38,13 +38,20 @@ class BfclCategories(Aggregator):
     mean of the categories has none, as they are no sample of categories. Of several models
     ``models`` holds the same for each.
 
-    Source: data_overall.csv and data_non_live.csv of bfcl-eval 2025.10.27.1, whose overall
-    accuracy weighs groups of categories.
+    ``groups`` are the leaderboard's: ``non_live`` is the mean of simple (itself the mean of its
+    languages), multiple, parallel and parallel_multiple; ``live`` that of its four categories,
+    weighed by their entries; ``irrelevance``, ``multi_turn`` and ``agentic`` (the mean of web
+    search and memory) are means. ``groups.overall = (non_live + live + irrelevance + 3 multi_turn +
+    4 agentic) / 10``, where every category is there. ``lacking`` names the categories that a group
+    is without; its mean is over the others, where the leaderboard takes 0 for them.
+
+    Source: generate_leaderboard_csv of bfcl-eval 2026.3.23.
     """
 
     figures: ClassVar = (
         Figure("accuracy.{category}", "Accuracy", about="sum of scores / graded entries"),
         Figure("unweighted", "Mean of the categories", about="each category weighs the same"),
+        Figure("groups.{group}", "Accuracy of a group", about="as the leaderboard weighs them"),
     )
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -84,4 +91,60 @@ class BfclCategories(Aggregator):
             sure: Mapping[str, Any] = ratio_interval(cells, confidence=self.confidence)
             intervals[category] = {**sure}
         unweighted = math.fsum(accuracy.values()) / len(accuracy) if accuracy else None
-        return {"accuracy": accuracy, "accuracy_interval": intervals, "unweighted": unweighted}
+        entries = {name: sum(map(len, tasks.values())) for name, tasks in categories.items()}
+        means = {"unweighted": unweighted, **_means_of_groups(accuracy, entries)}
+        return {"accuracy": accuracy, "accuracy_interval": intervals, **means}
+
+
+_BEFORE: Final = {
+    "simple": "simple_python",
+    "java": "simple_java",
+    "javascript": "simple_javascript",
+}
+"""Category as files before the fourth version call it -> what it is called since."""
+_SIMPLE: Final = ("simple_python", "simple_java", "simple_javascript")
+_NON_LIVE: Final = ("multiple", "parallel", "parallel_multiple")
+_LIVE: Final = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
+_IRRELEVANCE: Final = ("irrelevance", "live_irrelevance")
+_MULTI_TURN: Final = tuple(
+    f"multi_turn_{kind}" for kind in ("base", "miss_func", "miss_param", "long_context")
+)
+_WEB_SEARCH: Final = ("web_search_base", "web_search_no_snippet")
+_MEMORY: Final = ("memory_kv", "memory_vector", "memory_rec_sum")
+_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "non_live": (*_SIMPLE, *_NON_LIVE),
+    "live": _LIVE,
+    "irrelevance": _IRRELEVANCE,
+    "multi_turn": _MULTI_TURN,
+    "agentic": (*_WEB_SEARCH, *_MEMORY),
+}
+"""The leaderboard's groups of categories."""
+_WEIGHTS: Final = {"non_live": 10, "live": 10, "irrelevance": 10, "multi_turn": 30, "agentic": 40}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _means_of_groups(
+    accuracy: Mapping[str, float], entries: Mapping[str, int]
+) -> dict[str, dict[str, Any]]:
+    """Return the means of groups, which categories they are without, and the overall accuracy."""
+    known = {_BEFORE.get(name, name): value for name, value in accuracy.items()}
+    counts = {_BEFORE.get(name, name): number for name, number in entries.items()}
+    live = [name for name in _LIVE if name in known]
+    n_live = sum(counts[name] for name in live)
+    means = {
+        "non_live": _mean([_mean(map(known.get, _SIMPLE)), *map(known.get, _NON_LIVE)]),
+        "live": math.fsum(known[name] * counts[name] for name in live) / n_live if live else None,
+        "irrelevance": _mean(map(known.get, _IRRELEVANCE)),
+        "multi_turn": _mean(map(known.get, _MULTI_TURN)),
+        "agentic": _mean(_mean(map(known.get, names)) for names in (_WEB_SEARCH, _MEMORY)),
+    }
+    groups = {name: mean for name, mean in means.items() if mean is not None}
+    lacking = {name: [each for each in _GROUPS[name] if each not in known] for name in groups}
+    if len(groups) == len(_GROUPS) and not any(lacking.values()):
+        weighed = math.fsum(_WEIGHTS[name] * mean for name, mean in groups.items())
+        groups["overall"] = weighed / sum(_WEIGHTS.values())
+    return {"groups": groups, "lacking": {name: each for name, each in lacking.items() if each}}

@@ -37,6 +37,7 @@ from gradestack_plugins.bfcl.side_files import (
     ids_of,
     model_of,
     read_side_files,
+    with_id,
 )
 
 _NAMED = 3
@@ -188,6 +189,7 @@ class Bfcl(RecordReader):
             group = category or str(record.get("id", "")).rpartition("_")[0]
             if index.form == "result":
                 key = str(file.path)
+                record = with_id(record, group)
                 yield sample_of(record, source, index.side, model=model, category=group, scored=key)
                 return
             identifier = record.get("id")
@@ -280,6 +282,7 @@ _FIGURES = {
 _BY_CATEGORY = {
     "Accuracy by category": "categories.accuracy",
     "Mean of the categories": "categories.unweighted",
+    "Accuracy by group": "categories.groups",
 }
 
 

@@ -29,12 +29,12 @@ from gradestack_plugins.bfcl.side_files import (
     SideFiles,
     find,
     parameter_names,
-    parse_calls,
     spellings,
 )
+from gradestack_plugins.bfcl.texts import calls_of_text, is_not_decoded
 from gradestack_plugins.readers.chat import parse_arguments, text_of
-from gradestack_plugins.readers.chat.names import call_of, calls_in_text
-from gradestack_plugins.readers.chat.unread import NOT_READ, not_read, unread_part, unread_tags
+from gradestack_plugins.readers.chat.names import call_of
+from gradestack_plugins.readers.chat.unread import NOT_DECODED, NOT_READ, not_read, unread_part
 from gradestack_plugins.readers.declared import Items, convert_record
 
 _FAILED = "Error during inference:"
@@ -116,25 +116,18 @@ class Reply:
             yield from self._of_entry(entry, turn)
 
     def _of_text(self, answer: str, turn: int) -> Iterator[ToolCall]:
-        """Yield the calls of a text: Python calls, JSON, or JSON in a fenced block."""
+        """Yield the calls of a text, in any form that a handler of BFCL decodes."""
         names = parameter_names(self.question.tools)
-        parsed = parse_calls(answer, names) if "(" in answer else None
-        for call in parsed or ():
+        found = calls_of_text(answer, names)
+        if found is None and is_not_decoded(answer, names):
+            self.remarks[NOT_DECODED] += 1
+        for call in found or ():
+            if isinstance(call, dict):
+                yield from self._of_entry(call, turn)
+                continue
             raw = call.text if call.arguments is None else None
             self.remarks["arguments_not_literal"] += raw is not None
             yield self._call(call.name, call.arguments, raw, turn)
-        if parsed is not None:
-            return
-        entries = calls_in_text(answer)
-        for entry in entries or ():
-            yield from self._of_entry(entry, turn)
-        if entries is not None:
-            return
-        text = answer.strip().strip("`").strip()
-        if text.startswith("[") and text.endswith("]") and "(" in text:
-            self.remarks[not_read("text of calls")] += 1
-        for kind in unread_tags(answer):
-            self.remarks[not_read(kind)] += 1
 
     def _of_entry(self, entry: dict[str, Any], turn: int) -> Iterator[ToolCall]:
         """Yield the calls of an object: ``{NAME: ARGUMENTS}``, or a name beside arguments."""

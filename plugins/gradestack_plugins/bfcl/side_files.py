@@ -354,8 +354,18 @@ def _schema(allowed: Any) -> dict[str, Any]:
 
 Form = Literal["question", "answer", "result", "score"]
 
-NAME = re.compile(r"BFCL_v\d+_(?P<category>\w+?)(?:_result|_score)?\.json")
+NAME = re.compile(
+    r"(?:BFCL_v\d+|(?P<old>gorilla_openfunctions_v\d+_test))_(?P<category>\w+?)"
+    r"(?:_result|_score)?\.json"
+)
 """A file's name; categories are words joined by underscores."""
+_OLD_NAMES = {
+    "multiple_function": "multiple",
+    "parallel_function": "parallel",
+    "parallel_multiple_function": "parallel_multiple",
+    "relevance": "irrelevance",
+}
+"""Category of a file of early 2024 -> what it is called since."""
 _ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
 _SCORE = frozenset({"accuracy", "correct_count", "total_count"})
 _COUNTS = frozenset({"input_token_count", "output_token_count", "latency", "inference_log"})
@@ -373,6 +383,8 @@ def form_of(record: Any) -> Form | None:
     if record.keys() >= _SCORE and "id" not in record:
         return "score"
     identifier = record.get("id")
+    if identifier is None and isinstance(record.get("idx"), int):
+        return "result" if isinstance(record.get("result"), str | list) else None
     if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
         return None
     if "valid" in record and ("model_name" in record or "test_category" in record):
@@ -493,7 +505,32 @@ class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
 def category_of(path: Path) -> str | None:
     """Return the category a file is named by."""
     named = NAME.fullmatch(path.name)
-    return named["category"] if named else None
+    if named is None:
+        return None
+    category = named["category"]
+    return _OLD_NAMES.get(category, category) if named["old"] else category
+
+
+def with_id(record: Any, category: str | None, ordinal: int | None = None) -> Any:
+    """Return a record of early 2024, which has no id, in the form records have since.
+
+    Its id is the category with its ``idx``, else with its place in the file, where that is given.
+    """
+    if not isinstance(record, dict) or "id" in record or category is None:
+        return record
+    number = record.get("idx", ordinal)
+    if not isinstance(number, int):
+        return record
+    name = f"{category}_{number}"
+    if "question" in record:
+        asked, functions = record["question"], record.get("function")
+        messages = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
+        listed = functions if isinstance(functions, list) else [functions]
+        return {"id": name, "question": [messages], "function": listed}
+    if record and all(isinstance(values, dict) for values in record.values()):
+        truth = [{tool: values} for tool, values in record.items()]
+        return {"id": name, "ground_truth": truth}
+    return {**record, "id": name}
 
 
 def base_id(identifier: str) -> str:
@@ -563,12 +600,14 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     root, _ = _root(path)
     folders = [data] if data is not None else [root / each for each in _DATA]
     places = [place for folder in folders for place in (folder, folder / "possible_answer")]
-    names = dict.fromkeys((category, base))
+    old = [before for before, since in _OLD_NAMES.items() if since == category]
+    names = dict.fromkeys((category, base, *old))
     found = [
         each
         for place in places
         for name in names
-        for each in sorted(place.glob(f"BFCL_v*_{name}.json"))
+        for form in ("BFCL_v*_", "gorilla_openfunctions_v*_test_")
+        for each in sorted(place.glob(f"{form}{name}.json"))
     ]
     return [each for each in dict.fromkeys(found) if each != path]
 
@@ -581,8 +620,11 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
     for path in files:
         classes = _Classes(path.parent / _DOCS)
         others = _Others()
+        named = NAME.fullmatch(path.name)
+        old = category_of(path) if named is not None and named["old"] else None
         for each in _elements(path):
-            record, form = each.value, form_of(each.value)
+            record = with_id(each.value, old, each.ordinal)
+            form = form_of(record)
             if form == "question":
                 questions[record["id"]] = question_of(record, classes)
             elif form == "answer":
@@ -674,6 +716,8 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
     others = _Others()
     for each in _elements(path):
         record = as_map(each.value)
+        if isinstance(place := record.get("id"), int):  # of early 2024: from one on
+            record = {**record, "id": f"{category_of(path)}_{place - 1}"}
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
             total = count if type(count) is int else None
@@ -697,8 +741,6 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
 
 def ids_of(path: Path) -> list[str]:
     """Return the ids of a result file, one for each record that has one."""
-    return [
-        identifier
-        for each in _records(path)
-        if isinstance(identifier := as_map(each).get("id"), str)
-    ]
+    category = category_of(path)
+    records = (with_id(each, category) for each in _records(path))
+    return [identifier for each in records if isinstance(identifier := each.get("id"), str)]

@@ -24,7 +24,7 @@ from gradestack import (
 )
 from gradestack.jsonio import as_number, compact
 from gradestack_plugins.tau2_bench.forms import Check, Checks, RewardInfo
-from gradestack_plugins.tau2_bench.records import Tau2Run, is_met
+from gradestack_plugins.tau2_bench.records import INFRASTRUCTURE, Tau2Run, is_met
 
 _TOOL_TYPES = ("read", "write")
 _PLANNED = "planned_trials"
@@ -58,7 +58,7 @@ class Tau2Reward(Grader):
     native: ClassVar[type[Tau2Run]] = Tau2Run
 
     tolerance: float = 1e-6
-    left_out: tuple[str, ...] = ("infrastructure_error",)
+    left_out: tuple[str, ...] = (INFRASTRUCTURE,)
 
     def __attrs_post_init__(self) -> None:
         if not math.isfinite(self.tolerance) or self.tolerance < 0:

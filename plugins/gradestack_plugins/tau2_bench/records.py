@@ -285,7 +285,9 @@ ENDED = {
     "unexpected_error": "error",
 }
 """``termination_reason`` -> ``Sample.ended``."""
-BROKEN = frozenset({"infrastructure_error", "unexpected_error"})
+INFRASTRUCTURE = "infrastructure_error"
+"""How a simulation ended that the benchmark leaves out of every figure."""
+BROKEN = frozenset({INFRASTRUCTURE, "unexpected_error"})
 """Reasons that are the benchmark's own trouble, not the agent's or the user's."""
 
 
@@ -317,6 +319,8 @@ def sample_of(record: JSON, source: Source, setting: Setting) -> Sample:
     told["calls"] = tuple(said.calls) if talk and not said.has_unread_calls else None
     if talk is None:
         remarks["conversation_missing"] = 1
+    if reason == INFRASTRUCTURE:
+        remarks["ended_by_infrastructure_error_and_apart_from_the_rates"] = 1
     if setting.has_tasks and expected is None:
         remarks["task_missing"] = 1
     if impossible := impossible_amounts(simulation.duration):

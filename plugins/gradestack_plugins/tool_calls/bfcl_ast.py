@@ -21,7 +21,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import as_text
-from gradestack_plugins.readers.chat.unread import calls_unknown
+from gradestack_plugins.readers.chat.unread import NOT_DECODED, calls_unknown
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.presets import find, peer_grade
@@ -37,6 +37,7 @@ _FORM = (
     "[values]}}"
 )
 _JAVA = "arguments are source of Java or JavaScript, which is not read"
+_UNDECODED = "ast_decoder:decoder_failed"
 _UNUSABLE = Fault(category="data", code="ground_truth_unusable", message=_FORM)
 
 
@@ -55,14 +56,14 @@ class BfclAst(Grader):
     rule is the preset ``bfcl/ast`` of ``tool_calls``.
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
-    relevance any is right. A reason has the error type as its code; so has ``metadata.error_type``.
+    relevance any is right. An answer with a call in no known form is one that was not decoded. A reason has the error type as its code; so has ``metadata.error_type``.
     Where the program raises, as on ground truth of no valid form, the grade is failed. A run that
     ended in an error scores 0 (``run_error``), as the leaderboard divides by all its entries.
     Skipped: ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without
     tools, for categories of Java and JavaScript, and for calls by turn, which must be executed.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
@@ -77,11 +78,13 @@ class BfclAst(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
+        category = as_text(sample.facets.get("category"))
+        if category.startswith("multi_turn"):  # wholly out, also where no call is expected
+            return skipped("not_expressible", bfcl.EXECUTED)
         if sample.status is Status.FAILED:
             return _grade_of_failed_run(sample)
         if sample.calls is None:
-            return calls_unknown(sample)
-        category = as_text(sample.facets.get("category"))
+            return _grade_of_undecoded(sample, category)
         if sample.expected.calls is None:
             if _is_of_relevance(category):
                 return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
@@ -126,6 +129,24 @@ def _grade_of_failed_run(sample: Sample) -> Grade:
     reason = Reason(code="run_error", message=message)
     counts = {"expected": len(expected or ()), "made": 0}
     return Grade(score=0.0, passed=False, reasons=(reason,), rationale=message, counts=counts)
+
+
+def _grade_of_undecoded(sample: Sample, category: str) -> Grade:
+    """Return the grade of a run whose calls are not known.
+
+    A text that holds a call in no known form could not be decoded: wrong where a call is expected,
+    right where none is. Any other run is skipped.
+    """
+    expected = sample.expected.calls
+    is_ruled = _is_of_relevance(category) or (expected is not None and "java" not in category)
+    has_turns = any(call.turn is not None for call in expected or ())
+    if NOT_DECODED not in sample.remarks or not is_ruled or has_turns:
+        return calls_unknown(sample)
+    counts = {"expected": len(expected or ()), "made": 0}
+    if expected == ():
+        return Grade(score=1.0, passed=True, counts=counts)
+    problem = "relevance_error:decoder_failed" if expected is None else _UNDECODED
+    return _told(Grade(score=0.0, passed=False, counts=counts), problem)
 
 
 def _by_calling(sample: Sample, *, right: bool, problem: str) -> Grade:

@@ -316,6 +316,10 @@ def not_read(kind: str) -> str:
     return f"{NOT_READ}{kind}"
 
 
+NOT_DECODED: Final = not_read("text with a call in no known form, not decoded")
+"""Remark on a text of calls that the rules of BFCL count as one that could not be decoded."""
+
+
 def unread_text(remarks: Mapping[str, int]) -> str | None:
     """Return what holds calls that were not read, with how often; None where all were read."""
     kinds = [kind for kind in remarks if kind.startswith(NOT_READ)]

@@ -1,0 +1,93 @@
+"""Calls in the texts of models, in the forms that the handlers of BFCL decode."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gradestack_plugins.bfcl.side_files import WrittenCall, parse_calls
+from gradestack_plugins.readers.chat.names import call_of, calls_in_text, with_names
+from gradestack_plugins.readers.chat.unread import unread_tags
+
+_THOUGHT: Final = re.compile(r".*</think>", re.DOTALL)
+_CALL_MARK: Final = re.compile(
+    r"</?(?:tool_?calls?|function_?calls?)>|<\|/?(?:tool_?calls?(?:_start|_end)?|python_tag)\|>"
+    r"|\[/?TOOL_CALLS\]|\bfunctools(?=\s*\[)|^\s*(?:Call|Action):(?=\s*[\w.]+\s*\()",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What models write in front of calls and behind them."""
+_END_MARK: Final = re.compile(
+    r"<bot_end>.*|<\|(?:eo[mt]_id|im_end|end(?:_?of_?text)?)\|>|</s>", re.DOTALL
+)
+_DECODER: Final = json.JSONDecoder()
+Entry = WrittenCall | dict[str, Any]
+"""A call as it is written in Python, or an object of a call."""
+
+
+def calls_of_text(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] | None:
+    """Return the calls of a text; None of one that holds none in a form that is known.
+
+    Args:
+        text: What the model answered.
+        parameters: Names of the parameters of each tool, in order.
+    """
+    said = _END_MARK.sub("", _THOUGHT.sub("", text)).strip()
+    whole = _decoded(said, parameters)
+    if whole is not None or not _CALL_MARK.search(said):
+        return whole
+    parts = [_decoded(part.strip(), parameters) for part in _CALL_MARK.split(said) if part.strip()]
+    found = [part for part in parts if part is not None]
+    return [call for calls in found for call in calls] if found else None
+
+
+def _decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] | None:
+    """Return the calls that a text is: Python calls, JSON, or a tool's name above its arguments."""
+    written = parse_calls(text, parameters) if "(" in text else None
+    if written is not None:
+        return list(written)
+    entries = calls_in_text(text)
+    if entries is not None:
+        have_names = all(call_of(entry)[0].get("name") for entry in entries)
+        return list(entries) if have_names else None
+    keyed = with_names(text)
+    if isinstance(keyed, list) and all(call["name"] in parameters for call in keyed):
+        return list(keyed)
+    name, _, rest = text.partition("\n")
+    arguments = list(_documents(rest)) if name.strip() in parameters else []
+    if len(arguments) == 1 and isinstance(arguments[0], dict):
+        return [{name.strip(): arguments[0]}]
+    documents: list[Entry] = list(_documents(text))
+    are_calls = all(isinstance(each, dict) and call_of(each)[0] is not each for each in documents)
+    return documents if documents and are_calls else None
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """Yield the JSON documents that a text is, one behind the other; none where it is more."""
+    place, found = 0, []
+    while place < len(text):
+        try:
+            value, place = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        found.append(value)
+        while place < len(text) and text[place] in " \t\r\n;,":
+            place += 1
+    yield from found
+
+
+def is_not_decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a text in which no call was found holds one in a form that is not known.
+
+    It has a mark of calls, is a list of what looks like calls, or has the name of a tool of its
+    question before a bracket or beside an object.
+    """
+    said = _THOUGHT.sub("", text).strip().strip("`").strip()
+    if _CALL_MARK.search(said) or any(unread_tags(said)):
+        return True
+    if said.startswith("[") and said.endswith("]") and "(" in said:
+        return True
+    quoted = [f"{mark}{name}{mark}" for name in parameters for mark in ("'", '"')]
+    is_object_of_call = "{" in said and any(name in said for name in quoted)
+    return is_object_of_call or any(f"{name}(" in said for name in parameters)

@@ -21,6 +21,7 @@ from gradestack import (
     ratio_interval,
     valid_confidence,
 )
+from gradestack_plugins.bfcl.side_files import TODAY
 
 Pair = tuple[Key, Grade]
 
@@ -96,12 +97,6 @@ class BfclCategories(Aggregator):
         return {"accuracy": accuracy, "accuracy_interval": intervals, **means}
 
 
-_BEFORE: Final = {
-    "simple": "simple_python",
-    "java": "simple_java",
-    "javascript": "simple_javascript",
-}
-"""Category as files before the fourth version call it -> what it is called since."""
 _SIMPLE: Final = ("simple_python", "simple_java", "simple_javascript")
 _NON_LIVE: Final = ("multiple", "parallel", "parallel_multiple")
 _LIVE: Final = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
@@ -131,8 +126,8 @@ def _means_of_groups(
     accuracy: Mapping[str, float], entries: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
     """Return the means of groups, which categories they are without, and the overall accuracy."""
-    known = {_BEFORE.get(name, name): value for name, value in accuracy.items()}
-    counts = {_BEFORE.get(name, name): number for name, number in entries.items()}
+    known = {TODAY.get(name, name): value for name, value in accuracy.items()}
+    counts = {TODAY.get(name, name): number for name, number in entries.items()}
     live = [name for name in _LIVE if name in known]
     n_live = sum(counts[name] for name in live)
     means = {

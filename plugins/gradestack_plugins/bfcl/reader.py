@@ -34,6 +34,7 @@ from gradestack_plugins.bfcl.side_files import (
     counterpart,
     find,
     form_of_file,
+    id_today,
     ids_of,
     model_of,
     read_side_files,
@@ -250,7 +251,7 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
     scores = side.scores.get(scored)
     if scores is None:
         return
-    strange = sorted(scores.failures.keys() - set(ids))
+    strange = sorted(scores.failures.keys() - set(map(id_today, ids)))
     if strange:
         yield (
             f"{file}: {len(strange)} failure(s) of its score file are of no result: "

@@ -28,6 +28,7 @@ from gradestack_plugins.bfcl.side_files import (
     Question,
     SideFiles,
     find,
+    id_today,
     parameter_names,
     spellings,
 )
@@ -244,7 +245,7 @@ def _verdict(
     scores = side.scores.get(scored)
     if scores is None:
         return None, {}
-    failure = scores.failures.get(identifier)
+    failure = scores.failures.get(id_today(identifier))
     if failure is not None:
         return failure, {"valid": False}
     return None, {"valid": True} if scores.complete else {}

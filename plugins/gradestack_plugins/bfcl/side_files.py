@@ -355,8 +355,8 @@ def _schema(allowed: Any) -> dict[str, Any]:
 Form = Literal["question", "answer", "result", "score"]
 
 NAME = re.compile(
-    r"(?:BFCL_v\d+|(?P<old>gorilla_openfunctions_v\d+_test))_(?P<category>\w+?)"
-    r"(?:_result|_score)?\.json"
+    r"(?:BFCL_v\d+_|(?P<old>gorilla_openfunctions_v\d+_test_)|(?P<bare>)(?=\w+_score\.json))"
+    r"(?P<category>\w+?)(?:_result|_score)?\.json"
 )
 """A file's name; categories are words joined by underscores."""
 _OLD_NAMES = {
@@ -365,7 +365,10 @@ _OLD_NAMES = {
     "parallel_multiple_function": "parallel_multiple",
     "relevance": "irrelevance",
 }
-"""Category of a file of early 2024 -> what it is called since."""
+"""Category of a file of 2024 -> what it is called since."""
+TODAY = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
+"""Category before the fourth version -> what it is called since."""
+_OLD_ID = re.compile(rf"({'|'.join([*_OLD_NAMES, *TODAY])})_(\d+)")
 _ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
 _SCORE = frozenset({"accuracy", "correct_count", "total_count"})
 _COUNTS = frozenset({"input_token_count", "output_token_count", "latency", "inference_log"})
@@ -477,6 +480,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """What one score file says: which entries failed, and of how many."""
 
     failures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
+    """Under the ids that entries have today."""
     total: int | None = None
     entries: int = 0
     """How many results there are."""
@@ -508,11 +512,12 @@ def category_of(path: Path) -> str | None:
     if named is None:
         return None
     category = named["category"]
-    return _OLD_NAMES.get(category, category) if named["old"] else category
+    is_old = named["old"] is not None or named["bare"] is not None
+    return _OLD_NAMES.get(category, category) if is_old else category
 
 
 def with_id(record: Any, category: str | None, ordinal: int | None = None) -> Any:
-    """Return a record of early 2024, which has no id, in the form records have since.
+    """Return a record of 2024, which has no id, in the form records have since.
 
     Its id is the category with its ``idx``, else with its place in the file, where that is given.
     """
@@ -541,10 +546,19 @@ def base_id(identifier: str) -> str:
     return identifier
 
 
+def id_today(identifier: str) -> str:
+    """Return what an entry of an older version is called in the fourth."""
+    old = _OLD_ID.fullmatch(identifier)
+    if old is None:
+        return identifier
+    category = _OLD_NAMES.get(old[1], old[1])
+    return f"{TODAY.get(category, category)}_{old[2]}"
+
+
 def find(table: Mapping[str, Any], identifier: str) -> Any:
-    """Return what a table says of an id, or of the question it is a run of."""
-    found = table.get(identifier)
-    return table.get(base_id(identifier)) if found is None else found
+    """Return what a table says of an id, of the question it is a run of, or of its id today."""
+    names = (identifier, base_id(identifier), id_today(identifier))
+    return next((table[name] for name in names if table.get(name) is not None), None)
 
 
 def model_of(path: Path) -> str | None:
@@ -581,12 +595,16 @@ def counterpart(path: Path, side: str) -> Path | None:
     name = (
         below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
     )
-    places = (
-        [path.parent / name]
-        if len(below) == 1
-        else [root.joinpath(side, *below[:-1], name), path.parent / name]
-    )
+    folders = [path.parent] if len(below) == 1 else [root.joinpath(side, *below[:-1]), path.parent]
+    places = [folder / each for folder in folders for each in (name, _bare_name(name))]
     return next((each for each in places if each != path and each.is_file()), None)
+
+
+def _bare_name(name: str) -> str:
+    """Return what a score file of 2024 is called: its category without what stands before it."""
+    named = NAME.fullmatch(name)
+    is_old_score = named is not None and named["old"] and name.endswith("_score.json")
+    return f"{named['category']}_score.json" if named is not None and is_old_score else name
 
 
 def beside(path: Path, data: Path | None) -> list[Path]:
@@ -601,7 +619,7 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     folders = [data] if data is not None else [root / each for each in _DATA]
     places = [place for folder in folders for place in (folder, folder / "possible_answer")]
     old = [before for before, since in _OLD_NAMES.items() if since == category]
-    names = dict.fromkeys((category, base, *old))
+    names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
     found = [
         each
         for place in places
@@ -716,13 +734,14 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
     others = _Others()
     for each in _elements(path):
         record = as_map(each.value)
-        if isinstance(place := record.get("id"), int):  # of early 2024: from one on
-            record = {**record, "id": f"{category_of(path)}_{place - 1}"}
+        if isinstance(place := record.get("id"), int):  # of 2024: from one on
+            asked = as_map(record.get("prompt")).get("id")
+            record = {**record, "id": asked or f"{category_of(path)}_{place - 1}"}
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
             total = count if type(count) is int else None
         elif isinstance(record.get("id"), str) and record.get("valid") is False:
-            failures[record["id"]] = {
+            failures[id_today(record["id"])] = {
                 key: record[key] for key in ("error", "error_type") if key in record
             }
         elif not isinstance(record.get("id"), str):

@@ -13,6 +13,7 @@ from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.leaderboards.verdicts import SURE
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.names import call_of, calls_in_text, decoded
+from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _LEFT_OUT: Final = ("", "\\")
@@ -98,7 +99,7 @@ class StableToolBench(RunReader):
     """
 
     version = "1"
-    marks = (("available_tools", "answer_details"), ("task_solvable", "is_solved", "passed"))
+    marks = (("available_tools", "answer_details"), ("answer_steps", "is_solved"))
 
     @classmethod
     @override
@@ -107,7 +108,7 @@ class StableToolBench(RunReader):
             return 0.0
         first = as_map(next(iter(record.values())))
         is_answer = "answer_details" in as_map(first.get("answer"))
-        is_rate = {"passed", "failed", "task_solvable"} <= first.keys()
+        is_rate = {"is_solved", "answer_steps"} <= first.keys()
         return SURE if is_answer or is_rate else 0.0
 
     @override
@@ -115,21 +116,21 @@ class StableToolBench(RunReader):
         for value, source in records:
             for place, (name, told) in enumerate(as_map(value).items()):
                 about = as_map(told)
-                run = _of_rates(name, about) if "passed" in about else _of_answer(name, about)
+                run = _of_rates(name, about) if "is_solved" in about else _of_answer(name, about)
                 run.source, run.first = replace(source, ordinal=place), value
                 yield run
 
 
 def _of_rates(name: str, about: Mapping[str, Any]) -> Run:
-    counts = [each if isinstance(each, int) else 0 for each in (about["passed"], about["failed"])]
+    passed, failed = count_of(about.get("passed")), count_of(about.get("failed"))
     solved = about.get("is_solved")
     states = list(as_map(solved).values()) if isinstance(solved, dict) else [solved]
     scores = [_SOLVED.get(state.rpartition(".")[2], 0.0) for state in map(as_text, states) if state]
     return Run(
         id=name,
         entries=[{"role": "user", "content": as_text(about.get("query"))}],
-        recorded={"passed": counts[1] <= counts[0]}
-        | ({"solved": sum(scores) / len(scores)} if scores else {}),
+        recorded=({"solved": sum(scores) / len(scores)} if scores else {})
+        | ({} if passed is None or failed is None else {"passed": failed <= passed}),
     )
 
 

@@ -26,6 +26,7 @@ from gradestack_plugins.readers.runs import Record, Run
 _TRIAL: Final = frozenset({"task_id", "is_resolved", "failure_mode"})
 _NO_FAILURE: Final = frozenset({"", "unset", "none"})
 _RUN_OF_ALL: Final = "results.json"
+_ABOUT_RUN: Final = "run_metadata.json"
 
 
 @attrs.frozen(kw_only=True)
@@ -34,8 +35,8 @@ class TerminalBench(VerdictReader):
 
     The id is the task's, the run the trial's name; ``recorded.resolved`` is the verdict. A trial
     whose verdict is null ended in an error and is not resolved, as its own ``n_unresolved`` and
-    ``accuracy`` have it. The model is that of ``run_metadata.json`` beside the file. In a folder
-    the files of single trials below the file of their run are read with that one.
+    ``accuracy`` have it. The model, or the agent where none is named, is that of
+    ``run_metadata.json`` beside the file. In a folder the files of single trials below the file of their run are read with that one.
     """
 
     version = "1"
@@ -46,6 +47,11 @@ class TerminalBench(VerdictReader):
     def looks_like(cls, record: Any) -> float | None:
         trials = _trials_of(record)
         return SURE if trials and as_map(trials[0]).keys() >= _TRIAL else 0.0
+
+    @classmethod
+    @override
+    def main_of(cls, path: Path) -> Path | None:
+        return path.with_name(_RUN_OF_ALL) if path.name == _ABOUT_RUN else None
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -60,7 +66,7 @@ class TerminalBench(VerdictReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        about = as_map(document_at(file.path.parent / "run_metadata.json"))
+        about = as_map(document_at(file.path.with_name(_ABOUT_RUN)))
         for value, source in records:
             for place, trial in enumerate(_trials_of(value)):
                 run = _of_trial(as_map(trial), about)
@@ -89,7 +95,7 @@ def _of_trial(trial: Mapping[str, Any], about: Mapping[str, Any]) -> Run:
         trial=word(dict(trial), "trial_name") or None,
         entries=[],
         first=dict(trial),
-        model=word(dict(about), "model_name") or word(dict(about), "model") or None,
+        model=word(dict(about), "model_name") or word(dict(about), "agent_name") or None,
         usage=tokens(trial, "total_input_tokens", "total_output_tokens"),
         recorded={"resolved": is_true(trial.get("is_resolved"))},
         ended=ended if mode not in _NO_FAILURE else None,

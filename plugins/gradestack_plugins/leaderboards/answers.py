@@ -51,6 +51,7 @@ class HammerBench(RunReader):
             yield Run(
                 id=str(value["id"]),
                 entries=[*messages, _answer(value["predict"])],
+                executed=False,
                 source=source,
                 first=value,
                 model=model,

@@ -98,6 +98,7 @@ class Gaia2(VerdictReader):
                 first=value,
                 model=word(dict(about), "model") or None,
                 recorded={} if score is None else {"score": score},
+                ended="error" if has_broken else None,
                 error=about.get("rationale") or "exception" if has_broken else None,
                 facets=only(named),
                 remarks={"run_not_judged": 1} if score is None else {},
@@ -145,6 +146,7 @@ class ToolSandbox(VerdictReader):
                     source=replace(source, ordinal=place),
                     first=value,
                     recorded={"similarity": 0.0 if similarity is None else similarity},
+                    ended="error" if kind else None,
                     error={"type": str(kind), "message": str(kind)} if kind else None,
                     facets=only(
                         {
@@ -264,6 +266,7 @@ def _of_report(report: Mapping[str, Any], file: Input) -> Iterator[Run]:
             entries=[],
             model=model,
             recorded={"resolved": name in listed["resolved"]},
+            ended="error" if has_broken else None,
             error="the evaluation ended in an error" if has_broken else None,
             facets={"state": state},
         )

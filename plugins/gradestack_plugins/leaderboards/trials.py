@@ -24,7 +24,6 @@ from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.runs import Record, Run
 
 _TRIAL: Final = frozenset({"task_id", "is_resolved", "failure_mode"})
-_NO_FAILURE: Final = frozenset({"", "unset", "none"})
 _RUN_OF_ALL: Final = "results.json"
 _ABOUT_RUN: Final = "run_metadata.json"
 
@@ -98,7 +97,7 @@ def _of_trial(trial: Mapping[str, Any], about: Mapping[str, Any]) -> Run:
         model=word(dict(about), "model_name") or word(dict(about), "agent_name") or None,
         usage=tokens(trial, "total_input_tokens", "total_output_tokens"),
         recorded={"resolved": is_true(trial.get("is_resolved"))},
-        ended=ended if mode not in _NO_FAILURE else None,
+        ended=ended or ("error" if has_no_verdict else None),
         error=(mode or "no verdict") if has_no_verdict else None,
         facets=only({"failure_mode": mode, "agent_name": about.get("agent_name")}),
         remarks={"verdict_is_null": 1} if has_no_verdict else {},
@@ -140,7 +139,7 @@ class McpMark(VerdictReader):
             document = document_at(given.path)
             if self.looks_like(document):
                 names = found.setdefault(_group_of(document, given.path), set())
-                names |= _runs_in(document, given.path).keys()
+                names.update(_runs_in(document, given.path))
         return {group: sorted(names) for group, names in found.items()}
 
     @override
@@ -190,6 +189,7 @@ def _of_run(known: Mapping[str, Any], name: str, document: Mapping[str, Any]) ->
         model=str(document.get("model", document.get("model_name")) or "") or None,
         usage=spent(known.get("token_usage"), seconds),
         recorded={"success": is_true(about.get("success"))},
+        ended="error" if error else None,
         error=error or None,
         facets=only({"service": document.get("service", document.get("mcp")), "turns": turns}),
         remarks={} if about else {"run_missing": 1},

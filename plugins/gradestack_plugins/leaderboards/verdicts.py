@@ -70,7 +70,7 @@ def spent(amounts: Any, seconds: Any = None) -> Usage | None:
     time = float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else None
     if found is None:
         return None if time is None else Usage(seconds=time)
-    return found if time is None else replace(found, seconds=time)
+    return replace(found, requests=None, seconds=time)
 
 
 def tokens(record: Mapping[str, Any], asked: str, answered: str) -> Usage | None:

@@ -58,6 +58,8 @@ class Run(msgspec.Struct, kw_only=True):
     """Results beside the conversation, in order; each goes to the first call of its name that has
     none of them yet.
     """
+    executed: bool = True
+    """Whether calls were executed; of others no result is missing."""
     source: Source | None = None
     first: Any = None
     """The record in which the option ``ids`` looks for the id of the task."""
@@ -88,6 +90,7 @@ def sample_of_run(run: Run) -> Sample:
         ValueError: Nothing in it can be read.
     """
     talk = Conversation()
+    talk.results = run.executed
     talk.read(run.entries)
     _hand_results(talk, run.results)
     known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)

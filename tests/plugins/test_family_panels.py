@@ -33,6 +33,7 @@ SHOWN = {
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},
     "judges": {"text_graders.judges"},
+    "sessions": {"sessions.sessions"},
 }
 PRESETS = """
 name: presets

@@ -177,9 +177,9 @@ class Walk:
             text = memoryview(self.text)[self.at :]
             problem = _skim_problem(text)
             byte = problem.removeprefix(_TRAILING)[:-1]
+            self.is_cut_off = problem in {"", _TRUNCATED}
             if byte.isdecimal():
                 return self.at + int(byte) - 1
-            self.is_cut_off = problem in {"", _TRUNCATED}
             is_open = self.is_cut_off or len(text) < _LONGEST_TOKEN or _number.fullmatch(text)
             if not is_open or len(text) > self._most:
                 return None

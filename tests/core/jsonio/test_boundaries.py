@@ -172,6 +172,7 @@ def files(draw):
 
 @settings(max_examples=examples(300), deadline=None)
 @given(files(), st.integers(0, 120), st.integers(1, 80))
+@example(b'["x"",{"k":1},{"k":1}]', 0, 1)
 @example(b'[1,"\x00",{"id":0, "v": 1}]', 0, 1)
 def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size, piece):
     path = tmp_path_factory.mktemp("ranges") / "x.json"

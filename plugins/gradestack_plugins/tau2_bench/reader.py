@@ -198,7 +198,7 @@ class Tau2(RecordReader):
         for given in inputs.data:
             recording = index[given.name]
             if recording.ranges is not None:
-                yield RecordFile(input=given, ranges=recording.ranges)
+                yield RecordFile(input=given, file=_results(given), ranges=recording.ranges)
             for relative in recording.files:
                 yield RecordFile(
                     input=given, file=given.below(relative), ranges=(Range(),), extra=relative
@@ -225,7 +225,7 @@ class Tau2(RecordReader):
                     source=Source(file=_results(given).shown, ordinal=place), reason=reason
                 )
             return
-        file = given.below(shard.extra or "")
+        file = given.below(shard.extra) if shard.extra else _results(given)
         yield from self.samples(
             shard, lambda record, source: (sample_of(record, source, setting),), file
         )

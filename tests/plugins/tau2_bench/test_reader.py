@@ -50,6 +50,13 @@ def test_the_directory_form_reads_as_the_single_file_does(tau2):
     assert alone.run == 1
 
 
+def test_a_folder_of_one_file_is_read_as_that_file(tau2, tmp_path):
+    path = tau2.write(tau2.simulation())
+    (tmp_path / "folder").mkdir()
+    path.rename(tmp_path / "folder" / "results.json")
+    assert len(read(Tau2(), tmp_path / "folder")) == 1
+
+
 def test_a_directory_is_checked_against_its_index(tau2):
     """A file that is missing is a bad record, one too many is read and remarked."""
     folder = tau2.directory(tau2.simulation("t", 0), tau2.simulation("t", 1))

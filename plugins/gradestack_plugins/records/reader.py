@@ -135,6 +135,12 @@ class _Beginning(NamedTuple):
     """Whether they name a session."""
 
 
+def _certainty_of_table(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return how sure the reader is of a table: of one of expectations alone, little."""
+    found = guess(rows, reader_of)
+    return _SURE if found.shows_a_run else _PERHAPS * found.is_dataset
+
+
 @attrs.frozen(kw_only=True)
 class Records(StepReader):
     """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are
@@ -167,12 +173,12 @@ class Records(StepReader):
     def sniff(cls, path: Path, head: bytes) -> float:
         if head.startswith(tables.PARQUET):
             rows = _rows_of_parquet(path)
-            return _SURE * guess(rows, reader_of).shows_a_run if rows else _PERHAPS
+            return _certainty_of_table(rows) if rows else _PERHAPS
         begins = head.removeprefix(_MARK).lstrip()[:1]
         if begins in {b"{", b"["}:
             return cls._sniff_json(path, head, begins)
         rows = _rows_of_csv(path, head, least=1) if path.suffix.lower() in _SNIFFED else []
-        return _SURE * guess(rows, reader_of).shows_a_run
+        return _certainty_of_table(rows)
 
     @classmethod
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
@@ -203,7 +209,7 @@ class Records(StepReader):
         found = guess(objects, reader_of)
         if found.shows_a_run or (len(said) == 1 and _holds_records(said[0])):
             return _RECORDS
-        return _PERHAPS * ("expected.calls" in found.columns)
+        return _PERHAPS * found.is_dataset
 
     @classmethod
     def advice(

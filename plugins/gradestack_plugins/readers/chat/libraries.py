@@ -32,7 +32,11 @@ def has_library_parts(content: Any) -> bool:
     """Return whether a message's content holds parts of a library: AI SDK, Converse, goose."""
     return isinstance(content, list) and any(
         isinstance(part, dict)
-        and (part.get("type") in _PART_TYPES or not _CONVERSE.isdisjoint(part))
+        and (
+            part.get("type") in _PART_TYPES
+            or not _CONVERSE.isdisjoint(part)
+            or isinstance(part.get(_AZURE_RESULT), dict)
+        )
         for part in content
     )
 
@@ -67,6 +71,7 @@ def _first(holder: Mapping[str, Any], *keys: str) -> Any:
 _AI_PARTS: Final = frozenset({"tool-call", "tool-result", "tool-error"})
 _GOOSE_PARTS: Final = frozenset({"toolRequest", "toolResponse", "frontendToolRequest"})
 _PART_TYPES: Final = _AI_PARTS | _GOOSE_PARTS
+_AZURE_RESULT: Final = "tool_result"
 _CONVERSE: Final = frozenset({"toolUse", "toolResult", "reasoningContent"})
 """Keys of a part of Bedrock's Converse, which Strands writes, too."""
 _FAILED_OUTPUTS: Final = frozenset({"error-text", "error-json", "execution-denied"})
@@ -233,6 +238,20 @@ def _read_converse(entry: Entry) -> Iterator[Any]:
     yield from results
     if blocks:
         yield {**entry, "content": blocks}
+
+
+# --- Azure AI Evaluation -------------------------------------------------------------------------
+
+
+def _is_azure_result(entry: Entry) -> bool:
+    parts = as_list(entry.get("content"))
+    return entry.get("role") == "tool" and any(_AZURE_RESULT in as_map(part) for part in parts)
+
+
+def _read_azure_result(entry: Entry) -> Iterator[Any]:
+    """Yield the message of a result, which stands in a part of its own."""
+    results = [as_map(part).get(_AZURE_RESULT) for part in entry["content"]]
+    yield {**entry, "content": results[0] if len(results) == 1 else results}
 
 
 # --- goose ---------------------------------------------------------------------------------------
@@ -519,6 +538,7 @@ LIBRARIES: Final = (
         _read_converse,
     ),
     Library(lambda entry: "role" in entry and has_tags(entry), _read_tags),
+    Library(_is_azure_result, _read_azure_result),
     Library(_is_pydantic_message, _read_pydantic),
     Library(lambda entry: entry.get("type") in _AUTOGEN, _read_autogen),
     Library(_is_smolagents_step, _read_smolagents),

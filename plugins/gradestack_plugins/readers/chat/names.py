@@ -51,6 +51,7 @@ id: id task_id case_id test_id question_id example_id conversation_id thread_id 
   trace_id uuid case
   $.metadata.task_id $.config.configurable.thread_id $.checkpoint.thread_id $.context.trace_id
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
+tools: tool_definitions available_tools
 usage: usage usage_details $.attributes.llm.token_count $.info.model_stats
 usage.cost_usd: usage.cost_usd $.costDetails.total $.cost_details.total
 recorded: success passed pass resolved is_resolved solved is_correct correct reward
@@ -382,6 +383,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "id": lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
     "model": lambda value: isinstance(value, str),
     "usage": lambda value: isinstance(decoded(value), dict),
+    "tools": lambda value: isinstance(decoded(value), list),
     "usage.cost_usd": _is_scalar,
 }
 
@@ -405,6 +407,12 @@ class Guess(NamedTuple):
         """Whether there are verdicts on what has an id or a question."""
         named = bool(self.columns.keys() & {"id", "input"})
         return named and any(field.startswith("recorded") for field in self.columns)
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether there are expectations by id, and maybe nothing else."""
+        expects = any(field.startswith("expected.") for field in self.columns)
+        return "id" in self.columns and expects
 
     @property
     def holds_answers(self) -> bool:
@@ -529,10 +537,8 @@ def guess(  # noqa: C901
         found["expected"] = "expected"
     if found.get("messages", "").startswith("$.state."):
         found.pop("state", None)
-    take("input", columns.places("input"))
-    take("model", columns.places("model"))
-    take("usage", columns.places("usage"))
-    take("usage.cost_usd", columns.places("usage.cost_usd"))
+    for field in ("input", "model", "tools", "usage", "usage.cost_usd"):
+        take(field, columns.places(field))
     verdict = next(_verdict_columns(columns), None)
     if verdict is not None:
         name, place = verdict
@@ -552,9 +558,10 @@ def guess(  # noqa: C901
 
 def _are_steps(columns: _Columns, before: str, after: str) -> bool:
     """Return whether two columns hold a history and what followed it: messages in one of them."""
-    if not columns.fits(before, _is_answer) or not columns.fits(after, _is_answer):
-        return False
-    return columns.fits(before, _is_talk) or columns.fits(after, _is_talk)
+    pairs = [*zip(columns.values(before), columns.values(after), strict=True)]
+    both = [pair for pair in pairs if None not in pair]
+    steps = [pair for pair in both if all(map(_is_answer, pair)) and any(map(_is_talk, pair))]
+    return 2 * len(steps) > len(both)
 
 
 _TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})

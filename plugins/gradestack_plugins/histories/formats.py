@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from gradestack import JSON, Expectation, Input, Source, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.readers.chat.dialect import of_entries, word
+from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.dialect import of_entries
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
@@ -59,7 +60,8 @@ def _thread_of(state: Any) -> list[Any]:
 class LangGraph(RunReader):
     """Reads what graphs of LangGraph stream: updates by node, and events.
 
-    A file of updates is one run. Of events the outermost run is one, whose last messages count.
+    A file of updates is one run. Of events the outermost run is one, whose last messages count: those
+    it ends with, else those that the last of its nodes began with.
     """
 
     example_file = "updates.jsonl"
@@ -71,6 +73,14 @@ class LangGraph(RunReader):
         is_event = word(record, "event").startswith("on_") and "parent_ids" in as_map(record)
         return _SURE if is_event or _updates_of(record) is not None else 0.0
 
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        if cls.looks_like(record):
+            return True
+        states = as_map(record[-1] if isinstance(record, list) and record else record).values()
+        return bool(states) and not any("messages" in as_map(state) for state in states)
+
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         updates: list[Any] = []
@@ -80,10 +90,9 @@ class LangGraph(RunReader):
             first = first or record
             messages = _updates_of(record.value)
             updates += messages or []
-            if not as_list(as_map(record.value).get("parent_ids")):
-                said = _messages_in_event(record.value)
-                if said:
-                    ends[word(record.value, "run_id")] = said
+            said = _messages_in_event(record.value)
+            if said:
+                ends[_outermost(record.value)] = said
         if first is not None and updates:
             yield Run(id=file.name, entries=updates, source=first.source, first=first.value)
         for name, said in ends.items():
@@ -103,12 +112,21 @@ def _updates_of(record: Any) -> list[Any] | None:
     return messages if messages and of_entries(messages) is not None else None
 
 
+def _outermost(event: Any) -> str:
+    """Return the id of the outermost run that an event belongs to."""
+    parents = as_list(as_map(event).get("parent_ids"))
+    return str(parents[0]) if parents else word(event, "run_id")
+
+
 def _messages_in_event(event: Any) -> list[Any]:
-    """Return the messages in the output of a graph that has ended."""
-    if word(event, "event") != "on_chain_end":
-        return []
-    output = as_map(as_map(event.get("data")).get("output"))
-    return list(as_list(output.get("messages")))
+    """Return the messages of a graph's state: what it ended with, or what a node began with."""
+    kind, data = word(event, "event"), as_map(as_map(event).get("data"))
+    is_inner = bool(as_list(as_map(event).get("parent_ids")))
+    if kind == "on_chain_end" and not is_inner:
+        return list(as_list(as_map(data.get("output")).get("messages")))
+    if kind == "on_chain_start":
+        return list(as_list(as_map(data.get("input")).get("messages")))
+    return []
 
 
 @attrs.frozen(kw_only=True)
@@ -128,16 +146,20 @@ class OpenHands(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         return _SURE if isinstance(record, dict) and cls.keys <= record.keys() else 0.0
 
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        return "instance_id" in as_map(record)
+
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for line, source in records:
-            if isinstance(line, dict) and isinstance(line.get("history"), list):
-                yield _of_instance(line, source)
+            yield _of_instance(line, source, f"{file.name}:{source.ordinal}")
 
 
-def _of_instance(line: dict[str, Any], source: Source) -> Run:
+def _of_instance(line: dict[str, Any], source: Source, made: str) -> Run:
     events: list[Any] = []
-    for event in line["history"]:
+    for event in as_list(line.get("history")):
         events += event if isinstance(event, list) else [event]
     metrics = as_map(line.get("metrics"))
     model = as_map(as_map(line.get("metadata")).get("llm_config")).get("model")
@@ -150,7 +172,7 @@ def _of_instance(line: dict[str, Any], source: Source) -> Run:
             input_tokens=counted.input_tokens, output_tokens=counted.output_tokens, cost_usd=cost
         )
     return Run(
-        id=str(line["instance_id"]),
+        id=word(line, "instance_id") or str(line.get("instance_id", made)),
         entries=events,
         source=source,
         first=line,
@@ -210,7 +232,7 @@ def _of_item(item: dict[str, Any], source: Source) -> Run:
         score = as_map(result).get("score", as_map(result).get("passed"))
         if word(result, "name") and isinstance(score, bool | int | float):
             scores[word(result, "name")] = score
-    if item.get("status") in {"pass", "fail"}:
+    if word(item, "status") in {"pass", "fail"}:
         scores["passed"] = item["status"] == "pass"
     return Run(
         id=str(item.get("id")),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import attrs
 import msgspec
@@ -144,7 +146,8 @@ class RunReader(WholeDocuments):
     """Base of readers whose files hold whole runs.
 
     A format writes ``runs_of`` and ``looks_like``. Every file is read by itself, from its first
-    record to its last; a record that is no JSON is bad, and the others are read.
+    record to its last; a record that is no JSON is bad, and the others are read. Records of another
+    form are counted. A run in which nothing was said is none; a file without any is one bad record.
 
     A file that is one JSON document has it as its only record.
     """
@@ -155,12 +158,17 @@ class RunReader(WholeDocuments):
     sniffed = 100
     behind_others = 0.95
 
+    @classmethod
+    def is_own(cls, record: Any) -> bool:
+        """Return whether a record belongs to the format; others are not handed to ``runs_of``."""
+        return cls.looks_like(record) != 0.0
+
     @abc.abstractmethod
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterable[Run]:
         """Yield the runs of a file.
 
         Args:
-            records: Its records that are JSON, in order.
+            records: Its records that are of the format, in order.
             file: The file.
             index: What ``index`` made of all files.
 
@@ -176,23 +184,59 @@ class RunReader(WholeDocuments):
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         bad: list[BadRecord] = []
-        records = self._records(shard.input, bad)
+        strangers: list[Source] = []
+        records = self._records(shard.input, bad, strangers)
         start = Source(file=shard.input.shown, ordinal=0)
         runs = self.runs_of(records, shard.input, index)
-        yield from self.guarded(lambda given, _: self._samples(given), runs, start)
+        is_empty = True
+        for sample in self._samples(runs, start):
+            is_empty = False
+            yield sample
         yield from bad
+        if strangers:
+            number = len(strangers)
+            said = "it is" if number == 1 else f"it is the first of {number} records that are"
+            yield BadRecord(source=strangers[0], reason=f"{said} of another form, and not read")
+        elif is_empty and not bad:
+            yield BadRecord(source=start, reason=_SILENT)
 
-    def _records(self, file: Input, bad: list[BadRecord]) -> Iterator[Record]:
-        """Yield the records that are JSON; add the others to a list."""
+    def _records(
+        self, file: Input, bad: list[BadRecord], strangers: list[Source]
+    ) -> Iterator[Record]:
+        """Yield the records of the format; add those that are no JSON and the others to lists."""
         whole = self.is_whole_file(file.path)
         for element in read_document(file) if whole else self.elements(file, Range()):
             line = None if whole else element.line
             source = Source(file=file.shown, ordinal=element.ordinal, line=line)
-            if element.problem is None:
+            if element.problem is not None:
+                bad.append(BadRecord(source=source, reason=element.problem))
+            elif self.is_own(element.value):
                 yield Record(element.value, source)
             else:
-                bad.append(BadRecord(source=source, reason=element.problem))
+                strangers.append(source)
 
-    def _samples(self, runs: Iterable[Run]) -> Iterator[Sample | BadRecord]:
-        for run in runs:
-            yield from self.identified([sample_of_run(run)], run.first)
+    def _samples(self, runs: Iterable[Run], start: Source) -> Iterator[Sample | BadRecord]:
+        """Yield the sample of each run; one that cannot be read ends none of the others."""
+        taken: list[Run] = []
+        take = partial(_take_next, iter(runs), taken)
+        while not (bad := list(self.guarded(take, None, start))) and taken:
+            run = taken.pop()
+            yield from self.guarded(partial(_sample_in, run), run.first, run.source or start)
+        yield from bad
+
+
+def _take_next(runs: Iterator[Run], taken: list[Run], _record: Any, _source: Source) -> tuple[()]:
+    """Add the next run to a list; there is no sample of it yet."""
+    taken += islice(runs, 1)
+    return ()
+
+
+_SILENT: Final = "there is no message in it, and no call"
+
+
+def _sample_in(run: Run, _record: Any, source: Source) -> list[Sample | BadRecord]:
+    """Return the sample of a run; a bad record where nothing was said and nothing is known of it."""
+    sample = sample_of_run(run)
+    if sample.turns or sample.calls or run.recorded or run.error or run.children:
+        return [sample]
+    return [BadRecord(source=source, reason=_SILENT)]

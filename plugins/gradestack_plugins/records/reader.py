@@ -182,15 +182,18 @@ class Records(StepReader):
 
     @classmethod
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
+        form = form_of(head)
         records = [
             element.value
             for element, _ in first_records(head, cls.sniffed)
             if element.problem is None
         ]
-        if not records:
+        if form == "lists":
+            records = _conversations_in(head) or records
+        if not any(isinstance(each, dict | list) for each in records):
             with suppress(JsonProblem, OSError), open_regular(path) as file:
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(_MARK))]
-        if form_of(head) == "entries":
+        if form == "entries":
             records = [records]
         if any(map(_observed, records)) or any(map(_is_score, records)):
             return _TRACES
@@ -639,6 +642,15 @@ def _is_score(record: Any) -> bool:
         and {"name", "value"} <= record.keys()
         and observation(record) is not None
     )
+
+
+def _conversations_in(head: bytes) -> list[Any]:
+    """Return the lists in the lines of a beginning, a run each; none where they are no messages."""
+    lists: list[Any] = []
+    for line in head.splitlines():
+        with suppress(JsonProblem):  # the last one may be cut off
+            lists.append(loads(line))
+    return lists if all(dialect.of_entries(each) is not None for each in lists) else []
 
 
 def _content(given: Input) -> bytes:

@@ -11,17 +11,22 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Inputs, RecordFile, Source, Usage, reading
-from gradestack.jsonio import as_list, as_map, as_number, open_regular
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack.jsonio import as_list, as_map, as_number, compact, open_regular
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SESSION_LINES: Final = frozenset({"user", "assistant"})
+_SESSIONS: Final = frozenset({"sessionId", "session_id"})
+"""Keys by one of which every line of a session names it."""
 _SURE: Final = 0.97
 _ECHOES: Final = (
     "<local-command-stdout>",
     "<local-command-stderr>",
     "<local-command-caveat>",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<task-notification>",
     "[Request interrupted by user",
 )
 """How texts begin that Claude Code puts into the user's place."""
@@ -115,14 +120,24 @@ class ClaudeCode(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        has_session = "sessionId" in record or "session_id" in record
-        if record.get("type") in _SESSION_LINES and isinstance(record.get("message"), dict):
+        has_session = not record.keys().isdisjoint(_SESSIONS)
+        if word(record, "type") in _SESSION_LINES and isinstance(record.get("message"), dict):
             has_place = "parentUuid" in record or "parent_tool_use_id" in record
             return _SURE if has_session and has_place else 0.0
         if record.get("type") == "result" and "total_cost_usd" in record and has_session:
             return _SURE
-        is_own = has_session or "leafUuid" in record or "snapshot" in record
-        return None if is_own and isinstance(record.get("type"), str) else 0.0
+        if word(record, "subtype") == "init" and "session_id" in record and "tools" in record:
+            return _SURE
+        kind = word(record, "type")
+        if (kind == "summary" and "leafUuid" in record) or kind == "file-history-snapshot":
+            return _SURE
+        return None if has_session and kind else 0.0
+
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        is_line = isinstance(record, dict) and bool(word(record, "type"))
+        return is_line and (not record.keys().isdisjoint(_SESSIONS) or cls.looks_like(record) != 0)
 
     @override
     def index(self, inputs: Inputs) -> Copies:
@@ -212,7 +227,7 @@ class _Sessions:
             self._names[session] = name
         if line.type == "result":
             self._results.setdefault(session, []).append(value)
-        if line.message is not None and line.message.get("id") in self._counted:
+        if line.message is not None and word(line.message, "id") in self._counted:
             line.message = {key: each for key, each in line.message.items() if key != "usage"}
         place = session, self._agent_of(line)
         self._lines.setdefault(place, []).append(_Entry(line, value, source))
@@ -308,7 +323,9 @@ def _add_results(run: Run, results: Iterable[dict[str, Any]]) -> None:
     last = ends[-1]
     times = [as_number(end.get("duration_ms")) for end in ends]
     seconds = sum(time for time in times if time is not None) / 1000
-    answers = {entry.get("id") for entry in run.entries if entry.get("role") == "assistant"}
+    answers = {
+        compact(entry.get("id")) for entry in run.entries if entry.get("role") == "assistant"
+    }
     run.usage = Usage(
         requests=len(answers), cost_usd=as_number(last.get("total_cost_usd")), seconds=seconds
     )

@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, compact
-from gradestack_plugins.readers.chat.dialect import is_item, is_message, word
+from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.dialect import is_item, is_message
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
@@ -56,20 +57,34 @@ class Codex(RunReader):
             return _SURE
         if kind == "thread.started" and isinstance(record.get("thread_id"), str):
             return _SURE
-        is_event = kind.startswith(("turn.", "item.")) and kind.count(".") == 1
-        return None if is_event or "record_type" in record else 0.0
+        is_event = kind == "error" or (kind.startswith(("turn.", "item.")) and kind.count(".") == 1)
+        is_line = isinstance(record.get("payload"), dict) and "timestamp" in record
+        return None if is_event or is_line or "record_type" in record else 0.0
+
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        return cls.looks_like(record) != 0.0 or is_item(record) or is_message(record)
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        given = list(records)
-        lines = [record.value for record in given if isinstance(record.value, dict)]
-        if not lines:
-            return
-        is_printed = any(word(line, "type") == "thread.started" for line in lines)
-        run = _of_events(lines) if is_printed else _of_rollout(lines)
-        run.source, run.first = given[0].source, lines[0]
-        run.id = run.id or file.name
-        yield run
+        rollout: list[Record] = []
+        threads: dict[str, list[Record]] = {}
+        events: list[Record] = []
+        for record in records:
+            kind = word(record.value, "type")
+            if kind == "thread.started":
+                events = threads.setdefault(word(record.value, "thread_id"), [])
+            is_printed = kind == "error" or kind.startswith(("thread.", "turn.", "item."))
+            (events if is_printed else rollout).append(record)
+        if not threads and events:
+            threads[""] = events
+        parts = [(_of_rollout, rollout)] if rollout else []
+        for read, given in [*parts, *((_of_events, each) for each in threads.values())]:
+            run = read([record.value for record in given])
+            run.source, run.first = given[0].source, given[0].value
+            run.id = run.id or file.name
+            yield run
 
 
 def _of_rollout(lines: list[dict[str, Any]]) -> Run:
@@ -78,8 +93,9 @@ def _of_rollout(lines: list[dict[str, Any]]) -> Run:
     about = as_map(begun.get("payload"))
     events = _payloads(lines, "event_msg")
     asked = {word(event, "message") for event in events if word(event, "type") == "user_message"}
-    context = next(iter(_payloads(lines, "turn_context")), {})
-    entries = [_with_speaker(_with_exit_code(item), asked) for item in _items(lines)]
+    contexts = _payloads(lines, "turn_context") or [{}]
+    items = _items(_without_undone(lines))
+    entries = [_with_speaker(_with_exit_code(item), asked) for item in items]
     totals = [
         as_map(as_map(event.get("info")).get("total_token_usage"))
         for event in events
@@ -98,7 +114,7 @@ def _of_rollout(lines: list[dict[str, Any]]) -> Run:
         id=f"{parent}/{identifier}" if parent else identifier,
         entries=entries,
         cluster=parent or identifier or None,
-        model=word(context, "model") or None,
+        model=word(contexts[-1], "model") or None,
         usage=_usage_of(totals[-1]) if totals else None,
         agent_usage=totals[-1] if totals else None,
         trace={"session_id": parent or identifier},
@@ -112,6 +128,28 @@ _FACETS: Final = {"cwd": "cwd", "cli_version": "version", "originator": "origina
 
 def _payloads(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [dict(as_map(line.get("payload"))) for line in lines if word(line, "type") == kind]
+
+
+def _without_undone(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines without the turns that were taken back later."""
+    kept: list[dict[str, Any]] = []
+    starts: list[int] = []
+    for line in lines:
+        event = as_map(line.get("payload")) if word(line, "type") == "event_msg" else {}
+        kind, number = word(event, "type"), count_of(event.get("num_turns"))
+        if kind == "user_message":
+            starts.append(_start_of_turn(kept))
+        elif kind == "thread_rolled_back" and number and starts:
+            place = starts[-min(number, len(starts))]
+            del starts[-number:], kept[place:]
+        kept.append(line)
+    return kept
+
+
+def _start_of_turn(lines: list[dict[str, Any]]) -> int:
+    """Return where a turn begins: before the user's message, which may stand before its event."""
+    is_asked = bool(lines) and word(lines[-1].get("payload"), "role") == "user"
+    return len(lines) - is_asked
 
 
 def _items(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

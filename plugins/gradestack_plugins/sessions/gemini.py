@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
@@ -48,15 +48,18 @@ class GeminiCli(RunReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        given = [record for record in records if isinstance(record.value, dict)]
-        if not given:
-            return
-        lines = [record.value for record in given]
-        is_printed = any(word(line, "type") == "init" for line in lines)
-        run = _of_events(lines) if is_printed else _of_session(lines)
-        run.id = run.id or file.name
-        run.source, run.first = given[0].source, lines[0]
-        yield run
+        session: list[Record] = []
+        printed: list[list[Record]] = []
+        for record in records:
+            if word(record.value, "type") == "init":
+                printed.append([])
+            (printed[-1] if printed else session).append(record)
+        parts = [(_of_session, session)] if session else []
+        for read, given in [*parts, *((_of_events, each) for each in printed)]:
+            run = read([record.value for record in given])
+            run.id = run.id or file.name
+            run.source, run.first = given[0].source, given[0].value
+            yield run
 
 
 def _of_session(lines: list[dict[str, Any]]) -> Run:
@@ -66,7 +69,7 @@ def _of_session(lines: list[dict[str, Any]]) -> Run:
     for line in lines:
         if "$rewindTo" in line:
             names = list(messages)
-            target = line["$rewindTo"]
+            target = word(line, "$rewindTo")
             dropped = names[names.index(target) :] if target in messages else names
             for name in dropped:
                 del messages[name]
@@ -111,7 +114,7 @@ def _entries_of(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
         "usage": _tokens(as_map(message.get("tokens"))),
     }
     for call in calls:
-        status = call.get("status")
+        status = word(call, "status")
         if call.get("result") is None and status not in {"error", "cancelled"}:
             continue
         result = {"role": "tool", "tool_call_id": call.get("id"), "name": call.get("name")}
@@ -158,10 +161,9 @@ def _of_events(lines: list[dict[str, Any]]) -> Run:
         kind = word(line, "type")
         if kind == "message":
             entries.append({"role": line.get("role"), "content": line.get("content")})
-            is_piece = line.get("delta") is True and len(entries) > 1
-            if is_piece and _is_open_text(entries[-2], line.get("role")):
-                piece = entries.pop()
-                entries[-1]["content"] += piece["content"]
+            is_piece = line.get("delta") is True and isinstance(line.get("content"), str)
+            if is_piece and len(entries) > 1 and _is_open_text(entries[-2], line.get("role")):
+                entries[-2]["content"] += entries.pop()["content"]
         elif kind == "tool_use":
             call = {"id": line.get("tool_id"), "name": line.get("tool_name")}
             call["arguments"] = line.get("parameters")

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
@@ -45,27 +45,41 @@ class Goose(RunReader):
         if kinds & {"toolRequest", "toolResponse"}:
             return _SURE
         is_message = "role" in record and "created" in record and isinstance(content, list)
-        is_printed = record.get("type") in {"message", "complete", "notification", "error"}
+        is_printed = word(record, "type") in {"message", "complete", "notification", "error"}
         return None if is_message or is_printed else 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        lines = [record.value for record in records if isinstance(record.value, dict)]
-        if not lines:
-            return
-        header, messages = _parts_of(lines)
-        model = as_map(header.get("model_config")).get("model_name")
-        directory = header.get("working_dir")
-        errors = [line.get("error") for line in lines if word(line, "type") == "error"]
-        yield Run(
-            id=word(header, "id") or file.name,
-            entries=messages,
-            first=lines[0],
-            model=model if isinstance(model, str) else None,
-            usage=_usage_of(header),
-            error=errors[-1] if errors else None,
-            facets={"cwd": directory} if isinstance(directory, str) else {},
-        )
+        parts: list[list[Record]] = [[]]
+        for record in records:
+            if "working_dir" in record.value and parts[-1]:
+                parts.append([])
+            parts[-1].append(record)
+            if word(record.value, "type") == "complete":
+                parts.append([])
+        for number, given in enumerate(part for part in parts if part):
+            made = f"{file.name}:{number}" if number else file.name
+            yield _run_of(given, made)
+
+
+def _run_of(records: list[Record], made: str) -> Run:
+    """Return the run of a session's records; ``made`` is its id where they name none."""
+    lines = [record.value for record in records]
+    header, messages = _parts_of(lines)
+    session, directory = word(header, "id"), header.get("working_dir")
+    errors = [line.get("error") for line in lines if word(line, "type") == "error"]
+    return Run(
+        id=session or made,
+        entries=messages,
+        source=records[0].source,
+        first=records[0].value,
+        cluster=session or None,
+        model=word(header.get("model_config"), "model_name") or None,
+        usage=_usage_of(header),
+        error=errors[-1] if errors else None,
+        trace={"session_id": session} if session else {},
+        facets={"cwd": directory} if isinstance(directory, str) else {},
+    )
 
 
 def _parts_of(lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:

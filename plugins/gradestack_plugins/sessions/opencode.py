@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from gradestack import JSON, Input
 from gradestack.jsonio import as_list, as_map
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
@@ -40,19 +40,25 @@ class OpenCode(RunReader):
         is_event = word(record, "type") in _PRINTED and "sessionID" in record
         return _SURE if is_event else 0.0
 
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        is_document = isinstance(record, dict) and {"info", "messages"} <= record.keys()
+        return is_document or bool(word(record, "sessionID"))
+
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        events: list[dict[str, Any]] = []
-        for value, source in records:
-            if isinstance(value, dict) and "messages" in value:
-                run = _of_export(value)
-                run.source, run.first, run.id = source, value, run.id or file.name
+        sessions: dict[str, list[Record]] = {}
+        for record in records:
+            if "messages" in record.value:
+                run = _of_export(record.value)
+                run.source, run.first, run.id = record.source, record.value, run.id or file.name
                 yield run
-            elif isinstance(value, dict):
-                events.append(value)
-        if events:
-            run = _of_events(events)
-            run.first, run.id = events[0], run.id or file.name
+            else:
+                sessions.setdefault(word(record.value, "sessionID"), []).append(record)
+        for events in sessions.values():
+            run = _of_events([event.value for event in events])
+            run.source, run.first, run.id = events[0].source, events[0].value, run.id or file.name
             yield run
 
 
@@ -101,7 +107,7 @@ def _answers(parts: Iterable[dict[str, Any]], said: Any) -> Iterator[dict[str, A
     usage, model = None, said.get("modelID")
     has_steps = False
     for part in [*parts, {"type": "step-finish"}]:
-        kind = part.get("type")
+        kind = word(part, "type")
         if kind in {"step-finish", "step_finish"}:
             has_steps = has_steps or "tokens" in part
             usage = part if "tokens" in part else None if has_steps else said
@@ -132,7 +138,7 @@ def _tool(part: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the call of a tool's part, and its result; None where there is none yet."""
     state, identifier, name = as_map(part.get("state")), part.get("callID"), part.get("tool")
     call = {"type": "tool_use", "id": identifier, "name": name, "input": state.get("input")}
-    status = state.get("status")
+    status = word(state, "status")
     if status not in {"completed", "error"}:
         return call, None
     result = {"role": "tool", "tool_call_id": identifier, "name": name}

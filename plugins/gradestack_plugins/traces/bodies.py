@@ -10,6 +10,7 @@ from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.names import decoded
 
 _ASKED: Final = ("messages", "input", "contents", "prompt", "inputs", "prompts")
+_BODIES: Final = (list, dict, str)
 _USAGE: Final = ("usage", "usage_metadata", "usageMetadata", "token_usage")
 
 
@@ -41,7 +42,7 @@ def answers_in(body: Any) -> list[Any]:
         return _listed(body)
     said = as_map(body)
     for key, read in _ANSWERS.items():
-        if isinstance(said.get(key), list | dict | str):
+        if key in said and isinstance(said[key], _BODIES):
             return read(said[key])
     if "role" in said:
         return forms_read([{"role": "assistant", **_answer_alone(said)}])

@@ -10,8 +10,9 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Input, Usage, replace
-from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.readers.chat import literal, word
+from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -29,10 +30,16 @@ class RowReader(RunReader):
     run; where they name none, a request that goes on from an answer belongs to its run.
 
     Attributes:
-        keys: Keys that every row has.
+        keys: Keys of the rows of a platform, by which it is told.
+        needed: Those of them without which a row is none.
+        own_key: Key of a row's id.
+        parent_key: Key of the id of the row above it.
     """
 
     keys: ClassVar[frozenset[str]] = frozenset()
+    needed: ClassVar[frozenset[str]] = frozenset()
+    own_key: ClassVar[str] = "id"
+    parent_key: ClassVar[str] = "parent_id"
 
     @classmethod
     @override
@@ -42,6 +49,11 @@ class RowReader(RunReader):
         return _SURE if is_own and any(is_own) else 0.0
 
     @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        return any(cls.needed <= row.keys() and cls.is_row(row) for row in cls.rows_in(record))
+
+    @classmethod
     def is_row(cls, row: dict[str, Any]) -> bool:
         """Return whether an object that has all keys is a row of the platform."""
         return True
@@ -49,9 +61,13 @@ class RowReader(RunReader):
     @classmethod
     def rows_in(cls, record: Any) -> list[dict[str, Any]]:
         """Return the rows that a record is, or that a document lists."""
-        listed = as_list(as_map(record).get("spans")) or as_list(as_map(record).get("data"))
-        rows = listed or as_list(record) or [record]
-        return [row for row in rows if isinstance(row, dict)]
+        if isinstance(record, dict):
+            listed = as_list(record.get("spans")) or as_list(record.get("data"))
+            if not listed:
+                return [record]
+        else:
+            listed = as_list(record)
+        return [row for row in listed if isinstance(row, dict)]
 
     @abc.abstractmethod
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -59,15 +75,25 @@ class RowReader(RunReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        yield from runs_of_rows(self._rows(records))
+        yield from runs_of_rows(self._rows(records), file.name)
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Row]:
         for value, source in records:
             for recorded in self.rows_in(value):
-                row = self.row_of(recorded)
-                if row is not None:
-                    row.source, row.record = source, recorded
-                    yield row
+                if not self.needed <= recorded.keys() or not self.is_row(recorded):
+                    continue
+                row = self.row_of(recorded) or Row(kind="other", trace=self.trace_of(recorded))
+                row.source, row.record = source, recorded
+                row.own, row.parent = word(recorded, self.own_key), self.parent_of(recorded)
+                yield row
+
+    def trace_of(self, row: dict[str, Any]) -> str:
+        """Return what the rows of one run share; "" where they name nothing."""
+        return word(row, "trace_id")
+
+    def parent_of(self, row: dict[str, Any]) -> str:
+        """Return the id of the row above one; "" where it has none."""
+        return word(row, self.parent_key)
 
 
 def _question(value: Any) -> list[Any]:
@@ -102,26 +128,33 @@ def _scores(listed: Any) -> dict[str, JSON]:
 class AgentsTraces(RowReader):
     """Reads traces of OpenAI's Agents SDK: ``trace`` and ``trace.span`` objects.
 
-    Generations are answers, functions give results. A trace is a run; its group is the cluster.
+    Generations are answers, functions give results. A trace is a run; its group is the cluster. Of
+    answers of the Responses API a trace has the tokens alone: their calls are those of functions.
     """
 
     example_file = "traces.jsonl"
     version = "1"
     keys = frozenset({"object", "id"})
+    needed = keys
 
     @classmethod
     @override
     def is_row(cls, row: dict[str, Any]) -> bool:
-        return row["object"] in {"trace", "trace.span"}
+        return word(row, "object") in {"trace", "trace.span"}
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
+        if word(row, "object") == "trace":
+            group = word(row, "group_id") or None
+            return Row(kind="other", trace=word(row, "id"), group=group)
         about = as_map(row.get("span_data"))
         shared: dict[str, Any] = {
             "trace": word(row, "trace_id"),
             "started": word(row, "started_at"),
         }
         kind = about.get("type")
+        if kind == "response":
+            return Row(kind="model", usage=about.get("usage"), error=row.get("error"), **shared)
         if kind == "generation":
             return Row(
                 kind="model",
@@ -148,12 +181,24 @@ class AgentsTraces(RowReader):
 class Opik(RowReader):
     """Reads spans of Opik: ``llm`` spans are answers, ``tool`` spans give results.
 
-    A span without a parent is the root of its run; feedback scores are recorded.
+    A span without a parent is the root of its run, and so is the trace of a file that ``opik export``
+    writes; feedback scores are recorded.
     """
 
     example_file = "spans.json"
     version = "1"
     keys = frozenset({"trace_id", "parent_span_id", "type", "feedback_scores"})
+    needed = frozenset({"trace_id", "type"})
+    parent_key = "parent_span_id"
+
+    @classmethod
+    @override
+    def rows_in(cls, record: Any) -> list[dict[str, Any]]:
+        rows = super().rows_in(record)
+        trace = as_map(record).get("trace")
+        if isinstance(trace, dict):
+            rows.append({**trace, "id": "", "trace_id": trace.get("id"), "type": "trace"})
+        return rows
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -197,6 +242,7 @@ class Weave(RowReader):
     example_file = "calls.jsonl"
     version = "1"
     keys = frozenset({"op_name", "trace_id", "inputs", "output"})
+    needed = frozenset({"op_name", "trace_id"})
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -237,6 +283,17 @@ class Braintrust(RowReader):
     example_file = "experiment.jsonl"
     version = "1"
     keys = frozenset({"root_span_id", "span_id", "span_attributes"})
+    needed = keys
+    own_key = "span_id"
+
+    @override
+    def trace_of(self, row: dict[str, Any]) -> str:
+        return word(row, "root_span_id")
+
+    @override
+    def parent_of(self, row: dict[str, Any]) -> str:
+        parents = as_list(row.get("span_parents"))
+        return parents[0] if parents and isinstance(parents[0], str) else ""
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -293,6 +350,8 @@ class Helicone(RowReader):
     example_file = "requests.jsonl"
     version = "1"
     keys = frozenset({"request_id", "request_body", "response_body"})
+    needed = frozenset({"request_body", "response_body"})
+    own_key = "request_id"
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -330,6 +389,7 @@ class LiteLLM(RowReader):
     example_file = "spend_logs.jsonl"
     version = "1"
     keys = frozenset({"call_type", "messages", "response"})
+    needed = frozenset({"call_type"})
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -346,7 +406,7 @@ class LiteLLM(RowReader):
             asked=asked,
             answer=[] if failed else answers_in(answered),
             model=model_in(row, answered),
-            usage=usage if usage is None else replace(usage, cost_usd=cost),
+            usage=None if usage is None or failed else replace(usage, cost_usd=cost),
             error=(row.get("error_str") or "the request failed") if failed else None,
         )
 
@@ -367,6 +427,8 @@ class LangSmith(RowReader):
     example_file = "runs.jsonl"
     version = "1"
     keys = frozenset({"run_type", "trace_id", "inputs", "outputs"})
+    needed = frozenset({"run_type", "trace_id"})
+    parent_key = "parent_run_id"
 
     @override
     def row_of(self, row: dict[str, Any]) -> Row | None:
@@ -383,18 +445,18 @@ class LangSmith(RowReader):
             model = about.get("ls_model_name")
             return Row(
                 kind="model",
-                asked=asked_in(inputs),
+                asked=_asked_of_run(inputs, answer),
                 answer=answer,
                 model=model if isinstance(model, str) else model_in(outputs, inputs),
                 usage=usage,
                 **shared,
             )
         if row.get("run_type") == "tool":
-            result = as_map(outputs).get("output", outputs)
-            name = word(row, "name")
-            return Row(
-                kind="tool", name=name, arguments=_tool_input(inputs), result=result, **shared
-            )
+            name, result, error = word(row, "name"), *_tool_result(outputs)
+            if shared["error"] is None:
+                shared["error"] = error
+            arguments = _tool_input(inputs)
+            return Row(kind="tool", name=name, arguments=arguments, result=result, **shared)
         if row.get("parent_run_id") is None:
             feedback = as_map(row.get("feedback_stats"))
             averages = {name: as_map(stats).get("avg") for name, stats in feedback.items()}
@@ -402,10 +464,33 @@ class LangSmith(RowReader):
                 kind="root",
                 asked=_question(inputs),
                 text=_said(outputs),
+                expected=_said(row.get("reference_outputs")),
                 recorded={name: value for name, value in averages.items() if value is not None},
                 **shared,
             )
         return None
+
+
+def _asked_of_run(inputs: Any, answer: list[Any]) -> list[Any]:
+    """Return the messages that a model was asked with.
+
+    Prompts that a tracer wrote as one text repeat messages that were said: they are no questions.
+    """
+    prompts = as_list(as_map(inputs).get("prompts"))
+    if not prompts:
+        return asked_in(inputs)
+    is_chat = any("tool_calls" in as_map(entry) for entry in answer)
+    return [] if is_chat else [{"role": "user", "content": prompt} for prompt in prompts[:1]]
+
+
+def _tool_result(outputs: Any) -> tuple[Any, str | None]:
+    """Return what a tool's run gave, and its error: also where that is a message of LangChain."""
+    given = as_map(outputs).get("output", outputs)
+    message = forms_read([given])[0] if isinstance(given, dict) else None
+    if word(message, "role") != "tool":
+        return given, None
+    content = as_map(message).get("content")
+    return content, as_text(content) if word(message, "status") == "error" else None
 
 
 def _counted(row: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -414,9 +499,9 @@ def _counted(row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _tool_input(inputs: Any) -> Any:
-    """Return the arguments of a tool's run, which LangChain hands over as a text of its own."""
-    text = as_map(inputs).get("input") if as_map(inputs).keys() == {"input"} else None
-    found = decoded(text) if text is not None else inputs
+    """Return the arguments of a tool's run, which LangChain writes as JSON or as a literal, too."""
+    text = word(inputs, "input") if as_map(inputs).keys() == {"input"} else ""
+    found = literal(text)[1] if text.startswith("{") else inputs
     return found if isinstance(found, dict) else inputs
 
 
@@ -430,6 +515,8 @@ class BedrockLogs(RowReader):
     example_file = "AWSLogs/…/20260101T00….json"
     version = "1"
     keys = frozenset({"schemaType", "modelId", "input"})
+    needed = frozenset({"schemaType"})
+    own_key = "requestId"
 
     @classmethod
     @override

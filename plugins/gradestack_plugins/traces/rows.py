@@ -1,6 +1,7 @@
 """Runs out of rows: the rows of one trace are one run.
 
-A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace.
+A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace. What
+models and tools do below a call of a tool is the run of a sub-agent.
 Requests of one trace mostly repeat what was said before: what a request adds is appended, then its
 answer. Rows of tools give results to the calls that answers made, by name and order.
 """
@@ -8,18 +9,17 @@ answer. Rows of tools give results to the calls that answers made, by name and o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from gradestack import JSON, Expectation, Source, Usage
 from gradestack.jsonio import as_list, as_map, compact
-from gradestack_plugins.readers.chat import text_of
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.runs import Run, ToolResult
 
-Kind = Literal["model", "tool", "step", "root"]
+Kind = Literal["model", "tool", "step", "root", "other"]
 
 
 class Row(msgspec.Struct, kw_only=True):
@@ -28,6 +28,11 @@ class Row(msgspec.Struct, kw_only=True):
     kind: Kind
     trace: str = ""
     """What rows of one run share; "" where they name nothing: then requests tell which go on."""
+    own: str = ""
+    """The id of the row, by which others name it as their parent."""
+    parent: str = ""
+    group: str | None = None
+    """What several traces share, where that is known."""
     started: str = ""
     asked: list[Any] = []
     answer: list[Any] = []
@@ -43,37 +48,112 @@ class Row(msgspec.Struct, kw_only=True):
     """Of a root, the answer of the run."""
     expected: Any = None
     recorded: dict[str, JSON] = {}
-    facets: dict[str, JSON] = {}
     id: str = ""
     """Of a root, the id of its task, where that is not the trace."""
     source: Source | None = None
     record: Any = None
 
 
-def runs_of_rows(rows: Iterable[Row]) -> Iterator[Run]:
-    """Yield a run for each trace that has a call of a model or of a tool, or a root, in order."""
+def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
+    """Yield a run for each trace that has a call of a model or of a tool, or a root, in order.
+
+    Args:
+        rows: The rows of a file.
+        stem: What ids begin with that are made up where rows name no trace: ``STEM:0``.
+    """
     traces: dict[str, list[Row]] = {}
-    open_ends: list[tuple[list[str], str]] = []
-    for row in rows:
+    made: set[str] = set()
+    open_ends: dict[str, str] = {}
+    for row in _latest(rows):
         trace = row.trace
         if not trace:
-            trace = _continued(row, open_ends) or f"row-{len(traces)}"
-            said = [_key(entry) for entry in (*row.asked, *row.answer)]
-            open_ends.append((said, trace))
+            keys = [_key(entry) for entry in row.asked]
+            trace = _continued(keys, open_ends) or f"{stem}:{len(made)}"
+            made.add(trace)
+            open_ends["".join([*keys, *map(_key, row.answer)])] = trace
         traces.setdefault(trace, []).append(row)
     for trace, own in traces.items():
-        run = _run_of(trace, sorted(own, key=lambda row: row.started))
-        if run is not None:
+        for run in _runs_of_trace(trace, own):
+            if trace in made:
+                run.cluster, run.trace = None, {}
             yield run
 
 
-def _continued(row: Row, open_ends: list[tuple[list[str], str]]) -> str:
-    """Return the trace whose last answer a request goes on from; "" where there is none."""
-    asked = [_key(entry) for entry in row.asked]
-    for place in range(len(open_ends) - 1, -1, -1):
-        said, trace = open_ends[place]
-        if said and len(asked) > len(said) and asked[: len(said)] == said:
-            del open_ends[place]
+def _latest(rows: Iterable[Row]) -> list[Row]:
+    """Return rows once each: one that is there again, with the same id, is a later state of it."""
+    found: dict[tuple[str, str], Row] = {}
+    for number, row in enumerate(rows):
+        found[row.trace, row.own or f"{number} without an id"] = row
+    return list(found.values())
+
+
+def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
+    """Yield the run of a trace, and those of its sub-agents: what stands below calls of tools."""
+    agents = _rows_by_agent(rows)
+    group = next((row.group for row in rows if row.group), None)
+    runs = []
+    for agent, own in agents.items():
+        run = _run_of(trace, sorted(own, key=lambda row: row.started))
+        if run is None:
+            continue
+        run.cluster = group or trace
+        if agent:
+            run.id = f"{trace}/{agent}"
+            run.facets = {**run.facets, "subagent_of": trace}
+        runs.append(run)
+    names = [run.id for run in runs if "subagent_of" in run.facets]
+    for run in runs:
+        if "subagent_of" not in run.facets:
+            run.children = tuple(names)
+    yield from runs
+
+
+def _rows_by_agent(rows: list[Row]) -> dict[str, list[Row]]:
+    """Return rows by the call of a tool that they stand below and that calls a model; "" for none.
+
+    A tool that calls no model is none: its inner rows belong to whoever called it.
+    """
+    by_id = {row.own: row for row in rows if row.own}
+    places = [_tool_above(row, by_id) for row in rows]
+    agents = {place for row, place in zip(rows, places, strict=True) if row.kind == "model"}
+    found: dict[str, list[Row]] = {"": []}
+    for row, place in zip(rows, places, strict=True):
+        found.setdefault(_agent_above(place, agents, by_id), []).append(row)
+    return found
+
+
+def _agent_above(place: str, agents: set[str], by_id: dict[str, Row]) -> str:
+    """Return the nearest sub-agent that a call of a tool is, or stands below; "" for none."""
+    seen: set[str] = set()
+    while place and place not in agents and place not in seen:
+        seen.add(place)
+        place = _tool_above(by_id[place], by_id)
+    return place if place in agents else ""
+
+
+def _tool_above(row: Row, by_id: dict[str, Row]) -> str:
+    """Return the id of the call of a tool that a row stands below; "" where there is none."""
+    seen = {row.own}
+    above = by_id.get(row.parent)
+    while above is not None and above.own not in seen:
+        if above.kind == "tool":
+            return above.own
+        seen.add(above.own)
+        above = by_id.get(above.parent)
+    return ""
+
+
+def _continued(keys: list[str], open_ends: dict[str, str]) -> str:
+    """Return the trace whose last answer a request goes on from; "" where there is none.
+
+    Args:
+        keys: Those of the messages of the request.
+        open_ends: What was asked and answered last in each trace, and the trace; that one is taken
+            from it.
+    """
+    for count in range(len(keys) - 1, 0, -1):
+        trace = open_ends.pop("".join(keys[:count]), "")
+        if trace:
             return trace
     return ""
 
@@ -100,7 +180,6 @@ def _run_of(trace: str, rows: list[Row]) -> Run | None:
         results=results,
         source=rows[0].source,
         first=rows[0].record,
-        cluster=trace,
         model=next((row.model for row in reversed(models) if row.model), None),
         tools=next((row.tools for row in reversed(models) if row.tools), None),
         usage=_added_usage(models),
@@ -110,6 +189,8 @@ def _run_of(trace: str, rows: list[Row]) -> Run | None:
         run.error = answered[-1].error
     if root is not None:
         _add_root(run, root)
+    for row in rows:
+        run.recorded = {**row.recorded, **run.recorded}
     return run
 
 
@@ -117,7 +198,6 @@ def _add_root(run: Run, root: Row) -> None:
     """Add what the root of a trace says: question, answer, expectation, scores, error."""
     run.source, run.first = root.source, root.record
     run.id = root.id or run.id
-    run.recorded, run.facets = root.recorded, root.facets
     if not any(word(entry, "role") == "user" for entry in run.entries):
         run.entries = [*root.asked, *run.entries]
     speaks = [word(entry, "role") == "assistant" for entry in run.entries]
@@ -162,15 +242,17 @@ def _key(entry: Any) -> str:
     said = as_map(entry)
     kind = word(entry, "type")
     if kind and kind != "message":
-        output = said.get("output")
-        call = said.get("call_id", said.get("id"))
-        return compact([kind, call, said.get("name"), said.get("arguments"), output])
+        parts = [kind, said.get("call_id", said.get("id")), *map(said.get, _OF_ITEMS)]
+        return f"{parts}\n"
     content = said.get("content")
     blocks = [as_map(block) for block in as_list(content)]
     calls = [as_map(call).get("id") for call in as_list(said.get("tool_calls"))]
     calls += [block.get("id") for block in blocks if block.get("type") == "tool_use"]
     results = [block.get("tool_use_id") for block in blocks if "tool_use_id" in block]
-    return compact([said.get("role"), text_of(content), calls, results, said.get("tool_call_id")])
+    return f"{[said.get('role'), text_of(content), calls, results, said.get('tool_call_id')]}\n"
+
+
+_OF_ITEMS: Final = ("name", "arguments", "output")
 
 
 def _has_calls(entry: Any) -> bool:
@@ -182,10 +264,10 @@ def _has_calls(entry: Any) -> bool:
 
 def _calls_of(tools: list[Row]) -> Iterator[Any]:
     """Yield the calls that rows of tools are, where no answer made any, and their results."""
-    for number, row in enumerate(tools):
-        call = {"id": f"row-{number}", "name": row.name, "arguments": row.arguments}
+    for row in tools:
+        call = {"id": row.own or None, "name": row.name, "arguments": row.arguments}
         yield {"role": "assistant", "content": None, "tool_calls": [call]}
-        result = {"role": "tool", "tool_call_id": f"row-{number}", "name": row.name}
+        result = {"role": "tool", "tool_call_id": row.own or None, "name": row.name}
         if row.error is None:
             yield {**result, "content": row.result}
         else:

@@ -26,6 +26,12 @@ JSON decodes to dicts, which are told at once; asking for a mapping alone takes 
 """
 
 
+def word(holder: Any, key: str) -> str:
+    """Return a text of an object; "" for one of another type, or where there is none."""
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, str) else ""
+
+
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
     """Return (arguments, raw text).
 

@@ -14,8 +14,7 @@ from msgspec.structs import force_setattr
 
 from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, impossible_amounts
 from gradestack.jsonio import as_list, as_map, compact
-from gradestack_plugins.readers.chat import dialect, parse_arguments
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import dialect, parse_arguments, word
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
 from gradestack_plugins.readers.chat.names import call_of, decoded
 from gradestack_plugins.readers.chat.pieces import whole_answers

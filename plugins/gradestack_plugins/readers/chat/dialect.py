@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.forms import form_of, observation
 
 Name = Literal["openai", "anthropic", "other"]
@@ -54,12 +55,6 @@ class Dialect(NamedTuple):
 
     name: Name
     certainty: float
-
-
-def word(holder: Any, key: str) -> str:
-    """Return a text of an object; "" for one of another type, or where there is none."""
-    found = holder.get(key) if isinstance(holder, dict) else None
-    return found if isinstance(found, str) else ""
 
 
 def is_item(entry: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import literal
-from gradestack_plugins.readers.chat.libraries import has_library_parts, has_tags, library_form
+from gradestack_plugins.readers.chat.libraries import has_tags, library_form, reader_of_parts
 
 Entry = dict[str, Any]
 _LANGCHAIN: Final = {
@@ -62,8 +62,8 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:  # noqa: C90
         return None
     kind, content = entry.get("type"), entry.get("content")
     if "role" in entry and kind is None and "parts" not in entry and not isinstance(content, dict):
-        is_library = has_library_parts(content) or "toolInvocations" in entry or has_tags(entry)
-        return library_form(entry) if is_library else None
+        is_library = "toolInvocations" in entry or has_tags(entry)
+        return library_form(entry) if is_library else reader_of_parts(content)
     if isinstance(kind, str):
         if isinstance(entry.get("raw_item"), dict):
             return _of_agents

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map, compact
+from gradestack_plugins.readers.chat import word
 
 Entry = dict[str, Any]
 
@@ -25,20 +26,25 @@ class Library(NamedTuple):
 
 def library_form(entry: Entry) -> Callable[[Entry], Iterator[Any]] | None:
     """Return what reads a message of a library; None where no library is known by it."""
-    return next((library.read for library in LIBRARIES if library.is_own(entry)), None)
+    read = reader_of_parts(entry.get("content")) if "role" in entry else None
+    if read is None:
+        read = next((library.read for library in LIBRARIES if library.is_own(entry)), None)
+    return read
 
 
-def has_library_parts(content: Any) -> bool:
-    """Return whether a message's content holds parts of a library: AI SDK, Converse, goose."""
-    return isinstance(content, list) and any(
-        isinstance(part, dict)
-        and (
-            part.get("type") in _PART_TYPES
-            or not _CONVERSE.isdisjoint(part)
-            or isinstance(part.get(_AZURE_RESULT), dict)
-        )
-        for part in content
-    )
+def reader_of_parts(content: Any) -> Callable[[Entry], Iterator[Any]] | None:
+    """Return what reads a message with such parts: of AI SDK, Azure, Converse, goose; None of others."""
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        read = _READERS_OF_PARTS.get(word(part, "type"))
+        if read is not None:
+            return read
+        if not _CONVERSE.isdisjoint(part):
+            return _read_converse
+        if isinstance(part.get(_AZURE_RESULT), dict):
+            return _read_azure_result
+    return None
 
 
 def _call(identifier: Any, name: Any, arguments: Any) -> Entry:
@@ -70,7 +76,6 @@ def _first(holder: Mapping[str, Any], *keys: str) -> Any:
 
 _AI_PARTS: Final = frozenset({"tool-call", "tool-result", "tool-error"})
 _GOOSE_PARTS: Final = frozenset({"toolRequest", "toolResponse", "frontendToolRequest"})
-_PART_TYPES: Final = _AI_PARTS | _GOOSE_PARTS
 _AZURE_RESULT: Final = "tool_result"
 _CONVERSE: Final = frozenset({"toolUse", "toolResult", "reasoningContent"})
 """Keys of a part of Bedrock's Converse, which Strands writes, too."""
@@ -82,11 +87,12 @@ def _ai_result(part: Entry) -> Entry:
     identifier, name = part.get("toolCallId"), part.get("toolName")
     if part.get("type") == "tool-error":
         error = part.get("error")
-        text = error if isinstance(error, str) else as_map(error).get("message", compact(error))
+        said = as_map(error).get("message") or (compact(error) if error else "the tool failed")
+        text = error if isinstance(error, str) else said
         return _result(identifier, name, text, failed=True)
     output = _first(part, "output", "result")
-    kind = as_map(output).get("type")
-    if isinstance(kind, str) and ("value" in output or kind == "execution-denied"):
+    kind = word(output, "type")
+    if kind and ("value" in output or kind == "execution-denied"):
         failed = True if kind in _FAILED_OUTPUTS else None
         return _result(identifier, name, output.get("value", output.get("reason")), failed=failed)
     return _result(identifier, name, output, failed=True if part.get("isError") is True else None)
@@ -97,7 +103,7 @@ def _ai_blocks(parts: Iterable[Any]) -> tuple[list[Any], list[Entry]]:
     blocks: list[Any] = []
     results: list[Entry] = []
     for part in parts:
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = word(part, "type")
         if kind == "tool-call":
             arguments = _first(part, "input", "args")
             blocks.append(_call(part.get("toolCallId"), part.get("toolName"), arguments))
@@ -135,7 +141,7 @@ def _ui_tool(part: Entry) -> tuple[Entry, Entry | None]:
     kind = str(part.get("type"))
     own_name = kind.removeprefix("tool-") if "toolInvocation" not in part else None
     name = _first(invocation, "toolName") or own_name
-    identifier, state = invocation.get("toolCallId"), invocation.get("state")
+    identifier, state = invocation.get("toolCallId"), word(invocation, "state")
     call = _call(identifier, name, _first(invocation, "input", "args", "rawInput"))
     if state == "output-error":
         return call, _result(identifier, name, invocation.get("errorText"), failed=True)
@@ -176,10 +182,10 @@ def _read_ui_message(entry: Entry) -> Iterator[Any]:
 
 def _read_invocations(entry: Entry) -> Iterator[Any]:
     """Yield a message with ``toolInvocations``: its calls and results by step, then what it says."""
-    steps: dict[Any, list[Entry]] = {}
+    steps: dict[str, list[Entry]] = {}
     for invocation in as_list(entry.get("toolInvocations")):
         if isinstance(invocation, dict):
-            steps.setdefault(invocation.get("step"), []).append(invocation)
+            steps.setdefault(compact(invocation.get("step")), []).append(invocation)
     for invocations in steps.values():
         pairs = [_ui_tool({"type": "tool-", **invocation}) for invocation in invocations]
         yield {"role": "assistant", "content": [call for call, _ in pairs]}
@@ -189,7 +195,9 @@ def _read_invocations(entry: Entry) -> Iterator[Any]:
 
 
 def _is_ai_step(entry: Entry) -> bool:
-    return "finishReason" in entry and "toolCalls" in entry and "role" not in entry
+    """Return whether an object is a step of ``generateText``, also one without its getters."""
+    has_parts = "toolCalls" in entry or isinstance(entry.get("content"), list)
+    return "finishReason" in entry and "role" not in entry and has_parts
 
 
 def _read_ai_step(entry: Entry) -> Iterator[Any]:
@@ -201,9 +209,9 @@ def _read_ai_step(entry: Entry) -> Iterator[Any]:
         parts = [*calls, *({**as_map(result), "type": "tool-result"} for result in results)]
         parts = [_text(entry["text"]), *parts] if entry.get("text") else parts
     blocks, results = _ai_blocks(parts)
-    model = as_map(entry.get("response")).get("modelId")
+    model = word(entry.get("response"), "modelId") or word(entry.get("model"), "modelId")
     answer = {"role": "assistant", "content": blocks, "usage": entry.get("usage")}
-    yield {**answer, "model": model} if isinstance(model, str) else answer
+    yield {**answer, "model": model} if model else answer
     yield from results
 
 
@@ -220,32 +228,28 @@ def _read_converse(entry: Entry) -> Iterator[Any]:
     """Yield a message of Converse: what is said, its calls, and its results."""
     blocks: list[Any] = []
     results: list[Entry] = []
-    for part in entry["content"]:
-        use, result = as_map(as_map(part).get("toolUse")), as_map(as_map(part).get("toolResult"))
-        thought = as_map(as_map(as_map(part).get("reasoningContent")).get("reasoningText"))
-        if use:
+    for recorded in entry["content"]:
+        part = as_map(recorded)
+        text, use, result = part.get("text"), part.get("toolUse"), part.get("toolResult")
+        if isinstance(text, str):
+            blocks.append(_text(text))
+        elif isinstance(use, dict):
             blocks.append(_call(use.get("toolUseId"), use.get("name"), use.get("input")))
-        elif result:
+        elif isinstance(result, dict):
             content = _converse_content(as_list(result.get("content")))
             failed = True if result.get("status") == "error" else None
             results.append(_result(result.get("toolUseId"), None, content, failed=failed))
-        elif thought:
+        elif "reasoningContent" in part:
+            thought = as_map(as_map(part["reasoningContent"]).get("reasoningText"))
             blocks.append(_thought(thought.get("text")))
-        elif isinstance(part, dict) and isinstance(part.get("text"), str):
-            blocks.append(_text(part["text"]))
         else:
-            blocks.append({"type": next(iter(as_map(part)), None), **as_map(part)})
+            blocks.append({"type": next(iter(part), None), **part})
     yield from results
     if blocks:
         yield {**entry, "content": blocks}
 
 
 # --- Azure AI Evaluation -------------------------------------------------------------------------
-
-
-def _is_azure_result(entry: Entry) -> bool:
-    parts = as_list(entry.get("content"))
-    return entry.get("role") == "tool" and any(_AZURE_RESULT in as_map(part) for part in parts)
 
 
 def _read_azure_result(entry: Entry) -> Iterator[Any]:
@@ -262,7 +266,7 @@ def _read_goose(entry: Entry) -> Iterator[Any]:
     blocks: list[Any] = []
     results: list[Entry] = []
     for part in entry["content"]:
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = word(part, "type")
         if kind in {"toolRequest", "frontendToolRequest"}:
             call = as_map(part.get("toolCall"))
             made = as_map(call.get("value")) or call
@@ -291,7 +295,8 @@ def _goose_result(part: Entry) -> Entry:
 
 
 def _is_pydantic_message(entry: Entry) -> bool:
-    return entry.get("kind") in {"request", "response"} and isinstance(entry.get("parts"), list)
+    is_kind = word(entry, "kind") in {"request", "response"}
+    return is_kind and isinstance(entry.get("parts"), list)
 
 
 def _read_pydantic(entry: Entry) -> Iterator[Any]:
@@ -299,18 +304,14 @@ def _read_pydantic(entry: Entry) -> Iterator[Any]:
     blocks: list[Any] = []
     results: list[Entry] = []
     for part in entry["parts"]:
-        said, kind = as_map(part), as_map(part).get("part_kind")
-        content, name, call_id = (
-            said.get("content"),
-            said.get("tool_name"),
-            said.get("tool_call_id"),
-        )
+        said, kind = as_map(part), word(part, "part_kind")
+        content, name, call_id = map(said.get, ("content", "tool_name", "tool_call_id"))
         if kind in {"system-prompt", "user-prompt"}:
             yield {"role": kind.removesuffix("-prompt"), "content": content}
         elif kind == "retry-prompt" and name is None:
             yield {"role": "developer", "content": content}
         elif kind in {"tool-return", "retry-prompt", "builtin-tool-return"}:
-            failed = kind == "retry-prompt" or said.get("outcome") in {"failed", "denied"}
+            failed = kind == "retry-prompt" or word(part, "outcome") not in {"", "success"}
             results.append(_result(call_id, name, content, failed=True if failed else None))
         elif kind in {"tool-call", "builtin-tool-call"}:
             blocks.append(_call(call_id, name, said.get("args")))
@@ -379,30 +380,58 @@ def _read_smolagents(entry: Entry) -> Iterator[Any]:
         yield {"role": "user", "content": entry["task"]}
         return
     said = as_map(entry.get("model_output_message"))
-    calls = as_list(entry.get("tool_calls")) or as_list(said.get("tool_calls"))
+    listed = as_list(entry.get("tool_calls")) or as_list(said.get("tool_calls"))
+    calls = [_smolagents_call(call) for call in listed]
     usage = entry.get("token_usage") or said.get("token_usage")
-    text = entry.get("action_output") if entry.get("is_final_answer") is True else None
-    final = text if isinstance(text, str) else entry.get("model_output") or None
-    yield {"role": "assistant", "content": final, "tool_calls": calls, "usage": usage}
-    error = as_map(entry.get("error"))
-    for number, call in enumerate(calls):
-        identifier = as_map(call).get("id")
-        if error:
-            message = error.get("message", compact(error))
-            yield _result(identifier, None, message, failed=True)
-        elif entry.get("observations") is not None and number == len(calls) - 1:
-            yield _result(identifier, None, entry["observations"])
-    if entry.get("is_final_answer") is True and final is None:
-        yield {"role": "assistant", "content": entry.get("observations")}
+    final = _smolagents_answer(entry, calls) if entry.get("is_final_answer") is True else None
+    text = final if final is not None else entry.get("model_output") or None
+    yield {"role": "assistant", "content": text, "tool_calls": calls, "usage": usage}
+    yield from _smolagents_results(entry, calls)
+
+
+def _smolagents_call(call: Any) -> Entry:
+    """Return a call of a step; code that a CodeAgent runs is the argument ``code``."""
+    function = as_map(as_map(call).get("function"))
+    name, arguments = function.get("name"), function.get("arguments")
+    if name == "python_interpreter" and isinstance(arguments, str):
+        arguments = {"code": arguments}
+    return {"id": as_map(call).get("id"), "name": name, "arguments": arguments}
+
+
+def _smolagents_answer(entry: Entry, calls: list[Entry]) -> str | None:
+    """Return the final answer as text: what the step gave, else what was handed to the tool."""
+    given = [call["arguments"] for call in calls if call["name"] == "final_answer"]
+    answer = entry.get("action_output")
+    if answer is None and given:
+        answer = as_map(given[-1]).get("answer")
+    if answer is None:
+        answer = entry.get("observations")
+    return answer if isinstance(answer, str | None) else compact(answer)
+
+
+def _smolagents_results(entry: Entry, calls: list[Entry]) -> Iterator[Entry]:
+    """Yield the results of a step, which has one text for all of its calls, or one error.
+
+    An error of one of several calls names its tool; what became of the others is not known.
+    """
+    error, observed = entry.get("error"), entry.get("observations")
+    if not error:
+        for call in calls if observed is not None else ():
+            yield _result(call["id"], None, observed)
+        return
+    message = as_map(error).get("message", compact(error))
+    named = [call for call in calls if f"'{call['name']}'" in str(message)]
+    for call in named or calls:
+        yield _result(call["id"], None, message, failed=True)
 
 
 # --- OpenHands -----------------------------------------------------------------------------------
 
 _NO_ACTIONS: Final = frozenset(
-    {"system", "recall", "change_agent_state", "null", "condensation", "condensation_request"}
+    {"", "system", "recall", "change_agent_state", "null", "condensation", "condensation_request"}
 )
 _NO_OBSERVATIONS: Final = frozenset(
-    {"agent_state_changed", "recall", "null", "condense", "user_rejected"}
+    {"", "agent_state_changed", "recall", "null", "condense", "user_rejected"}
 )
 _ABOUT_ACTIONS: Final = frozenset(
     {"thought", "is_input", "blocking", "confirmation_state", "hidden", "security_risk"}
@@ -422,7 +451,7 @@ def _read_openhands(entry: Entry) -> Iterator[Any]:
     elif entry["action"] == "message":
         role = "user" if entry["source"] == "user" else "assistant"
         yield {"role": role, "content": arguments.get("content", entry.get("message"))}
-    elif entry["action"] not in _NO_ACTIONS:
+    elif word(entry, "action") not in _NO_ACTIONS:
         yield _openhands_call(entry, about, arguments)
 
 
@@ -442,7 +471,7 @@ def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[s
 
 
 def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]:
-    if entry["observation"] in _NO_OBSERVATIONS and not about:
+    if word(entry, "observation") in _NO_OBSERVATIONS and not about:
         return
     identifier = about.get("tool_call_id", f"event-{entry.get('cause')}")
     code = as_map(as_map(entry.get("extras")).get("metadata")).get("exit_code")
@@ -473,6 +502,8 @@ _ENVIRONMENT: Final = "<environment_details>"
 def has_tags(entry: Entry) -> bool:
     """Return whether a chat message calls tools by tags in its text, or holds their results."""
     content = entry.get("content")
+    if isinstance(content, str) and "</" not in content and not content.startswith("["):
+        return False
     if entry.get("role") == "assistant":
         return any("</" in text and _TOOL_TAG.search(text) for text in _texts_of(content))
     first = next(iter(_texts_of(content)), "")
@@ -515,32 +546,18 @@ def _tagged_result(texts: list[str]) -> Entry:
     return _result(None, name, "\n".join(lines))
 
 
+_READERS_OF_PARTS: Final[dict[str, Callable[[Entry], Iterator[Any]]]] = {
+    **dict.fromkeys(_GOOSE_PARTS, _read_goose),
+    **dict.fromkeys(_AI_PARTS, _read_ai_message),
+}
+"""Type of a part -> what reads a message that has one."""
 LIBRARIES: Final = (
     Library(_is_ui_message, _read_ui_message),
     Library(lambda entry: isinstance(entry.get("toolInvocations"), list), _read_invocations),
     Library(_is_ai_step, _read_ai_step),
-    Library(
-        lambda entry: any(
-            as_map(part).get("type") in _GOOSE_PARTS for part in as_list(entry.get("content"))
-        ),
-        _read_goose,
-    ),
-    Library(
-        lambda entry: any(
-            as_map(part).get("type") in _AI_PARTS for part in as_list(entry.get("content"))
-        ),
-        _read_ai_message,
-    ),
-    Library(
-        lambda entry: any(
-            not _CONVERSE.isdisjoint(as_map(part)) for part in as_list(entry.get("content"))
-        ),
-        _read_converse,
-    ),
     Library(lambda entry: "role" in entry and has_tags(entry), _read_tags),
-    Library(_is_azure_result, _read_azure_result),
     Library(_is_pydantic_message, _read_pydantic),
-    Library(lambda entry: entry.get("type") in _AUTOGEN, _read_autogen),
+    Library(lambda entry: word(entry, "type") in _AUTOGEN, _read_autogen),
     Library(_is_smolagents_step, _read_smolagents),
     Library(_is_openhands_event, _read_openhands),
 )

@@ -31,7 +31,7 @@ _SESSIONS: Final = (
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
 messages: messages conversation conversations history transcript trajectory items new_items chat
-  dialog contents events user_input outputs
+  dialog contents events user_input outputs steps
   $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history
   $.inputs.history
 input: input prompt question query user_input user_message user_query utterance

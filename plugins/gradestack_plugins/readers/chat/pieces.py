@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 
 
 def whole_answers(entries: Iterable[Any]) -> list[Any]:
@@ -41,7 +41,7 @@ def _holds_results(entry: Any) -> bool:
     """Return whether a message holds results of calls, and nothing else."""
     if not isinstance(entry, dict):
         return False
-    if entry.get("role") in {"tool", "function"}:
+    if word(entry, "role") in {"tool", "function"}:
         return True
     content = entry.get("content")
     blocks = content if isinstance(content, list) else []

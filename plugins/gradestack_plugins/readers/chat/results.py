@@ -11,8 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.readers.chat import OBJECT
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import OBJECT, word
 
 ERRORS: Final = "errors@1"  # name and version of the table of error forms
 _PHRASES: Final = {

@@ -19,7 +19,7 @@ from gradestack_plugins.leaderboards.verdicts import (
     only,
     texts_of,
 )
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.runs import Record, Run
 
 
@@ -198,7 +198,7 @@ class SweBench(VerdictReader):
         patches: dict[str, Any] = {}
         others = 0
         for given in inputs.data:
-            values = [record.value for record in self._records(given, [])]
+            values = [record.value for record in self._records(given, [], [])]
             found = {
                 name: each for value in values for name, each in _predictions_in(value).items()
             }

@@ -20,7 +20,7 @@ from gradestack_plugins.leaderboards.verdicts import (
     spent,
     tokens,
 )
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.runs import Record, Run
 
 _TRIAL: Final = frozenset({"task_id", "is_resolved", "failure_mode"})

@@ -28,6 +28,13 @@ class VerdictReader(RunReader):
     ``main_of`` says which it is.
     """
 
+    needs_words = False
+
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        return True
+
     @classmethod
     def main_of(cls, path: Path) -> Path | None:
         """Return the file whose runs a file tells more of; None where it stands by itself."""

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
 import msgspec
@@ -150,8 +150,12 @@ class RunReader(WholeDocuments):
     form are counted. A run in which nothing was said is none; a file without any is one bad record.
 
     A file that is one JSON document has it as its only record.
+
+    Attributes:
+        needs_words: Whether a run in which nothing was said is none.
     """
 
+    needs_words: ClassVar[bool] = True
     provides = PROVIDES | {"children"}
     stack = "auto"
     empty_answers = True
@@ -197,7 +201,7 @@ class RunReader(WholeDocuments):
             number = len(strangers)
             said = "it is" if number == 1 else f"it is the first of {number} records that are"
             yield BadRecord(source=strangers[0], reason=f"{said} of another form, and not read")
-        elif is_empty and not bad:
+        elif is_empty and not bad and self.needs_words:
             yield BadRecord(source=start, reason=_SILENT)
 
     def _records(
@@ -221,8 +225,17 @@ class RunReader(WholeDocuments):
         take = partial(_take_next, iter(runs), taken)
         while not (bad := list(self.guarded(take, None, start))) and taken:
             run = taken.pop()
-            yield from self.guarded(partial(_sample_in, run), run.first, run.source or start)
+            read = partial(self._sample_in, run)
+            yield from self.guarded(read, run.first, run.source or start)
         yield from bad
+
+    def _sample_in(self, run: Run, _record: Any, source: Source) -> list[Sample | BadRecord]:
+        """Return the sample of a run; a bad record where nothing was said and nothing is known."""
+        sample = sample_of_run(run)
+        known = sample.turns or sample.calls or run.recorded or run.error or run.children
+        if known or not self.needs_words:
+            return [sample]
+        return [BadRecord(source=source, reason=_SILENT)]
 
 
 def _take_next(runs: Iterator[Run], taken: list[Run], _record: Any, _source: Source) -> tuple[()]:
@@ -232,11 +245,3 @@ def _take_next(runs: Iterator[Run], taken: list[Run], _record: Any, _source: Sou
 
 
 _SILENT: Final = "there is no message in it, and no call"
-
-
-def _sample_in(run: Run, _record: Any, source: Source) -> list[Sample | BadRecord]:
-    """Return the sample of a run; a bad record where nothing was said and nothing is known of it."""
-    sample = sample_of_run(run)
-    if sample.turns or sample.calls or run.recorded or run.error or run.children:
-        return [sample]
-    return [BadRecord(source=source, reason=_SILENT)]

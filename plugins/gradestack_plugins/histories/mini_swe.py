@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.readers.chat import text_of
-from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 

@@ -408,6 +408,11 @@ class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
 
     No part of equality.
     """
+    is_part: bool = False
+    """Whether it is a part of a run that was read without it, such as a line of a session.
+
+    It is counted and listed, and no run is lost with it.
+    """
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

@@ -23,6 +23,8 @@ class Tally(msgspec.Struct, kw_only=True):
 
     samples: int = 0
     bad: int = 0
+    bad_parts: int = 0
+    """Those of them that are parts of runs which were read without them."""
     bad_listed: list[dict[str, Any]] = msgspec.field(default_factory=list)
     remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
@@ -91,7 +93,7 @@ class Merging:
         merged = self.merged
         for name in ("broken", "tracebacks", "ids"):  # what was said first stays
             setattr(merged, name, {**getattr(result, name), **getattr(merged, name)})
-        for name in ("samples", "timed_out", "bad", "left_out"):
+        for name in ("samples", "timed_out", "bad", "bad_parts", "left_out"):
             setattr(merged, name, getattr(merged, name) + getattr(result, name))
         before = len(merged.table)
         if result.table:

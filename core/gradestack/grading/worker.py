@@ -354,6 +354,7 @@ class ShardGrader:
         if self.worker.strict:
             raise DataError(f"{source}: {record.reason}")
         result.bad += 1
+        result.bad_parts += record.is_part
         if len(result.bad_listed) < LISTED:
             place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
             result.bad_listed.append({**place, "reason": record.reason})

@@ -78,7 +78,8 @@ def summary(
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
     table, by_model, broken_now = merging.merged.table, merging.counts(part), merging.merged.broken
-    bad = merged.bad if part is None else 0  # nobody knows of which run they are
+    # nobody knows of which run they are; a part of a run is no run
+    bad = merged.bad - merged.bad_parts if part is None else 0
     counts = {key: in_all(each.values()).with_unreadable(bad) for key, each in by_model.items()}
     figures = {key: grader_figures(count) for key, count in counts.items()}
     models = list(by_model[suite.main]) if any(by_model[suite.main]) else []
@@ -532,7 +533,7 @@ def _warnings_of_grades(
         elif is_many(count.lost, of := count.graded + count.lost):
             without.setdefault((count.lost, of), []).append(repr(key))
     bad = (
-        f", {merged.bad} of them unreadable"
+        f", {merged.bad - merged.bad_parts} of them unreadable"
         if any(count.unreadable for count in counts.values())
         else ""
     )

@@ -27,6 +27,7 @@ class AutoGenState(RunReader):
 
     example_file = "team_state.json"
     version = "1"
+    records_are_runs = True
     marks = (("type", "version", "llm_context"), ("type", "version", "agent_states"))
 
     @classmethod
@@ -139,6 +140,7 @@ class OpenHands(RunReader):
 
     example_file = "output.jsonl"
     version = "1"
+    records_are_runs = True
     keys: ClassVar = frozenset({"instance_id", "history", "test_result"})
 
     @classmethod

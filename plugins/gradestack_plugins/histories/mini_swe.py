@@ -32,6 +32,7 @@ class MiniSweAgent(RunReader):
     """
 
     version = "1"
+    records_are_runs = True
     example_file = "INSTANCE.traj.json"
     marks = (("trajectory_format", "messages", "info"),)
 

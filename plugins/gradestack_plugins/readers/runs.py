@@ -161,6 +161,8 @@ class RunReader(WholeDocuments):
     empty_answers = True
     sniffed = 100
     behind_others = 0.95
+    records_are_runs: ClassVar[bool] = False
+    """Whether each record is a run: then one that cannot be read is a run that is lost."""
 
     @classmethod
     def is_own(cls, record: Any) -> bool:
@@ -196,11 +198,13 @@ class RunReader(WholeDocuments):
         for sample in self._samples(runs, start):
             is_empty = False
             yield sample
-        yield from bad
+        is_part = not (self.records_are_runs or is_empty)
+        yield from (replace(each, is_part=is_part) for each in bad)
         if strangers:
             number = len(strangers)
             said = "it is" if number == 1 else f"it is the first of {number} records that are"
-            yield BadRecord(source=strangers[0], reason=f"{said} of another form, and not read")
+            reason = f"{said} of another form, and not read"
+            yield BadRecord(source=strangers[0], reason=reason, is_part=is_part)
         elif is_empty and not bad and self.needs_words:
             yield BadRecord(source=start, reason=_SILENT)
 

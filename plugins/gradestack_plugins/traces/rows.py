@@ -200,13 +200,18 @@ def _add_root(run: Run, root: Row) -> None:
     run.id = root.id or run.id
     if not any(word(entry, "role") == "user" for entry in run.entries):
         run.entries = [*root.asked, *run.entries]
-    speaks = [word(entry, "role") == "assistant" for entry in run.entries]
-    if root.text is not None and (not speaks or not speaks[-1]):
+    if root.text is not None and not any(map(_is_answer, run.entries[-1:])):
         run.entries.append({"role": "assistant", "content": root.text})
     if isinstance(root.expected, str):
         run.expected = Expectation(text=root.expected)
     if root.error is not None:
         run.error = root.error
+
+
+def _is_answer(entry: Any) -> bool:
+    """Return whether an entry is an answer that says something and calls nothing."""
+    speaks = word(entry, "role") == "assistant" and text_of(as_map(entry).get("content")) != ""
+    return speaks and not _has_calls(entry)
 
 
 def _conversation(models: list[Row]) -> list[Any]:

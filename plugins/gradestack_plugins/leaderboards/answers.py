@@ -30,6 +30,7 @@ class HammerBench(RunReader):
     """
 
     version = "1"
+    records_are_runs = True
 
     @classmethod
     @override
@@ -100,6 +101,7 @@ class StableToolBench(RunReader):
     """
 
     version = "1"
+    records_are_runs = True
     marks = (("available_tools", "answer_details"), ("answer_steps", "is_solved"))
 
     @classmethod

@@ -51,7 +51,7 @@ id: id task_id case_id test_id question_id example_id conversation_id thread_id 
   trace_id uuid case
   $.metadata.task_id $.config.configurable.thread_id $.checkpoint.thread_id $.context.trace_id
 model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
-tools: tool_definitions available_tools
+tools: tools tool_definitions available_tools
 usage: usage usage_details $.attributes.llm.token_count $.info.model_stats
 usage.cost_usd: usage.cost_usd $.costDetails.total $.cost_details.total
 recorded: success passed pass resolved is_resolved solved is_correct correct reward

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -64,11 +64,11 @@ def gold_label(record: Any, key: str, *, required: bool = False) -> str | None:
 
 
 class LastRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """The last record of every uuid, in order of each uuid's first record."""
+    """The last record of every uuid, in order of each uuid's first record that can be used."""
 
     by_uuid: dict[str, Element]
     unusable: tuple[Element, ...]
-    """Records that are no use; one whose uuid another has takes that one's place all the same."""
+    """Records that are no use; one with a uuid replaces the records before it all the same."""
 
 
 def last_records(elements: Iterable[Element], identify: Callable[[Any], str]) -> LastRecords:
@@ -78,19 +78,16 @@ def last_records(elements: Iterable[Element], identify: Callable[[Any], str]) ->
         elements: The records of a file.
         identify: Returns the uuid of a record, or raises ValueError where it is no use.
     """
-    by_uuid = dict[str, Element | None]()
-    unusable = list[Element]()
+    by_uuid: dict[str, Element] = {}
+    unusable: list[Element] = []
     for element in elements:
         try:
             uuid = identify(element.value)
             by_uuid[uuid] = element  # a replaced value keeps the place of its key
         except ValueError:
             unusable.append(element)
-            lost = uuid_of(element.value)
-            if lost is not None:
-                by_uuid[lost] = None
-    usable = {uuid: element for uuid, element in by_uuid.items() if element is not None}
-    return LastRecords(by_uuid=usable, unusable=tuple(unusable))
+            by_uuid.pop(uuid_of(element.value) or "", None)
+    return LastRecords(by_uuid=by_uuid, unusable=tuple(unusable))
 
 
 class JoinedIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +95,17 @@ class JoinedIndex(msgspec.Struct, frozen=True, kw_only=True):
 
     files: dict[str, LastRecords]
     dataset: Input | None = None
-    uuids: frozenset[str] = frozenset()
-    """Those of the rows that can be used."""
+    ordinals: dict[str, list[int]] = {}
+    """Uuid -> ordinals of its rows that can be used."""
+
+    def leave_out_bad_rows(
+        self, samples: Iterable[Sample | BadRecord]
+    ) -> Iterator[Sample | BadRecord]:
+        """Leave out rows that cannot be used, which the first of several files has reported."""
+        usable = {ordinal for ordinals in self.ordinals.values() for ordinal in ordinals}
+        for sample in samples:
+            if isinstance(sample, Sample) or sample.source.ordinal in usable:
+                yield sample
 
 
 @attrs.frozen(kw_only=True)
@@ -112,53 +118,64 @@ class JoinedReader(RecordReader):
 
     takes_dataset = True
     behind_others = 0.0
+    has_repeats: ClassVar[bool] = True
+    """Whether every row of a uuid has samples, or only its first one."""
 
     @abc.abstractmethod
-    def load(self, file: Input) -> LastRecords:
-        """Return the records of a file, and whatever else has to be known of it as a whole."""
+    def load(self, file: Input, *, is_only: bool) -> LastRecords:
+        """Return the records of a file, and whatever else has to be known of it as a whole.
+
+        Args:
+            file: Records.
+            is_only: Whether no other file is read with it.
+        """
 
     @abc.abstractmethod
     def check_row(self, row: Mapping[str, Any]) -> None:
         """Raise ValueError where a row of the dataset cannot be used."""
 
     @abc.abstractmethod
-    def sample_of_pair(
-        self, file: Any, row: Any, record: Any, source: Source, *, has_dataset: bool
-    ) -> Sample:
-        """Return the sample of a row and its record; ValueError where the record is no use.
+    def samples_of_pair(
+        self, file: Any, row: Any, record: Any, source: Source, *, n_rows: int | None
+    ) -> Iterator[Sample]:
+        """Yield the samples of a row and its record; ValueError where the record is no use.
 
         Args:
             file: What ``load`` returned.
             row: None: no row has the record's uuid.
             record: None: no record has the row's uuid.
             source: Where the record stands, or the row without one.
-            has_dataset: Whether there is a dataset.
+            n_rows: How many rows have the uuid; None without a dataset.
         """
 
     @override
     def index(self, inputs: Inputs) -> JoinedIndex:
-        files = {file.name: self.load(file) for file in inputs.data}
-        uuids = set[str]()
+        is_only = len(inputs.data) == 1
+        files = {file.name: self.load(file, is_only=is_only) for file in inputs.data}
+        ordinals: dict[str, list[int]] = {}
         for element in read_records(inputs.dataset) if inputs.dataset is not None else ():
             with suppress(ValueError):
-                uuids.add(self._row_uuid(element.value))
-        return JoinedIndex(files=files, dataset=inputs.dataset, uuids=frozenset(uuids))
+                ordinals.setdefault(self._row_uuid(element.value), []).append(element.ordinal)
+        return JoinedIndex(files=files, dataset=inputs.dataset, ordinals=ordinals)
 
     def files(self, inputs: Inputs, index: JoinedIndex) -> Iterator[RecordFile]:
         """Yield the dataset, once per file, each followed by what the dataset does not know."""
-        for file in inputs.data:
+        for number, file in enumerate(inputs.data):
             if inputs.dataset is not None:
-                yield RecordFile(input=file, file=inputs.dataset, extra="dataset")
+                extra = "rows" if number else "dataset"
+                yield RecordFile(input=file, file=inputs.dataset, extra=extra)
             yield RecordFile(input=file, ranges=(Range(end=file.path.stat().st_size),))
 
     @override
     def read(self, shard: Shard, index: JoinedIndex) -> Iterator[Sample | BadRecord]:
         file, shown = index.files[shard.input.name], shard.input.shown
         if shard.extra is not None:
-            return self.samples(shard, partial(self._samples_of_row, file, shown), index.dataset)
-        outside = [file.by_uuid[uuid] for uuid in file.by_uuid if uuid not in index.uuids]
-        has_dataset = index.dataset is not None
-        samples_of = partial(self._samples_outside, file, has_dataset=has_dataset)
+            samples_of_row = partial(self._samples_of_row, file, shown, index)
+            samples = self.samples(shard, samples_of_row, index.dataset)
+            return samples if shard.extra == "dataset" else index.leave_out_bad_rows(samples)
+        outside = [file.by_uuid[uuid] for uuid in file.by_uuid if uuid not in index.ordinals]
+        n_rows = None if index.dataset is None else 0
+        samples_of = partial(self.samples_of_pair, file, None, n_rows=n_rows)
         return self.samples_in([*file.unusable, *outside], samples_of, shown)
 
     def _row_uuid(self, row: Any) -> str:
@@ -167,16 +184,14 @@ class JoinedReader(RecordReader):
         return uuid
 
     def _samples_of_row(
-        self, file: LastRecords, shown: str, row: Any, source: Source
+        self, file: LastRecords, shown: str, index: JoinedIndex, row: Any, source: Source
     ) -> Iterator[Sample]:
-        element = file.by_uuid.get(self._row_uuid(row))
-        if element is None:
-            yield self.sample_of_pair(file, row, None, source, has_dataset=True)
-            return
-        source = Source(file=shown, ordinal=element.ordinal, line=element.line)
-        yield self.sample_of_pair(file, row, element.value, source, has_dataset=True)
-
-    def _samples_outside(
-        self, file: LastRecords, record: Any, source: Source, *, has_dataset: bool
-    ) -> Iterator[Sample]:
-        yield self.sample_of_pair(file, None, record, source, has_dataset=has_dataset)
+        uuid = self._row_uuid(row)
+        ordinals = index.ordinals[uuid]
+        if not self.has_repeats and source.ordinal != ordinals[0]:
+            return iter(())
+        element, record = file.by_uuid.get(uuid), None
+        if element is not None:
+            record = element.value
+            source = Source(file=shown, ordinal=element.ordinal, line=element.line)
+        return self.samples_of_pair(file, row, record, source, n_rows=len(ordinals))

@@ -7,50 +7,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import (
-    BadRecord,
-    Expectation,
-    Input,
-    Inputs,
-    RecordFile,
-    RecordReader,
-    Sample,
-    Shard,
-    Source,
-    Status,
-    read_records,
-)
-from gradestack.jsonio import Element, Range, as_list, as_text, compact, is_number
+from gradestack import Expectation, Input, Sample, Source, Status, read_records
+from gradestack.jsonio import compact
+from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.joined import (
     INVALID,
     LABELS,
+    JoinedReader,
+    LastRecords,
     gold_label,
+    last_records,
     required_uuid,
     uuid_of,
 )
 from gradestack_plugins.stability.items import item_measures
-from gradestack_plugins.stability.program import name_sweep
 
-_MOST_RUNS = 10**15
-"""No count of runs is larger; beyond, counts are no longer exact as floats."""
+_RunCount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+"""Beyond, counts are no longer exact as floats."""
 
 
-def runs_of(record: Mapping[str, Any]) -> list[str | None]:
-    """Return the labels of a record's runs, None for one that is missing.
+class SweepRecord(msgspec.Struct, kw_only=True):
+    """The keys of a sweep's record that are used."""
 
-    Raises:
-        ValueError: They are no list.
-    """
-    labels = record.get("run_labels")
-    if not isinstance(labels, list | None):
-        raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
-    return [label if isinstance(label, str | None) else INVALID for label in labels or ()]
+    uuid: str
+    run_labels: list[Any]
+    gold_label: Any = None
+    n_runs: _RunCount | None = None
+    target_model: Text = None
+    ckpt_name: Text = None
+    run_target_texts: Items = None
+    run_aux: Items = None
+
+
+def read_sweep_record(record: Any) -> SweepRecord:
+    """Read a record; ValueError where it cannot be used."""
+    required_uuid(record, "a stability record")
+    return convert_record(record, SweepRecord)[0]
 
 
 class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,62 +64,17 @@ class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
     """Measures of its record's runs: ``H_i``, ``H_i^norm``, ``FlipRate_i``."""
 
 
-class Task(msgspec.Struct):
-    """A task in the dataset."""
+class SweepFile(LastRecords, frozen=True, kw_only=True):
+    """The records of a file."""
 
-    rows: int = 0
-    gold: str | None = None
-    question: str | None = None
-
-
-class SweepFile(msgspec.Struct):
-    """A file before it is read: its sweep, and records whose uuid occurs again.
-
-    The last record of a uuid counts, in the place of the first.
-    """
-
-    name: str
     model: str = ""
+    """The model tested, when the file names exactly one."""
     experiment: str = ""
-    """Model and sweep, when the file names exactly one."""
-    usable: set[str] = msgspec.field(default_factory=set)
-    """Uuids whose record that counts can be used."""
-    repeated: dict[int, Element | None] = msgspec.field(default_factory=dict)
-    """Ordinal of a record -> the record that counts in its place, None where none does."""
-
-    def latest(self, elements: Iterable[Element]) -> Iterator[Element]:
-        """Yield the records that count."""
-        for element in elements:
-            latest = self.repeated.get(element.ordinal, element)
-            if latest is not None:
-                yield latest
+    """Its sweep, when the file names exactly one; else its own name, unless it is alone."""
 
 
-class StabilityIndex(msgspec.Struct, frozen=True):
-    """The files by input name, and the dataset."""
-
-    files: dict[str, SweepFile]
-    tasks: dict[str, Task] | None = None
-    """Rows of the dataset by uuid; None without one."""
-    bad_rows: list[Sample | BadRecord] = []
-    dataset: str = ""
-    """Shown name of the dataset."""
-
-    def experiment(self, name: str) -> str:
-        """Return the sweep of records of a file that name none.
-
-        Of several files each has a name of its own, whatever sweep it is: runs of a task belong
-        together within a file only, and sweeps at two temperatures that do not name themselves
-        would be one.
-        """
-        file = self.files[name]
-        if len(self.files) < 2 or file.experiment:
-            return file.experiment
-        names = [other.name for other in self.files.values()]
-        return file.name if names.count(file.name) == 1 else name
-
-
-class StabilityReader(RecordReader):
+@attrs.frozen(kw_only=True)
+class StabilityReader(JoinedReader):
     """Reads the sweeps of the evaluation suite (JSON Lines, or one JSON list).
 
     One sample per run of every record.
@@ -129,21 +82,21 @@ class StabilityReader(RecordReader):
     A record needs ``uuid`` and ``run_labels``; ``gold_label``, ``n_runs`` and ``target_model`` are
     used where they are there. The sample's id is the uuid, its run the position in ``run_labels``.
     A repeated uuid overwrites: the last record counts, in the place of the first. ``ckpt_name``
-    becomes the facet ``experiment``, so that sweeps at several temperatures stay apart; of several
-    files graded together each is a sweep of its own, whether it names one or not.
+    becomes the facet ``experiment``, so that sweeps at several temperatures stay apart. Of several
+    files graded together, one whose records name no sweep is told apart by its name.
 
-    With a dataset a row without a record becomes a missing sample, which lowers the coverage, and
-    records outside it are marked; a row that cannot be used is reported as bad and is no row. A
-    gold label the record lacks is taken from the dataset.
+    With a dataset: rows in dataset order, each with the runs of its record, and records that no
+    row has at the end, marked. A row without a record becomes a missing sample, which lowers the
+    coverage; a row that cannot be used is reported as bad and is no row. A gold label the record
+    lacks is taken from the dataset.
     """
 
     example_file = "runs.jsonl"
     keys = frozenset({"uuid", "run_labels"})
     provides = frozenset({"label", "expected", "text", "native"})
     stack = "stability"
-    takes_dataset = True
-    keeps_copies = True
-    behind_others = 0.0
+    keeps_copies: ClassVar[bool] = True
+    has_repeats: ClassVar[bool] = False
 
     @classmethod
     @override
@@ -155,131 +108,74 @@ class StabilityReader(RecordReader):
         )
 
     @override
-    def index(self, inputs: Inputs) -> StabilityIndex:
-        """Find repeated records, and read the dataset's identifiers and gold labels."""
-        files = {file.name: _look_through(file) for file in inputs.data}
-        dataset = inputs.dataset
-        if dataset is None:
-            return StabilityIndex(files)
-        tasks: dict[str, Task] = {}
-        bad = self.samples_in(read_records(dataset), partial(_add_row, tasks), dataset.shown)
-        return StabilityIndex(files, tasks, [*bad], dataset.shown)
-
-    def files(self, inputs: Inputs, index: StabilityIndex) -> Iterator[RecordFile]:
-        """Yield every file, followed by the dataset rows it has no record of."""
-        for number, file in enumerate(inputs.data):
-            yield RecordFile(input=file, extra="records")
-            if index.tasks is not None:
-                extra = "rows" if number else "dataset"
-                yield RecordFile(input=file, file=inputs.dataset, ranges=(Range(),), extra=extra)
+    def load(self, file: Input, *, is_only: bool) -> SweepFile:
+        last = last_records(read_records(file), lambda record: read_sweep_record(record).uuid)
+        records = [read_sweep_record(element.value) for element in last.by_uuid.values()]
+        model = _only({record.target_model or "" for record in records})
+        experiment = _only({record.ckpt_name or "" for record in records})
+        return SweepFile(
+            by_uuid=last.by_uuid,
+            unusable=last.unusable,
+            model=model,
+            experiment=experiment or ("" if is_only else file.name),
+        )
 
     @override
-    def read(self, shard: Shard, index: StabilityIndex) -> Iterator[Sample | BadRecord]:
-        if shard.extra == "records":
-            part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-            records = index.files[shard.input.name].latest(self.elements(shard.input, part))
-            samples_of = partial(self._runs, index, shard.input.name)
-            yield from self.samples_in(records, samples_of, shard.input.shown)
-            return
-        if shard.extra == "dataset":
-            yield from index.bad_rows  # once, however many files are joined with it
-        name = shard.input.name
-        file = index.files[name]
-        unanswered = {"target_model": file.model, "ckpt_name": index.experiment(name)}
-        for ordinal, uuid in enumerate(index.tasks or {}):
-            if uuid not in file.usable:
-                source = Source(file=index.dataset, ordinal=ordinal)
-                yield from self._runs(index, name, {"uuid": uuid, **unanswered}, source)
+    def check_row(self, row: Mapping[str, Any]) -> None:
+        gold_label(row, "correct_answer")
 
-    def _runs(
-        self, index: StabilityIndex, name: str, record: Any, source: Source
+    @override
+    def samples_of_pair(
+        self, file: SweepFile, row: Any, record: Any, source: Source, *, n_rows: int | None
     ) -> Iterator[Sample]:
-        uuid = required_uuid(record, "a stability record")
-        runs = runs_of(record)
-        texts = as_list(record.get("run_target_texts") or record.get("run_aux"))
-        text_of = dict(enumerate(texts))
-        task = (index.tasks or {}).get(uuid, Task())
-        gold = record.get("gold_label")
-        if gold is None:
-            gold = task.gold
-        elif not isinstance(gold, str):
+        row = row or {}
+        sweep = read_sweep_record(record or {"uuid": row["uuid"], "run_labels": []})
+        labels = [_read_label(label) for label in sweep.run_labels] or [None]
+        texts = dict(enumerate(sweep.run_target_texts or sweep.run_aux or ()))
+        gold = row.get("correct_answer") if sweep.gold_label is None else sweep.gold_label
+        if not isinstance(gold, Text):
             gold = compact(gold)
-        experiment = as_text(record.get("ckpt_name"))
-        if not experiment and len(index.files) > 1:
-            experiment = index.experiment(name)
-        facets: dict[str, Any] = {"experiment": experiment} if experiment else {}
-        model = as_text(record.get("target_model")) or None
-        n_asked: Any = record.get("n_runs")
-        n_runs = int(n_asked) if is_number(n_asked) and 0 < n_asked <= _MOST_RUNS else 0
-        values = [label if label in LABELS else INVALID for label in runs if label is not None]
-        counts: dict[str, int] = {}
-        parts: dict[str, float | None] = {}
-        if values:
-            counts = {"m_i": max(Counter(values).values())}
-            parts = item_measures(values, len(LABELS) + (INVALID in values))
-        rows_of_task = {} if index.tasks is None else {"dataset_rows": task.rows}
-        for run, label in enumerate(runs or [None]):
-            text = text_of.get(run)
+        experiment = sweep.ckpt_name or file.experiment
+        counts, parts = _measure_runs(labels)
+        counts_of_first = counts if n_rows is None else {"dataset_rows": n_rows, **counts}
+        for run, label in enumerate(labels):
             native = StabilityRun(
                 first=run == 0,
-                n_runs=n_runs,
-                counts=counts if run else rows_of_task | counts,
+                n_runs=int(sweep.n_runs or 0),
+                counts=counts if run else counts_of_first,
                 parts=parts,
             )
             yield Sample(
-                id=uuid,
-                model=model,
-                run=run if runs else None,
-                input=task.question,
+                id=sweep.uuid,
+                model=sweep.target_model or file.model or None,
+                run=run if sweep.run_labels else None,
+                input=_read_text(row.get("question")),
                 label=label,
-                text=text if isinstance(text, str) else None,
+                text=_read_text(texts.get(run)),
                 expected=Expectation(label=gold),
                 status=Status.MISSING if label is None else Status.OK,
-                facets=facets,
+                facets={"experiment": experiment} if experiment else {},
                 source=source,
                 native=native,
             )
 
 
-def _add_row(tasks: dict[str, Task], row: Any, _: Source) -> Iterable[Sample]:
-    """Add a dataset row to its task; no sample is made of it.
-
-    Raises:
-        ValueError: It cannot be used.
-    """
-    uuid, gold = required_uuid(row, "a dataset row"), gold_label(row, "correct_answer")
-    question = row.get("question")
-    task = tasks.setdefault(uuid, Task())
-    task.rows += 1
-    task.gold = task.gold or gold
-    task.question = task.question or (question if isinstance(question, str) else None)
-    return ()
+def _read_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
-def _look_through(source: Input) -> SweepFile:
-    """Look through a file for its sweep and repeated records; only those stay in memory."""
-    file = SweepFile(source.name)
-    first_ordinals: dict[str, int] = {}
-    models: set[str] = set()
-    experiments: set[str] = set()
-    for element in read_records(source):
-        record = element.value
-        uuid = uuid_of(record)
-        if uuid is None:
-            continue
-        if not first_ordinals:
-            file.name = name_sweep(record, source.name)
-        models.add(as_text(record.get("target_model")))
-        experiments.add(as_text(record.get("ckpt_name")))
-        first = first_ordinals.setdefault(uuid, element.ordinal)
-        if first != element.ordinal:
-            file.repeated |= {first: element, element.ordinal: None}
-        if isinstance(record.get("run_labels"), list | None):
-            file.usable.add(uuid)
-        else:
-            file.usable.discard(uuid)
-    file.model, file.experiment = _only(models), _only(experiments)
-    return file
+def _read_label(value: Any) -> str | None:
+    """Return the label of a run, None for one that is missing."""
+    return value if isinstance(value, Text) else INVALID
+
+
+def _measure_runs(labels: Iterable[str | None]) -> tuple[dict[str, int], dict[str, float | None]]:
+    """Return counts and measures of a record's runs; none without a label."""
+    values = [label if label in LABELS else INVALID for label in labels if label is not None]
+    if not values:
+        return {}, {}
+    measures = item_measures(values, len(LABELS) + (INVALID in values))
+    return {"m_i": max(Counter(values).values())}, measures
 
 
 def _only(names: set[str]) -> str:

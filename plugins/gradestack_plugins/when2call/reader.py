@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -289,15 +289,15 @@ class When2CallReader(JoinedReader):
         return "a prediction without uuid"
 
     @override
-    def load(self, file: Input) -> PredictionFile:
+    def load(self, file: Input, *, is_only: bool) -> PredictionFile:
         elements = list(read_records(file))
-        forms = [form_of(element.value) for element in elements if isinstance(element.value, dict)]
+        forms = [form_of(as_map(element.value)) for element in elements]
         first = next((form for form in forms if form not in (None, "plain", "response")), None)
-        short_form: Form | None = first if first in ("judge", "mcq", "logprob") else None
-        short_form = _FORMS_OF_METHODS.get(self.method, short_form)
+        form_of_file = first if first in ("judge", "mcq", "logprob") else None
+        short_form = _FORMS_OF_METHODS.get(self.method, form_of_file)
         last = last_records(elements, lambda record: identify(record, short_form)[1])
-        records = [element.value for element in last.by_uuid.values()]
-        models = {_text(record.get("target_model")) for record in records} - {None, ""}
+        usable = last.by_uuid.values()
+        models = {_text(element.value.get("target_model")) for element in usable} - {None, ""}
         return PredictionFile(
             by_uuid=last.by_uuid,
             unusable=last.unusable,
@@ -314,11 +314,11 @@ class When2CallReader(JoinedReader):
         gold_label(row, "correct_answer", required=True)
 
     @override
-    def sample_of_pair(
-        self, file: PredictionFile, row: Any, record: Any, source: Source, *, has_dataset: bool
-    ) -> Sample:
+    def samples_of_pair(
+        self, file: PredictionFile, row: Any, record: Any, source: Source, *, n_rows: int | None
+    ) -> Iterator[Sample]:
         if record is None:
-            return Sample(
+            yield Sample(
                 id=row["uuid"],
                 model=file.model,
                 status=Status.MISSING,
@@ -326,15 +326,18 @@ class When2CallReader(JoinedReader):
                 native=When2CallRecord(method=file.method),
                 **read_row(row),
             )
+            return
         form, uuid = identify(record, file.short_form)
         traits = FORMS[form]
-        item = row if has_dataset else record_item(record, form)
-        fields = {} if item is None else read_row(item)
-        if item is None and not has_dataset:
-            fields = {"expected": Expectation(label=gold_label(record, "gold_label"))}
+        item = record_item(record, form) if n_rows is None else row
+        fields: dict[str, Any] = {}
+        if item is not None:
+            fields = read_row(item)
+        elif n_rows is None:
+            fields["expected"] = Expectation(label=gold_label(record, "gold_label"))
         labels = recorded = recorded_labels(record, form, item)
         flags = count_flags(record, form, recorded)
-        if row is None and has_dataset:
+        if n_rows == 0:
             flags["not_in_dataset"] = 1
         if "relabelled" in flags:
             labels = {SINGLE: judge_label(record["judge_raw"], (NVIDIA_DIRECT,))}
@@ -342,7 +345,7 @@ class When2CallReader(JoinedReader):
         named_labels = {f"label {name}".strip(): label for name, label in recorded.items()}
         native = When2CallRecord(method=file.method, labels=labels, counts=flags)
         text = _text(record.get(traits.text)) if traits.text else None
-        return Sample(
+        yield Sample(
             id=uuid,
             model=_text(record.get("target_model")) or file.model,
             label=next(iter(labels.values()), None),

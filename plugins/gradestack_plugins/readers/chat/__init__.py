@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gradestack import JSON, Message, ToolCall, ToolSpec, replace
-from gradestack.jsonio import JsonProblem, as_text, compact, loads
+from gradestack.jsonio import JsonProblem, as_list, as_text, compact, loads
 
 OBJECT: Final = (dict, Mapping)
 """What counts as an object.
@@ -72,9 +72,7 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
 
 def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
     """Return the calls of a ``tool_calls`` list; entries that are not objects are left out."""
-    if not isinstance(raw, list | tuple):
-        return ()
-    return tuple(call for entry in raw if (call := tool_call(entry)) is not None)
+    return tuple(call for entry in as_list(raw) if (call := tool_call(entry)) is not None)
 
 
 def message(raw: Any) -> Message | None:
@@ -95,9 +93,7 @@ def message(raw: Any) -> Message | None:
 
 def messages(raw: Any) -> tuple[Message, ...]:
     """Return the chat messages of a list; entries that are not objects are left out."""
-    if not isinstance(raw, list | tuple):
-        return ()
-    return tuple(found for entry in raw if (found := message(entry)) is not None)
+    return tuple(found for entry in as_list(raw) if (found := message(entry)) is not None)
 
 
 def with_content(call: ToolCall, message: Message) -> ToolCall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.forms import form_of, observation
 
@@ -117,7 +118,7 @@ def of_entries(entries: Any) -> Dialect | None:
 
 
 def _of_tools(tools: Any) -> Name | None:
-    for tool in tools if isinstance(tools, list) else ():
+    for tool in as_list(tools):
         if isinstance(tool, dict):
             if "input_schema" in tool:
                 return "anthropic"

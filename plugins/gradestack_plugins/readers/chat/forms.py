@@ -173,7 +173,7 @@ def _gemini(entry: Entry) -> Iterator[Any]:
     said = held.get("role") or ("user" if entry.get("author") == "user" else "model")
     blocks: list[Any] = []
     for part in held["parts"]:
-        given = part if isinstance(part, dict) else {}
+        given = as_map(part)
         call, result = _either(given, "functionCall"), _either(given, "functionResponse")
         if isinstance(call, dict):
             blocks.append(

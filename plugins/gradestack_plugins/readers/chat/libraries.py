@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from gradestack.jsonio import as_list, as_map, compact
+from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.readers.chat import word
 
 Entry = dict[str, Any]
@@ -64,7 +64,7 @@ def _text(text: Any) -> Entry:
 
 
 def _thought(text: Any) -> Entry:
-    return {"type": "thinking", "thinking": text if isinstance(text, str) else ""}
+    return {"type": "thinking", "thinking": as_text(text)}
 
 
 def _first(holder: Mapping[str, Any], *keys: str) -> Any:
@@ -122,9 +122,6 @@ def _read_ai_message(entry: Entry) -> Iterator[Any]:
     if blocks:
         yield {**entry, "content": blocks}
     yield from results
-
-
-_UI_PARTS: Final = ("tool-", "dynamic-tool", "step-start", "reasoning", "text")
 
 
 def _is_ui_message(entry: Entry) -> bool:
@@ -505,15 +502,15 @@ def has_tags(entry: Entry) -> bool:
     if isinstance(content, str) and "</" not in content and not content.startswith("["):
         return False
     if entry.get("role") == "assistant":
-        return any("</" in text and _TOOL_TAG.search(text) for text in _texts_of(content))
-    first = next(iter(_texts_of(content)), "")
+        return any("</" in text and _TOOL_TAG.search(text) for text in texts_of(content))
+    first = next(iter(texts_of(content)), "")
     return first.startswith("[") and _RESULT_HEAD.match(first) is not None
 
 
-def _texts_of(content: Any) -> list[str]:
+def texts_of(content: Any) -> list[str]:
     """Return the texts that a content is made of."""
     parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
     return [text for text in texts if isinstance(text, str)]
 
 
@@ -521,12 +518,12 @@ def _read_tags(entry: Entry) -> Iterator[Any]:
     """Yield an answer with the calls that its tags are, or the result of the call before."""
     content = entry.get("content")
     if entry.get("role") != "assistant":
-        yield _tagged_result(_texts_of(content))
+        yield _tagged_result(texts_of(content))
         return
     calls: list[Entry] = []
     blocks: list[Any] = []
     for part in content if isinstance(content, list) else [content]:
-        texts = _texts_of([part])
+        texts = texts_of([part])
         if not texts:
             blocks.append(part)
         for text in texts:

@@ -36,6 +36,7 @@ from gradestack.jsonio import (
     Element,
     JsonProblem,
     Range,
+    as_map,
     compact,
     first_records,
     loads,
@@ -368,8 +369,11 @@ class ChatLogs(StepReader):
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""
         keep = {"messages", "session_id"}
-        found = record if isinstance(record, dict) else {}
-        return {key: each for key, each in found.items() if key in keep or key not in self.known}
+        return {
+            key: each
+            for key, each in as_map(record).items()
+            if key in keep or key not in self.known
+        }
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
         """Return what is recognised beside the messages of the first input, in words, and what

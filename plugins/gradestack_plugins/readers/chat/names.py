@@ -15,7 +15,15 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from gradestack import Inputs
-from gradestack.jsonio import JsonProblem, compact, loads, path_exists, path_steps, path_value
+from gradestack.jsonio import (
+    JsonProblem,
+    as_list,
+    compact,
+    loads,
+    path_exists,
+    path_steps,
+    path_value,
+)
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
 from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested, observation
 from gradestack_plugins.readers.chat.unread import names_a_call
@@ -616,9 +624,10 @@ def _is_reference(value: Any) -> bool:
 def _named_calls(value: Any) -> list[dict[str, Any]]:
     """Return the calls in a value that have names."""
     found = calls_of(with_names(value)) if value is not None else []
-    entries = found if isinstance(found, list) else []
     return [
-        each for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)
+        each
+        for each in as_list(found)
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
     ]
 
 

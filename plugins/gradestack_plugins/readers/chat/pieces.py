@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import word
 
 
@@ -43,9 +44,7 @@ def _holds_results(entry: Any) -> bool:
         return False
     if word(entry, "role") in {"tool", "function"}:
         return True
-    content = entry.get("content")
-    blocks = content if isinstance(content, list) else []
-    kinds = [word(block, "type") for block in blocks]
+    kinds = [word(block, "type") for block in as_list(entry.get("content"))]
     return bool(kinds) and all(kind.endswith("tool_result") for kind in kinds)
 
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from gradestack import Grade, Sample, skipped
-from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.readers.chat.libraries import TOOL_TAGS
+from gradestack.jsonio import JsonProblem, as_list, loads
+from gradestack_plugins.readers.chat.libraries import TOOL_TAGS, texts_of
 
 NOT_READ: Final = "calls not read: "
 """How the remarks begin that name what holds calls nobody has decoded."""
@@ -237,8 +237,7 @@ def unread_in(message: Any, read: Iterable[str] = _DECODED_KEYS) -> list[str]:
     if not isinstance(message, Mapping):
         return []
     keys = [_shown("key", key) for key in unread_keys(message, set(read))]
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
+    parts = as_list(message.get("content"))
     return [*keys, *(kind for part in parts if (kind := unread_part(part)) is not None)]
 
 
@@ -262,7 +261,7 @@ def count_unread(
             continue
         kinds += unread_in(message, decoded_keys)
         kinds += _unread_entries(message.get("tool_calls"))
-        texts += _texts_of(message.get("content"))
+        texts += texts_of(message.get("content"))
     if not has_calls and not kinds:
         kinds = [kind for text in texts for kind in unread_tags(text)]
     return dict(Counter(map(not_read, kinds)))
@@ -276,13 +275,6 @@ def _unread_entries(entries: Any) -> list[str]:
         each for each in filled if isinstance(each, Mapping) and {"function", "name"} & each.keys()
     ]
     return ["entry of `tool_calls`"] * (len(filled) - len(calls))
-
-
-def _texts_of(content: Any) -> list[str]:
-    """Return the texts of a message's content."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return [text for text in texts if isinstance(text, str)]
 
 
 def unread_tags(text: str) -> Iterator[str]:

@@ -254,7 +254,8 @@ class Stability(IntervalAggregator):
             group = (key.model, key.id, facets)
             if group not in groups:
                 groups[group] = Task(key.id, key.model or "", self.runs or 0)
-            declared |= dict.fromkeys(_declared_labels(grade))
+            label_set = as_map(grade.metadata.get("label_set"))
+            declared |= dict.fromkeys(as_list(label_set.get("labels")))
             has_verdicts |= self._add_run(groups[group], grade)
         tasks = list(groups.values())
         labels, classes = self._label_set([*declared], tasks, has_verdicts)
@@ -366,11 +367,6 @@ class Stability(IntervalAggregator):
                 )
                 figures[f"{name}_interval"] = {**interval}
         return figures
-
-
-def _declared_labels(grade: Grade) -> list[str]:
-    labels = as_list(as_map(grade.metadata.get("label_set")).get("labels"))
-    return [label for label in labels if isinstance(label, str)]
 
 
 def _count_unusable(tasks: Sequence[Task], labels: Sequence[str]) -> dict[str, JSON]:

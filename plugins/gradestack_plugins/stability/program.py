@@ -135,32 +135,26 @@ def mean_fields(
     return means
 
 
-def aggregate_metrics(
-    golds: list[Any], records: list[dict[str, Any]], n_items: int
-) -> dict[str, float]:
+def aggregate_metrics(records: list[tuple[Any, dict[str, Any]]], n_items: int) -> dict[str, float]:
     """Return the metrics of a sweep.
 
     Sums run over every record, also of items that were not asked for.
 
     Args:
-        golds: Gold label of every record that has one.
-        records: Derived fields of these records.
+        records: Gold label and derived fields of every record that has a gold label.
         n_items: How many items were asked for.
     """
     if not n_items:
         return {}
-    by_gold = {
-        label: [derived for gold, derived in zip(golds, records, strict=True) if gold == label]
-        for label in LABELS
-    }
-    known = [derived for gold, derived in zip(golds, records, strict=True) if gold in LABELS]
+    known = [derived for gold, derived in records if gold in LABELS]
     metrics = {
         "n_items_total": float(n_items),
-        "n_items_processed": float(len(golds)),
-        "coverage": len(golds) / float(n_items),
+        "n_items_processed": float(len(records)),
+        "coverage": len(records) / float(n_items),
         **mean_fields(known, METRICS, n_items),
     }
-    for label, of_label in by_gold.items():
+    for label in LABELS:
+        of_label = [derived for gold, derived in records if gold == label]
         means = mean_fields(of_label, METRICS_PER_GOLD, len(of_label))
         metrics |= {f"{metric}_gold_{label}": mean for metric, mean in means.items()}
     return metrics
@@ -227,7 +221,8 @@ def stability_document(
         if uuid := uuid_of(record):
             first = first or record
             checkpoint[uuid] = record
-    golds, derived, n_items = [], [], 0
+    derived: list[tuple[Any, dict[str, Any]]] = []
+    n_items = 0
     for record in list(checkpoint.values())[:max_items]:
         try:
             fields = derive_fields(record)
@@ -235,12 +230,11 @@ def stability_document(
             continue
         n_items += 1
         if "gold_label" in record:
-            golds.append(record["gold_label"])
-            derived.append(fields)
+            derived.append((record["gold_label"], fields))
     if rows is not None:
         n_items = len([row for row in rows if is_item(row)][:max_items])
     document = head_document(first, stem)
-    document["metrics"] = aggregate_metrics(golds, derived, n_items)
+    document["metrics"] = aggregate_metrics(derived, n_items)
     return document
 
 

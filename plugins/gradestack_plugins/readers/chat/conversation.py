@@ -538,7 +538,7 @@ class Conversation:
         """Hand the result in a block to its call, and add its message."""
         content = block.get("content", block.get("output"))
         identifier = block.get("tool_use_id", block.get("tool_call_id"))
-        result, problem = plain(content, "\n"), content if isinstance(content, dict) else {}
+        result, problem = plain(content, "\n"), as_map(content)
         kind, error, code = problem.get("type"), None, None
         if isinstance(kind, str) and kind.endswith("_error"):
             code = text_or_none(problem.get("error_code"))

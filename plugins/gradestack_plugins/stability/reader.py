@@ -14,7 +14,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Expectation, Input, Sample, Source, Status, read_records
-from gradestack.jsonio import compact
+from gradestack.jsonio import as_text, compact
 from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.joined import (
     INVALID,
@@ -110,9 +110,9 @@ class StabilityReader(JoinedReader):
     @override
     def load(self, file: Input, *, is_only: bool) -> SweepFile:
         last = last_records(read_records(file), lambda record: read_sweep_record(record).uuid)
-        records = [read_sweep_record(element.value) for element in last.by_uuid.values()]
-        model = _only({record.target_model or "" for record in records})
-        experiment = _only({record.ckpt_name or "" for record in records})
+        records = [element.value for element in last.by_uuid.values()]
+        model = _only({as_text(record.get("target_model")) for record in records})
+        experiment = _only({as_text(record.get("ckpt_name")) for record in records})
         return SweepFile(
             by_uuid=last.by_uuid,
             unusable=last.unusable,

@@ -38,14 +38,6 @@ SIMULATION = {
     "reward_info": {"reward": 1.0},
     "messages": TALK[:1],
 }
-STEP = {
-    "workflow_id": "w",
-    "step_id": 1,
-    "agent": "user",
-    "agent_type": "user",
-    "data": {"content": "hi"},
-}
-SCENARIO = {"metadata": {}, "steps": [STEP]}
 SPAN = DATA["span"]
 RECORDED = {
     "name": "m",
@@ -94,7 +86,6 @@ def files(tmp_path):
             "result/m/BFCL_v4_multiple_result.json",
             {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]},
         ),
-        "orchestrationbench_scenario": ("1.yaml", SCENARIO),
         "otel": ("traces.json", {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}),
         "mlflow": ("mlflow.json", {"info": {"trace_id": "t"}, "data": {"spans": [RECORDED]}}),
         "inspect": (

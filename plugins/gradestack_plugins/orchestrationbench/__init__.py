@@ -13,8 +13,6 @@ _FAMILY = "orchestrationbench"
 _TABLE = """
 reader orchestrationbench .reader:OrchestrationBenchReader Scenario outputs: a directory of
     *_out.json or single files
-reader orchestrationbench_scenario .reader:ScenarioReader Scenario YAML: gold calls and plans as a
-    dataset
 grader orchestrationbench .graders:OrchestrationBench Decisions, calls and plans in one grade
 aggregator orchestrationbench .aggregators:OrchestrationBenchFigures Average, classification
     accuracy, FC and Plan, with

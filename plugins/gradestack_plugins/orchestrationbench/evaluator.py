@@ -54,9 +54,8 @@ from gradestack_plugins.orchestrationbench.reader import NO_RUN
 from gradestack_plugins.orchestrationbench.records import (
     PLAN_MARK,
     RUN_PREFIX,
-    Setting,
+    SideFiles,
     Verdict,
-    Verdicts,
     verdicts_for,
 )
 
@@ -73,17 +72,6 @@ DETAILS = (
 )
 """Counts that are left out of a file whose argument part raised."""
 Scores = tuple[float, float, float]
-
-
-class Settings(NamedTuple):
-    """Settings the evaluator is started with."""
-
-    tools: Mapping[str, Any] = {}
-    """Tool name -> JSON Schema of its parameters."""
-    setting: Setting = Setting()
-    """Weights, and whether the evaluation config has a judge section, or none is given."""
-    verdicts: Verdicts | None = None
-    """Recorded judge verdicts; without any the judge is skipped."""
 
 
 class ScenarioFile(NamedTuple):
@@ -182,11 +170,12 @@ class Pair(NamedTuple):
     key: float
 
 
-def compare_values(pair: Pair, verdicts: Any, settings: Settings) -> tuple[float, bool]:
+def compare_values(pair: Pair, verdicts: Any, settings: SideFiles) -> tuple[float, bool]:
     """Return the value F1 of a pair, and whether a judge is asked about it."""
     known = as_map(verdicts).get(pair.step, {})
-    names = [name for name in dict.fromkeys(pair.ours.names) if name in settings.tools]
-    sides = pair.ours, pair.theirs, [settings.tools[name] for name in names]
+    tools = {tool.name: tool.parameters for tool in settings.tools or ()}
+    names = [name for name in dict.fromkeys(pair.ours.names) if name in tools]
+    sides = pair.ours, pair.theirs, [tools[name] for name in names]
     keys = {*pair.ours.arguments, *pair.theirs.arguments}
     counted = [count_key(key, *sides, known.get(key)) for key in keys]
     value = value_f1(counts for counts, _ in counted) or 0.0
@@ -202,7 +191,7 @@ class Trial(NamedTuple):
     is_judge_failed: bool
 
 
-def evaluate_arguments(run: Any, verdicts: Any, settings: Settings) -> Trial:
+def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
     """Grade the decisions and calls of one run.
 
     Args:
@@ -280,7 +269,7 @@ def graphs_of(workflows: Mapping[Any, Any]) -> tuple[Graph, Graph]:
     return structural_graph(structural), component_graph(steps, component)
 
 
-def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
+def compare_plans(predicted: Any, gold: Any, settings: SideFiles) -> Scores:
     """Return the score of a plan, and its structural and component similarity."""
     ours, theirs = [
         {name: fields for name, fields in plan.items() if "workflow" in name}
@@ -294,7 +283,7 @@ def compare_plans(predicted: Any, gold: Any, settings: Settings) -> Scores:
     return structural * 0.5 + component * 0.5, structural, component
 
 
-def evaluate_plans(run: Any, settings: Settings) -> tuple[list[Scores], int]:
+def evaluate_plans(run: Any, settings: SideFiles) -> tuple[list[Scores], int]:
     """Return the scores of each gold plan of a run, and how many generations failed.
 
     A gold plan without a prediction has zeros and is a failure; an unreadable prediction is one
@@ -323,7 +312,7 @@ def evaluate_plans(run: Any, settings: Settings) -> tuple[list[Scores], int]:
     return scores, failed
 
 
-def evaluate_workflows(history: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+def evaluate_workflows(history: Mapping[str, Any], settings: SideFiles) -> dict[str, Any]:
     """Return the plan figures of a file, of all its runs together."""
     scores, failed = list[Scores](), 0
     for number in range(1, len(history) + 1):
@@ -339,7 +328,7 @@ def evaluate_workflows(history: Mapping[str, Any], settings: Settings) -> dict[s
     return dict(named) | dict(zip(PLAN_COUNTS, (failed, compared), strict=True))
 
 
-def evaluate_file(file: ScenarioFile, settings: Settings) -> dict[str, Any]:
+def evaluate_file(file: ScenarioFile, settings: SideFiles) -> dict[str, Any]:
     """Return the figures of a file, whose argument part is zero where it raises."""
     history = as_map(as_map(file.data).get("history"))
     counts, scores, judge_failed = Counter[str](), list[Scores](), list[str]()
@@ -384,7 +373,7 @@ def sum_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def evaluate_directory(
-    directory: str, files: Iterable[ScenarioFile], settings: Settings
+    directory: str, files: Iterable[ScenarioFile], settings: SideFiles
 ) -> dict[str, Any]:
     """Return the result file of a directory; a file that holds nothing is an error."""
     results, rows = list[Any](), list[Any]()

@@ -32,7 +32,6 @@ from gradestack_plugins.orchestrationbench.records import (
     Trial,
     Turn,
     data_fault,
-    step_number,
 )
 
 Workflows = dict[Any, Any]
@@ -288,10 +287,10 @@ def compare_plans(sample: Sample) -> tuple[list[PlanStep], list[str]]:
 def _trial_plans(trial: Trial) -> tuple[list[PlanStep], list[str]]:
     predicted: dict[str, Plan] = {}
     for answer in trial.plans:
-        step, plan = step_number(answer.step_id) or answer.step_id, _as_plan(answer.content)
-        if plan.workflows or str(step) not in predicted:
-            predicted[str(step)] = plan
-    golds = {str(step): parse_plan(text) for step, text in gold_plans(trial.label).items()}
+        step, plan = str(answer.step_id), _as_plan(answer.content)
+        if plan.workflows or step not in predicted:
+            predicted[step] = plan
+    golds = {step: parse_plan(text) for step, text in gold_plans(trial.label).items()}
     steps = [
         _plan_step(name, gold, predicted.get(name), trial.setting.weights)
         for name, gold in golds.items()
@@ -300,17 +299,17 @@ def _trial_plans(trial: Trial) -> tuple[list[PlanStep], list[str]]:
     return steps, [name for name in predicted if name not in golds]
 
 
-def gold_plans(label: Mapping[str, Turn]) -> dict[int, str]:
+def gold_plans(label: Mapping[str, Turn]) -> dict[str, str]:
     """Return possible gold plans, by step.
 
     Texts of assistants without agent that mention ``workflow_``.
     """
     plans = {}
     for key, turn in label.items():
-        number, is_main = step_number(key), turn.agent_id is msgspec.UNSET
+        is_main = key.isdecimal() and turn.agent_id is msgspec.UNSET
         is_text = isinstance(turn.content, str) and turn.role == "assistant"
-        if is_main and is_text and PLAN_MARK in turn.content and number is not None:
-            plans[number] = turn.content
+        if is_main and is_text and PLAN_MARK in turn.content:
+            plans[key] = turn.content
     return plans
 
 

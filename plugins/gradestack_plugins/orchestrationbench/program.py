@@ -11,7 +11,6 @@ from gradestack import Inputs, Program, ProgramFigure, ProgramInput, ProgramRun,
 from gradestack.jsonio import JsonProblem, loads, read_regular
 from gradestack_plugins.orchestrationbench.evaluator import (
     ScenarioFile,
-    Settings,
     evaluate_directory,
 )
 from gradestack_plugins.orchestrationbench.exporter import (
@@ -44,13 +43,8 @@ class OrchestrationBenchProgram(Program):
     @override
     def run(self, given: ProgramInput) -> ProgramRun:
         reader, inputs = given.reader, Inputs(data=(given.input,))
-        index = reader.index(inputs)
-        settings = Settings(
-            tools={tool.name: tool.parameters for tool in index.tools or ()},
-            setting=index.setting,
-            verdicts=index.verdicts,
-        )
-        files = load_files(reader.plan(inputs, index))
+        settings = reader.index(inputs)
+        files = load_files(reader.plan(inputs, settings))
         document = evaluate_directory(str(given.input.path), files, settings)
         metrics = document["overall_statistics"]["key_metrics"]
         graders = given.graders.items()

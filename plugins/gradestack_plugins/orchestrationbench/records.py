@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gradestack import DataError, Fault
+from gradestack import DataError, Fault, ToolSpec
 from gradestack.jsonio import JsonProblem, loads, read_regular
 from gradestack_plugins.orchestrationbench.graphs import Weights
 from gradestack_plugins.readers.declared import convert_record
@@ -43,6 +43,15 @@ class Answer(msgspec.Struct, frozen=True):
     content: Any = None
     tool_calls: Any = None
     agent_id: Any = None
+
+
+class Output(msgspec.Struct, frozen=True):
+    """A scenario output file."""
+
+    scenario_id: str | int | None = None
+    history: dict[str, Any] | None = None
+    """Runs by name."""
+    usage: Any = None
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -85,6 +94,15 @@ TrialVerdicts = Mapping[str, Mapping[str, Verdict]]
 """step -> argument -> verdict."""
 Verdicts = dict[str, dict[str, dict[str, dict[str, Verdict]]]]
 """file -> trial -> step -> argument -> verdict."""
+
+
+class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Files beside the recordings, which are read once."""
+
+    tools: tuple[ToolSpec, ...] | None = None
+    setting: Setting = Setting()
+    verdicts: Verdicts | None = None
+    """None when no judge was asked."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,16 +161,6 @@ def verdicts_for(verdicts: Verdicts | None, relative: str, trial: str) -> TrialV
         return None
     trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
     return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
-
-
-def step_number(step: Any) -> int | None:
-    """Return a step id as a number, None when it is none.
-
-    A whole number or a text of ASCII digits.
-    """
-    if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 20:
-        return int(step)
-    return step if isinstance(step, int) else None
 
 
 def data_fault(code: str, message: str) -> Fault:

@@ -34,6 +34,7 @@ SHOWN = {
     "presets": {"tool_calls.other_tools"},
     "judges": {"text_graders.judges"},
     "sessions": {"sessions.sessions"},
+    "categories": {"bfcl.categories"},
 }
 PRESETS = """
 name: presets
@@ -49,6 +50,16 @@ name: judges
 target: {paths: [runs.jsonl]}
 graders: {helpful: {kind: judged, rubric: rubric.yaml, judgements: judgements.jsonl, labels: labels.csv}}
 """
+CATEGORIES = """
+name: categories
+target: {paths: [valid.jsonl]}
+graders: {valid: {kind: recorded, metric: valid}}
+metrics: {categories: {kind: bfcl_categories, of: valid}}
+"""
+VALID = """
+{"id": "a", "facets": {"category": "simple_python"}, "recorded": {"valid": true}, "predicted": []}
+{"id": "b", "facets": {"category": "parallel"}, "recorded": {"valid": false}, "predicted": []}
+"""
 CALLS = """
 {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f", "arguments": {"x": 2}}]}
 {"id": "b", "expected": [{"name": "f", "arguments": {}}], "predicted": [{"name": "f", "arguments": {}}]}
@@ -60,12 +71,15 @@ def suites_in(own):
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
     (own / "judged.yaml").write_text(JUDGED, encoding="utf-8")
+    (own / "categories.yaml").write_text(CATEGORIES, encoding="utf-8")
+    (own / "valid.jsonl").write_text(VALID.lstrip(), encoding="utf-8")
     (own / "rubric.yaml").write_text(
         "criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8"
     )
     (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
     judge(own / "judged.yaml", ask=all_pass)
-    suites = {"presets": own / "suite.yaml", "judges": own / "judged.yaml"}
+    suites = {"presets": own / "suite.yaml"}
+    suites |= {"judges": own / "judged.yaml", "categories": own / "categories.yaml"}
     return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
 
 

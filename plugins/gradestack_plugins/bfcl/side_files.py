@@ -207,6 +207,9 @@ def expectation(
     ground_truth: Any, parameters: Mapping[str, Sequence[str]] | None = None
 ) -> Expectation:
     """Return what a ground truth expects."""
+    if _are_exact(ground_truth):
+        exact = [ExpectedCall(name=tool, arguments=given) for tool, given in ground_truth.items()]
+        return Expectation(calls=tuple(exact))
     if not isinstance(ground_truth, list):
         raise Unusable
     if ground_truth and all(isinstance(each, str) for each in ground_truth):
@@ -217,6 +220,12 @@ def expectation(
             calls=tuple(call for turn, texts in turns for call in _written(texts, turn, parameters))
         )
     return Expectation(calls=tuple(_allowed(each) for each in ground_truth))
+
+
+def _are_exact(truth: Any) -> bool:
+    """Return whether a ground truth is an object of calls with their very arguments: ACEBench's."""
+    are_calls = isinstance(truth, dict) and all(isinstance(each, dict) for each in truth.values())
+    return are_calls and bool(truth)
 
 
 def _written(
@@ -355,7 +364,7 @@ def _schema(allowed: Any) -> dict[str, Any]:
 Form = Literal["question", "answer", "result", "score"]
 
 NAME = re.compile(
-    r"(?:BFCL_v\d+_|(?P<old>gorilla_openfunctions_v\d+_test_)|(?P<bare>)(?=\w+_score\.json))"
+    r"(?:BFCL_v\d+_|(?P<old>gorilla_openfunctions_v\d+_test_))"
     r"(?P<category>\w+?)(?:_result|_score)?\.json"
 )
 """A file's name; categories are words joined by underscores."""
@@ -366,6 +375,8 @@ _OLD_NAMES = {
     "relevance": "irrelevance",
 }
 """Category of a file of 2024 -> what it is called since."""
+_BARE_SCORE = re.compile(r"(\w+)_score\.json")
+"""Name of a score file of 2024, below ``score``."""
 TODAY = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
 """Category before the fourth version -> what it is called since."""
 _OLD_ID = re.compile(rf"({'|'.join([*_OLD_NAMES, *TODAY])})_(\d+)")
@@ -395,7 +406,8 @@ def form_of(record: Any) -> Form | None:
     turns = record.get("question")
     if turns and isinstance(turns, list) and all(isinstance(turn, list) for turn in turns):
         return "question"
-    if isinstance(record.get("ground_truth"), list) and not record.keys() & _RUNS:
+    truth = record.get("ground_truth")
+    if (isinstance(truth, list) or _are_exact(truth)) and not record.keys() & _RUNS:
         return "answer"
     if isinstance(record.get("result"), str | list) and (
         record.keys() & _COUNTS or record.keys() <= {"id", "result"}
@@ -509,11 +521,11 @@ class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
 def category_of(path: Path) -> str | None:
     """Return the category a file is named by."""
     named = NAME.fullmatch(path.name)
-    if named is None:
-        return None
-    category = named["category"]
-    is_old = named["old"] is not None or named["bare"] is not None
-    return _OLD_NAMES.get(category, category) if is_old else category
+    if named is not None:
+        category = named["category"]
+        return _OLD_NAMES.get(category, category) if named["old"] else category
+    bare = _BARE_SCORE.fullmatch(path.name) if "score" in path.parts else None
+    return None if bare is None else _OLD_NAMES.get(bare[1], bare[1])
 
 
 def with_id(record: Any, category: str | None, ordinal: int | None = None) -> Any:

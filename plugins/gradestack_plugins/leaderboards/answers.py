@@ -11,7 +11,6 @@ from typing_extensions import override
 from gradestack import Expectation, ExpectedCall, Input, replace
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.leaderboards.verdicts import SURE
-from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.names import call_of, calls_in_text, decoded
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -36,7 +35,7 @@ class HammerBench(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         row = as_map(record)
-        is_label = isinstance(row.get("label"), dict)
+        is_label = isinstance(row.get("label"), dict | list)
         is_row = "id" in row and isinstance(row.get("predict"), str)
         return SURE if is_row and is_label else 0.0
 
@@ -56,7 +55,7 @@ class HammerBench(RunReader):
                 source=source,
                 first=value,
                 model=model,
-                expected=_due(as_map(value["label"])),
+                expected=_due(value["label"]),
             )
 
 
@@ -73,11 +72,16 @@ def _answer(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": made}
 
 
-def _due(label: Mapping[str, Any]) -> Expectation:
-    """Return what a label expects; of one without a name that nothing is called."""
-    name = word(dict(label), "name")
-    arguments = _given(label.get("arguments", label.get("parameters")))
-    return Expectation(calls=(ExpectedCall(name=name, arguments=arguments),) if name else ())
+def _due(label: Any) -> Expectation:
+    """Return what a label, or a list of them, expects; of one without a name that nothing is
+    called.
+    """
+    calls = []
+    for each in map(as_map, label if isinstance(label, list) else [label]):
+        arguments = _given(each.get("arguments", each.get("parameters")))
+        if name := as_text(each.get("name")):
+            calls.append(ExpectedCall(name=name, arguments=arguments))
+    return Expectation(calls=tuple(calls))
 
 
 def _given(arguments: Any) -> dict[str, Any]:
@@ -101,6 +105,7 @@ class StableToolBench(RunReader):
     """
 
     version = "1"
+    stack = "scores"
     records_are_runs = True
     marks = (("available_tools", "answer_details"), ("answer_steps", "is_solved"))
 

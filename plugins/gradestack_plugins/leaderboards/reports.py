@@ -84,7 +84,8 @@ class Gaia2(VerdictReader):
             if not self.looks_like(value):
                 raise ValueError("expected task_id, trace_id, score and metadata of a scenario")
             about = as_map(value["metadata"])
-            score = as_number(value["score"])
+            said = value["score"]
+            score = float(said) if isinstance(said, bool) else as_number(said)
             has_broken = about.get("has_exception") is True or about.get("status") == "exception"
             if score is None and has_broken:
                 score = 0.0

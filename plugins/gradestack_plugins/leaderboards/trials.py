@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Input, Inputs, RecordFile, Source, replace
+from gradestack import Input, Inputs, RecordFile, replace
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.leaderboards.verdicts import (
     SURE,
@@ -24,6 +24,7 @@ from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.runs import Record, Run
 
 _TRIAL: Final = frozenset({"task_id", "is_resolved", "failure_mode"})
+_NO_FAILURE: Final = frozenset({"", "unset", "none"})
 _RUN_OF_ALL: Final = "results.json"
 _ABOUT_RUN: Final = "run_metadata.json"
 
@@ -99,14 +100,15 @@ def _of_trial(trial: Mapping[str, Any], about: Mapping[str, Any]) -> Run:
         recorded={"resolved": is_true(trial.get("is_resolved"))},
         ended=ended or ("error" if has_no_verdict else None),
         error=(mode or "no verdict") if has_no_verdict else None,
-        facets=only({"failure_mode": mode, "agent_name": about.get("agent_name")}),
+        facets={} if mode in _NO_FAILURE else {"failure_mode": mode},
         remarks={"verdict_is_null": 1} if has_no_verdict else {},
     )
 
 
 @attrs.frozen(kw_only=True)
 class McpMark(VerdictReader):
-    """Reads results of MCPMark: ``MODEL/TASK.json`` with runs by name, or ``meta.json`` of a run.
+    """Reads results of MCPMark: runs by name of a model in ``MODEL/TASK.json``, runs of all models in
+    ``TASK.json``, or ``meta.json`` of a run.
 
     The id is the task's, ``run`` the name of the run (``run-1``). A run that other tasks of the
     same model and service have and one has not, or that is null, is a run that failed, as the
@@ -115,16 +117,20 @@ class McpMark(VerdictReader):
     """
 
     version = "1"
-    marks = (("service", "model", "runs"), ("task_name", "execution_result", "turn_count"))
+    marks = (
+        ("service", "model", "runs"),
+        ("service", "models", "runs"),
+        ("task_name", "execution_result", "turn_count"),
+    )
 
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        named = "service" in record and isinstance(record.get("runs"), dict)
+        has_runs = isinstance(record.get("runs", record.get("models")), dict)
         is_meta = "success" in as_map(record.get("execution_result")) and "task_name" in record
-        return SURE if named or is_meta else 0.0
+        return SURE if ("service" in record and has_runs) or is_meta else 0.0
 
     @classmethod
     @override
@@ -132,65 +138,84 @@ class McpMark(VerdictReader):
         return path.with_name("meta.json") if path.name == "messages.json" else None
 
     @override
-    def index(self, inputs: Inputs) -> dict[str, list[str]]:
-        """Return the names of runs by model and service."""
-        found: dict[str, set[str]] = {}
+    def index(self, inputs: Inputs) -> dict[str, dict[str, list[str]]]:
+        """Return by model and service the names of the runs of each task."""
+        found: dict[str, dict[str, list[str]]] = {}
         for given in inputs.data:
             document = document_at(given.path)
-            if self.looks_like(document):
-                names = found.setdefault(_group_of(document, given.path), set())
-                names.update(_runs_in(document, given.path))
-        return {group: sorted(names) for group, names in found.items()}
+            for task in _tasks_in(document, given.path) if self.looks_like(document) else ():
+                found.setdefault(task.group, {}).setdefault(task.name, []).extend(task.runs)
+        return found
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
             if not self.looks_like(value):
                 raise ValueError("expected runs of a task by name, or what was met of one run")
-            group, known = _group_of(value, file.path), _runs_in(value, file.path)
-            names: Iterable[str] = known
-            if "runs" in value:
-                names = [*known, *(name for name in index.get(group, ()) if name not in known)]
-            for name in names:
-                run = _of_run(as_map(known.get(name)), name, value)
-                run.source, run.first = source, value
-                if "runs" not in value:
-                    run.entries = list(as_list(document_at(file.path.with_name("messages.json"))))
-                    run.source = Source(file=file.shown, ordinal=source.ordinal)
-                yield run
+            for task in _tasks_in(value, file.path):
+                of_group = as_map(as_map(index).get(task.group))
+                for name in [*task.runs, *_missing(task, of_group)]:
+                    run = _of_run(task, name)
+                    run.source, run.first = source, value
+                    if "execution_result" in value and name in task.runs:
+                        talk = document_at(file.path.with_name("messages.json"))
+                        run.entries = list(as_list(talk))
+                    yield run
 
 
-def _group_of(document: Any, path: Path) -> str:
-    """Return what runs share that are to be as many: the model and the service."""
-    if "runs" in document:
-        return f"{document.get('model') or path.parent.name}/{document.get('service')}"
-    return f"{document.get('model_name')}/{document.get('mcp')}"
+class _Task(NamedTuple):
+    """The runs of a model on a task, each by its name."""
+
+    name: str
+    model: str
+    service: str
+    runs: Mapping[str, Any]
+
+    @property
+    def group(self) -> str:
+        """What tasks share that have the same runs."""
+        return f"{self.model}/{self.service}"
 
 
-def _runs_in(document: Any, path: Path) -> dict[str, Any]:
-    """Return the runs of a document by name; that of one run has the name of its folder."""
-    if "runs" in document:
-        return dict(document["runs"])
-    return {path.parent.parent.name: document}
+def _tasks_in(document: Any, path: Path) -> Iterator[_Task]:
+    """Yield the tasks of a document: one for each model, or the one whose run it is."""
+    name = str(document.get("task", document.get("task_name")))
+    service = str(document.get("service", document.get("mcp")))
+    if "execution_result" in document:
+        run = {path.parent.parent.name: document}
+        yield _Task(name, str(document.get("model_name") or ""), service, run)
+        return
+    own = {str(document.get("model") or path.parent.name): document}
+    for model, told in as_map(document.get("models", own)).items():
+        runs = as_map(told).get("runs")
+        listed = {str(as_map(run).get("run")): run for run in as_list(runs)}
+        yield _Task(name, model, service, listed or as_map(runs))
 
 
-def _of_run(known: Mapping[str, Any], name: str, document: Mapping[str, Any]) -> Run:
+def _missing(task: _Task, of_group: Mapping[str, list[str]]) -> list[str]:
+    """Return the runs that other tasks have and this one has not, said once for the task."""
+    there = of_group.get(task.name, [])
+    is_first = bool(there) and there[0] in task.runs
+    expected = sorted({name for names in of_group.values() for name in names})
+    return [name for name in expected if name not in there] if is_first else []
+
+
+def _of_run(task: _Task, name: str) -> Run:
+    known = as_map(task.runs.get(name))
     about = as_map(known.get("execution_result", known))
     error = about.get("error_message") if "verification_error" in about else None
     if not about:
         error = f"{name} is not there"
     seconds = known.get("agent_execution_time", known.get("execution_time"))
-    task = document.get("task", document.get("task_name"))
-    turns = known.get("turn_count")
     return Run(
-        id=str(task),
+        id=task.name,
         trial=name,
         entries=[],
-        model=str(document.get("model", document.get("model_name")) or "") or None,
+        model=task.model or None,
         usage=spent(known.get("token_usage"), seconds),
         recorded={"success": is_true(about.get("success"))},
         ended="error" if error else None,
         error=error or None,
-        facets=only({"service": document.get("service", document.get("mcp")), "turns": turns}),
+        facets=only({"service": task.service, "turns": known.get("turn_count")}),
         remarks={} if about else {"run_missing": 1},
     )

@@ -28,8 +28,8 @@ class VerdictReader(RunReader):
     ``main_of`` says which it is.
     """
 
+    stack = "scores"
     records_are_runs = True
-
     needs_words = False
 
     @classmethod

@@ -6,27 +6,135 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
+from msgspec import Struct
 from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolSpec, replace
-from gradestack.jsonio import as_list, as_map, first_records
+from gradestack.jsonio import as_list, first_records
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
+from gradestack_plugins.readers.chat.forms import in_snake
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.unread import unread_keys
+from gradestack_plugins.readers.declared import Object, Text, convert_record
 
 _RESULTS: Final = ("_case_results", "CaseResults", "_case_results\\")
 """How the key of results is spelled; in the text of a text, a quote is escaped."""
-_READ: Final = frozenset(
-    {
-        *("invocation_events", "invocationEvents", "intermediate_responses"),
-        *("intermediateResponses", "tool_uses", "toolUses", "tool_responses", "toolResponses"),
-    }
-)
-"""Keys of intermediate data that are read."""
 _STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
+_PASSED: Final = {"1": True, "2": False}
+_OF_RESULTS: Final = frozenset({"eval_metric_result_per_invocation", "final_eval_status"})
+_AS_GIVEN: Final = frozenset(
+    """
+    content eval_metric_results expected_tool_use final_response final_session_state
+    criterion details parameters parameters_json_schema session_details session_input
+    tool_responses tool_uses usage_metadata user_content
+    """.split()  # noqa: SIM905
+)
+"""Keys below which no key has two words, or none is ADK's."""
+
+
+class _Content(Struct):
+    """What the user or an agent says."""
+
+    role: Text = None
+    parts: list[dict[str, Any]] = []
+
+
+class _Event(Struct):
+    """What an agent did between question and answer."""
+
+    author: Any = None
+    content: _Content | None = None
+    usage_metadata: Any = None
+
+
+class _Response(Struct):
+    """What a tool gave."""
+
+    id: Any = None
+    name: Any = None
+    response: Any = None
+
+
+class _Between(Struct):
+    """What was done between question and answer."""
+
+    invocation_events: list[_Event] = []
+    tool_uses: list[Any] = []
+    tool_responses: list[_Response] = []
+    intermediate_responses: list[tuple[Any, list[dict[str, Any]]]] = []
+
+
+class _Tool(Struct):
+    """Functions that an agent may call, or a tool that is built in."""
+
+    function_declarations: list[dict[str, Any]] | None = None
+
+
+class _Agent(Struct):
+    """An agent."""
+
+    tool_declarations: list[_Tool] = []
+
+
+class _App(Struct):
+    """The agents of a program, by name."""
+
+    agent_details: dict[str, _Agent] = {}
+
+
+class _OldUse(Struct):
+    """A call that is expected in a turn of older releases."""
+
+    tool_name: Any = None
+    tool_input: Any = None
+
+
+class _Turn(Struct):
+    """A question, its answer, and what was done in between; older releases name them otherwise."""
+
+    user_content: _Content | None = None
+    intermediate_data: Object = None
+    final_response: _Content | None = None
+    app_details: _App | None = None
+    query: Text = None
+    expected_tool_use: list[_OldUse] | None = None
+    reference: Text = None
+
+
+class _Case(Struct):
+    """A case of an eval set."""
+
+    conversation: list[_Turn]
+    eval_id: Any = None
+    final_session_state: Any = None
+
+
+class _Pair(Struct):
+    """A turn as it was, and as it was expected."""
+
+    actual_invocation: _Turn | None = None
+    expected_invocation: _Turn | None = None
+
+
+class _Metric(Struct):
+    """A recorded score."""
+
+    metric_name: str
+    score: Any = None
+
+
+class _Result(Struct):
+    """The result of one run of a case."""
+
+    eval_id: Any = None
+    session_id: Text = None
+    final_eval_status: int | str | None = None
+    eval_metric_result_per_invocation: list[_Pair] = []
+    overall_eval_metric_results: list[_Metric] = []
+    session_details: Object = None
 
 
 @attrs.frozen(kw_only=True)
@@ -60,16 +168,16 @@ class Adk(DocumentReader):
     @classmethod
     @override
     def is_whole(cls, head: bytes) -> bool:
-        first = next(first_records(head, 1, "list"), None)
-        return super().is_whole(head) or (first is not None and _are_legacy([first[0].value]))
+        first = [element.value for element, _ in first_records(head, 1, "list")]
+        return super().is_whole(head) or _are_legacy(first)
 
     @classmethod
     @override
     def records_in(cls, value: Any) -> list[Any] | None:
         if _are_legacy(value):
             return [{"conversation": value}]
-        found = at(decoded(value), "eval_cases", "eval_case_results")
-        return found if isinstance(found, list) else None
+        records = at(decoded(value), "eval_cases", "eval_case_results")
+        return records if isinstance(records, list) else None
 
     @classmethod
     @override
@@ -80,175 +188,149 @@ class Adk(DocumentReader):
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterable[Sample]:
-        if (
-            at(record, "eval_metric_result_per_invocation") is not None
-            or "final_eval_status" in record
-        ):
-            return [_result(record, source, made)]
-        turns = record.get("conversation", record.get("data"))
-        if not isinstance(turns, list):
-            what = "neither conversation nor eval_metric_result_per_invocation"
-            # what makes a bad record
-            raise ValueError(f"{what}: an eval case, or its result, is expected")
-        return [
-            _case(
-                at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made
-            )
-        ]
+        if self.is_record(record):
+            record = {"eval_id": record["name"], "conversation": record["data"]}
+        if "final_eval_status" not in record:  # results are ADK's own, in one spelling
+            record = _in_snake(record)
+        if _OF_RESULTS.isdisjoint(record):
+            case, remarks = convert_record(record, _Case)
+            sample = _case_sample(case, source, made, remarks)
+        else:
+            result, remarks = convert_record(record, _Result)
+            sample = _result_sample(result, source, made, remarks)
+        return [sample]
 
 
 def _are_legacy(turns: Any) -> bool:
     """Return whether something is a list of turns of older releases."""
-    first = [each for each in as_list(turns)[:10] if isinstance(each, dict)]
-    return (
-        bool(first)
-        and all("query" in each for each in first)
-        and any("expected_tool_use" in each for each in first)
-    )
+    first = [turn for turn in as_list(turns)[:10] if isinstance(turn, dict)]
+    has_expected = any("expected_tool_use" in turn for turn in first)
+    return has_expected and all("query" in turn for turn in first)
 
 
-def _invocation(turn: Any) -> Any:
-    if not isinstance(turn, dict) or "query" not in turn:
-        return turn
-    due = as_list(at(turn, "expected_tool_use"))
-    uses = [{"name": at(each, "tool_name"), "args": at(each, "tool_input")} for each in due]
-    return {
-        "user_content": {"parts": [{"text": turn["query"]}]},
-        "final_response": {"parts": [{"text": turn["reference"]}]}
-        if turn.get("reference")
-        else None,
-        "intermediate_data": {"tool_uses": uses} if "expected_tool_use" in turn else None,
-    }
+def _in_snake(value: Any) -> Any:
+    """Return a value with the keys that ADK gives it in snake case."""
+    if isinstance(value, list):
+        return [_in_snake(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    renamed = {}
+    for key, entry in value.items():
+        name = in_snake(key)
+        renamed[name] = entry if name in _AS_GIVEN else _in_snake(entry)
+    return renamed
 
 
-def _content(value: Any) -> dict[str, Any] | None:
-    parts = value.get("parts") if isinstance(value, dict) else None
-    if not isinstance(parts, list):
-        return None
-    held = [
-        {k: v for k, v in each.items() if v is not None} if isinstance(each, dict) else each
-        for each in parts
-    ]
-    return {"role": value.get("role"), "parts": held}
+def _said(content: _Content | None, role: str | None = None) -> list[dict[str, Any]]:
+    """Return a content as a message; none where it has no parts.
+
+    Args:
+        content: The content.
+        role: Who says it; as it is recorded where this is None.
+    """
+    if content and content.parts:
+        return [{"role": role or content.role, "parts": content.parts}]
+    return []
 
 
-def _entries(invocation: Any) -> Iterator[dict[str, Any]]:  # noqa: C901
-    if asked := _content(at(invocation, "user_content")):
-        yield {**asked, "role": "user"}
-    between = at(invocation, "intermediate_data")
-    for event in as_list(at(between, "invocation_events")):
-        if held := _content(at(event, "content")):
-            yield {
-                "author": at(event, "author"),
-                "usageMetadata": at(event, "usage_metadata"),
-                "content": held,
-            }
-    if calls := [_tool_use(each) for each in as_list(at(between, "tool_uses")) if each]:
-        yield {"role": "assistant", "content": None, "tool_calls": calls}
-    if unread := {key: between[key] for key in unread_keys(as_map(between), _READ)}:
-        yield {"role": "assistant", "content": None, **unread}
-    for each in as_list(at(between, "tool_responses")):
-        if isinstance(each, dict):
-            what = {
-                "tool_call_id": each.get("id"),
-                "name": each.get("name"),
-                "content": each.get("response"),
-            }
-            yield {"role": "tool", **what}
-    for each in as_list(at(between, "intermediate_responses")):
-        author, parts = each if isinstance(each, list) and len(each) == 2 else (None, None)
-        if held := _content({"parts": parts}):
-            yield {"author": author, "content": {**held, "role": "model"}}
-    if said := _content(at(invocation, "final_response")):
-        yield {**said, "role": "model"}
+def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a turn, and count in remarks what is left out of it."""
+    yield from _questions(turn)
+    recorded = turn.intermediate_data or {}
+    between, wrong = convert_record(recorded, _Between)
+    remarks |= wrong
+    for event in between.invocation_events:
+        for content in _said(event.content):
+            usage = event.usage_metadata
+            yield {"author": event.author, "usageMetadata": usage, "content": content}
+    old = turn.expected_tool_use or ()
+    uses = [{"name": use.tool_name, "args": use.tool_input} for use in old]
+    uses += between.tool_uses
+    if uses:
+        yield {"role": "assistant", "content": None, "tool_calls": uses}
+    unread = unread_keys(recorded, _Between.__struct_fields__)
+    if calls := {key: recorded[key] for key in unread}:
+        yield {"role": "assistant", "content": None, **calls}
+    for response in between.tool_responses:
+        answered, result = response.id, response.response
+        yield {"role": "tool", "tool_call_id": answered, "name": response.name, "content": result}
+    for author, parts in between.intermediate_responses:
+        yield {"author": author, "content": {"role": "model", "parts": parts}}
+    yield from _said(turn.final_response, "model")
+    if turn.reference:
+        yield {"role": "assistant", "content": turn.reference}
 
 
-def _tool_use(use: Any) -> Any:
-    """Return a recorded use of a tool as a call of OpenAI's form; what names no tool as it is."""
-    if not isinstance(use, dict) or not isinstance(use.get("name"), str):
-        return use
-    function = {"name": use["name"], "arguments": use.get("args")}
-    return {"id": use.get("id"), "function": function}
+def _questions(turn: _Turn) -> list[dict[str, Any]]:
+    """Return what the user says in a turn."""
+    if turn.query is not None:
+        return [{"role": "user", "parts": [{"text": turn.query}]}]
+    return _said(turn.user_content, "user")
 
 
-def _talk(invocations: Iterable[Any]) -> Conversation:
-    return conversation_of(None, turns=[list(_entries(each)) for each in invocations])
+def _talk(turns: Iterable[_Turn], remarks: dict[str, int]) -> Conversation:
+    return conversation_of(None, turns=[list(_entries(turn, remarks)) for turn in turns])
 
 
-def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectation:
-    known = [each for each in invocations if at(each, "intermediate_data") is not None]
-    talk = _talk(invocations)
-    calls = (
-        tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls)
-        if known
-        else None
-    )
-    state = at(record, "final_session_state")
-    return Expectation(calls=calls, text=talk.text, state=state or None)
+def _expectation(turns: list[_Turn], state: Any, remarks: dict[str, int]) -> Expectation:
+    """Return the calls, text and state that turns expect; calls only where any turn says some."""
+    talk = _talk(turns, remarks)
+    calls = tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls)
+    recorded = [(turn.intermediate_data, turn.expected_tool_use) for turn in turns]
+    are_known = any(calls is not None for pair in recorded for calls in pair)
+    return Expectation(calls=calls if are_known else None, text=talk.text, state=state or None)
 
 
-def _case(
-    identifier: Any, turns: list[Any], record: Mapping[str, Any], source: Source, made: str
-) -> Sample:
-    asked = _talk({"user_content": at(each, "user_content")} for each in turns)
-    sample = log_sample(
-        named(identifier, made), asked, source, expected=_expectation(turns, record)
-    )
-    return replace(
-        sample,
-        remarks={
-            kind: n for kind, n in sample.remarks.items() if kind != "question_without_answer"
-        },
-    )
+def _case_sample(case: _Case, source: Source, made: str, remarks: dict[str, int]) -> Sample:
+    """Return the sample of a case: what is asked and expected."""
+    talk = conversation_of(None, turns=map(_questions, case.conversation))
+    expected = _expectation(case.conversation, case.final_session_state, remarks)
+    talk.remarks |= remarks
+    known = named(case.eval_id, made)
+    # nothing is missing where no question is answered: an error is known, and there is none
+    return log_sample(known, talk, source, expected=expected, error=None)
 
 
-def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
-    pairs = as_list(at(record, "eval_metric_result_per_invocation"))
-    actual = [each for pair in pairs if (each := at(pair, "actual_invocation"))]
-    expected = [each for pair in pairs if (each := at(pair, "expected_invocation"))]
-    session, status = at(record, "session_id"), at(record, "final_eval_status")
+def _result_sample(result: _Result, source: Source, made: str, remarks: dict[str, int]) -> Sample:
+    """Return the sample of a result: what was done, what was expected, and recorded scores."""
+    pairs = result.eval_metric_result_per_invocation
+    actual = [pair.actual_invocation for pair in pairs if pair.actual_invocation]
+    expected = [pair.expected_invocation for pair in pairs if pair.expected_invocation]
+    session, status = result.session_id, str(result.final_eval_status)
     known = named(
-        at(record, "eval_id"),
+        result.eval_id,
         made,
-        trace={"session_id": session} if isinstance(session, str) else {},
-        facets={} if status is None else {"eval_status": _STATUSES.get(str(status), str(status))},
+        trace={"session_id": session} if session else {},
+        facets={"eval_status": _STATUSES.get(status, status)} if result.final_eval_status else {},
     )
-    scores = {
-        name: score
-        for each in as_list(at(record, "overall_eval_metric_results", "eval_metric_results"))
-        if isinstance(name := at(each, "metric_name"), str)
-        and (score := at(each, "score")) is not None
-    }
-    word = _STATUSES.get(str(status))
-    if word in ("passed", "failed"):
-        scores["passed"] = word == "passed"
+    metrics = result.overall_eval_metric_results
+    scores = {metric.metric_name: metric.score for metric in metrics if metric.score is not None}
+    if status in _PASSED:
+        scores["passed"] = _PASSED[status]
+    talk = _talk(actual, remarks)
+    due = _expectation(expected, None, remarks)
+    talk.remarks |= remarks
     return log_sample(
         known,
-        _talk(actual),
+        talk,
         source,
         tools=_tools(actual),
         recorded=scores,
-        expected=_expectation(expected, {}) if expected else Expectation(),
-        state=at(at(record, "session_details"), "state"),
+        expected=due,
+        state=(result.session_details or {}).get("state"),
     )
 
 
-def _tools(invocations: Iterable[Any]) -> tuple[ToolSpec, ...] | None:
-    details = [as_map(at(at(each, "app_details"), "agent_details")) for each in invocations]
-    groups = [
-        each
-        for held in details
-        for agent in held.values()
-        for each in as_list(at(agent, "tool_declarations"))
+def _tools(turns: Iterable[_Turn]) -> tuple[ToolSpec, ...] | None:
+    """Return the tools of all agents by name, the last of each name; None where none is said."""
+    apps = [turn.app_details for turn in turns if turn.app_details]
+    tools = [
+        tool
+        for app in apps
+        for agent in app.agent_details.values()
+        for tool in agent.tool_declarations
     ]
-    raws = [
-        raw
-        for group in groups
-        for raw in as_list(at(group, "function_declarations"))
-        if isinstance(raw, dict)
-    ]
-    schemas = (
-        {**raw, "parameters": at(raw, "parameters_json_schema", "parameters")} for raw in raws
-    )
-    found = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}
-    return tuple(found.values()) or None
+    functions = [raw for tool in tools for raw in tool.function_declarations or ()]
+    schemas = [{**raw, "input_schema": raw.get("parameters_json_schema")} for raw in functions]
+    specs = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}
+    return tuple(specs.values()) or None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,9 +129,6 @@ def named(
 
 
 _camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())
-in_snake: Final = lru_cache(maxsize=1024)(
-    partial(re.sub, "[A-Z]", lambda found: f"_{found[0].lower()}")
-)
 _spellings: Final = cache(
     lambda keys: tuple(name for key in keys for name in dict.fromkeys((key, _camel(key))))
 )

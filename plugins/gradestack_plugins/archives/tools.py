@@ -11,9 +11,10 @@ from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_amount, as_list, as_map, compact
-from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
+from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
+from gradestack_plugins.readers.chat.forms import in_snake
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form

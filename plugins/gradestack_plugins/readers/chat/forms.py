@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map
@@ -35,6 +36,10 @@ _FROM: Final = {
 _GEMINI: Final = """text thought functionCall functionResponse inlineData fileData executableCode codeExecutionResult
 function_call function_response inline_data file_data executable_code code_execution_result"""
 _PARTS: Final = frozenset(_GEMINI.split())  # keys of Gemini's parts, by one of which a part is told
+in_snake: Final = lru_cache(maxsize=1024)(
+    partial(re.sub, "[A-Z]", lambda found: f"_{found[0].lower()}")
+)
+"""Return a key in camel case as in snake case."""
 _IN_TEXT: Final = re.compile(r"```.*?(?:```|\Z)|<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 """A fenced block, or a call in a text."""
 _RESPONSE: Final = re.compile(r"\s*<tool_response>(.*?)</tool_response>\s*", re.DOTALL)
@@ -195,7 +200,8 @@ def _gemini(entry: Entry) -> Iterator[Any]:
             key = "thinking" if given.get("thought") is True else "text"
             blocks.append({"type": key, key: given["text"]})
         else:
-            blocks.append({"type": next(iter(given), None), **given})
+            filled = {key: value for key, value in given.items() if value is not None}
+            blocks.append({"type": next(iter(filled), None), **filled})
     if not blocks:
         return
     found: Entry = {"role": "assistant" if said == "model" else said, "content": blocks}
@@ -411,4 +417,4 @@ def _functioncall(text: str) -> Entry:
 
 def _either(holder: Mapping[str, Any], key: str) -> Any:
     """Return what stands under a key in camel case, or in snake case."""
-    return holder.get(key, holder.get(re.sub("([A-Z])", r"_\1", key).lower()))
+    return holder.get(key, holder.get(in_snake(key)))

@@ -118,6 +118,10 @@ _UNDERSTOOD: Final = _DETAILS | {
     "index",
     "strict",
     "parsed_arguments",
+    "partial_args",
+    "partialArgs",
+    "will_continue",
+    "willContinue",
 }
 """Keys of calls that are read, or say nothing of what was called."""
 JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")

@@ -23,7 +23,7 @@ from gradestack import (
     ToolSpec,
     Usage,
 )
-from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
+from gradestack.jsonio import Element, Range, iter_records, record_ranges
 
 
 @attrs.frozen(kw_only=True)
@@ -47,18 +47,26 @@ class Lines(Reader):
             msg = f"{inputs.dataset.path}: cannot be joined"
             raise DataError(msg, "name the files alone")
         for given in inputs.data:
-            for ordinal, (start, end, first) in enumerate(line_ranges(given.path)):
-                yield Shard(ordinal=ordinal, input=given, start=start, end=end, first_line=first)
+            for ordinal, part in enumerate(record_ranges(given.path, "lines")):
+                yield Shard(
+                    ordinal=ordinal,
+                    input=given,
+                    start=part.start,
+                    end=part.end,
+                    first_line=part.first_line,
+                    first_row=part.first_row,
+                )
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield one sample per line."""
-        for ordinal, line in enumerate(iter_lines(shard.input.path, shard.start, shard.end)):
-            assert_type(line, Line)
-            source = Source(file=shard.input.shown, ordinal=ordinal, line=line.number)
-            try:
-                yield self.sample(loads(line.data), source)
-            except JsonProblem as error:
-                yield BadRecord(source=source, reason=str(error))
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        for record in iter_records(shard.input.path, part, "lines"):
+            assert_type(record, Element)
+            source = Source(file=shard.input.shown, ordinal=record.ordinal, line=record.line)
+            if record.problem is None:
+                yield self.sample(record.value, source)
+            else:
+                yield BadRecord(source=source, reason=record.problem)
 
     def sample(self, record: dict[str, Any], source: Source) -> Sample:
         """Return a sample with most of its fields."""

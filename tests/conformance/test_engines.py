@@ -52,7 +52,7 @@ def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypat
     """On any number of processes, wherever the input is cut into shards."""
     expected, shards = whole(suite), _shards(suite)
     monkeypatch.setattr(SIZE, size)
-    one_shard = "orchestration", "stability"  # a file, and a dataset of few bytes
+    one_shard = "orchestration", "sessions", "stability"  # files, and a dataset of few bytes
     assert _shards(suite) > shards or _name(suite) in one_shard
     assert (
         _results(suite, f"{{kind: processes, workers: {workers}}}", tmp_path / "many") == expected

@@ -80,7 +80,8 @@ class LettaDataset(RecordReader):
         asked = record.get("input", record.get("prompt"))
         is_plain = record.keys() <= _KEYS
         if not isinstance(asked, str) and not _is_texts(asked):
-            is_named = "input" in record or "ground_truth" in record
+            truth = record.get("ground_truth")
+            is_named = "input" in record or isinstance(truth, str) or _is_texts(truth)
             return _LITTLE if is_plain and is_named else 0.0
         if "ground_truth" in record:
             return 0.6 if is_plain else 0.5

@@ -113,7 +113,7 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
             f"{word}: {outcome['passed']} of {of} ",
             f"{100 * outcome['passed'] / of:.1f}",
         )
-        line = f"{counts}({percent}%; 95% interval {' to '.join(ends)}%); {outcome['rule']}\n"
+        line = f"{counts}({percent}%; 95% interval {' to '.join(ends)}%); {outcome['rule']}"
         assert (line in console) is not letta
         assert counts in first
         assert counts in markdown
@@ -123,18 +123,21 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
             outcome["share"],
             "–".join(f"{outcome['share_interval'][end]:.3f}" for end in ("low", "high")),
         )
-    for label, value, interval in expected(summary):
-        number = "n/a" if value is None else f"{value:.3f}"
-        assert (label, number, interval) in rows or (value, interval) == share
-        line = f"{re.escape(label.partition(', k')[0])}.*{number}.*{interval.replace('–', ' to ')}"
-        assert letta or re.search(line, console)
     known = Declarations(header)
     declared = {each["label"]: known.at(each["figure"]) for each in summary["headline"]["figures"]}
     units = {label: meaning.unit for label, meaning in declared.items() if meaning is not None}
+    for label, value, interval in expected(summary):
+        unit = units.get(label)
+        is_whole = isinstance(value, int)
+        number = "n/a" if value is None else f"{value:{'d' if is_whole else '.3f'}}"
+        written = f"{value:,}" if is_whole else f"{number}bits" if unit == "bits" else number
+        assert (label, written, interval) in rows or (value, interval) == share
+        line = f"{re.escape(label.partition(', k')[0])}.*{number}.*{interval.replace('–', ' to ')}"
+        assert letta or re.search(line, console)
     for axis, own in shown.items():
-        assert {units.get(title.partition(", k")[0], "share") for title, _, _ in own} <= (
-            {axis} if axis else {*UNITS}
-        )
+        undeclared = axis or "count"  # counts of a run, such as the calls that failed
+        drawn = [title.partition(", k")[0] for title, value, _ in own if value != "n/a"]
+        assert {units.get(title, undeclared) for title in drawn} <= ({axis} if axis else {*UNITS})
     for title, value, interval in rows[:6]:
         cells = re.search(
             rf"^\| {re.escape(title)}[^|]*\| (.*) \| (.*) \|$", markdown, re.MULTILINE

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gradestack import Input, Outcome, ProgramInput, terminal_line
@@ -214,7 +214,11 @@ def test_scores_are_those_of_an_independent_scorer(tau, record):
 @given(record=plain_records)
 @settings(max_examples=examples(300), deadline=None)
 def test_of_plain_records_the_grader_has_the_same_score(tau, record):
-    """Arguments as JSON texts, names as texts: there the document and the script agree."""
+    """Arguments as JSON texts, names as texts: there the document and the script agree.
+
+    A NaN deep in an argument is left out: the script compares it by which object it is.
+    """
+    assume("NaN" not in json.dumps(record))
     grade = TauPartial().grade(tau.sample(json.loads(json.dumps(record))))
     assert grade.outcome is Outcome.GRADED
     assert grade.score == read_result(record).partial_score

@@ -450,7 +450,8 @@ class Report:
                 if self.held is not None:
                     file.seek(place)  # others may read between two rows
                 line = whole_line(file)
-                if not line:
+                following = file.tell()  # a long line comes without its end
+                if following == place:
                     if self.path is not None and self.held is None:
                         check_count(rows_file(self.path), rows, self.summary)
                     return
@@ -458,7 +459,7 @@ class Report:
                 if not line.isspace():
                     rows += 1
                     yield number, place, line
-                place += len(line)
+                place = following
 
     def close(self) -> None:
         """Let go of held rows; remove the run directory if it was a temporary one."""

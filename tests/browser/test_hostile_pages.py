@@ -43,7 +43,8 @@ PAYLOADS = (
         "\r\n\u2028"
     ),
 )
-KEPT = {"graded", "failed", "skipped", "missing"}
+KEPT = {"graded", "failed", "skipped", "missing", "passed", "undecided", "no_data"}
+"""States and outcomes of gates: a file with others is refused."""
 HOOK = """globalThis.ran = [];
 for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
   globalThis[name] = (...given) => ran.push([name, ...given]);

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import gradestack
 from tests.core.outcomes import some_of, write_records
 
 SIZE = 20_000_000
@@ -81,3 +82,21 @@ def test_a_line_that_is_one_long_text_takes_a_few_times_its_size_at_most(peak, f
         peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - usual
         <= 4 * SIZE + WOBBLE
     )
+
+
+@pytest.mark.parametrize("rows", ["full", "compressed"])
+@pytest.mark.parametrize("length", [200_000, 262_144, 400_000])
+def test_rows_behind_a_long_one_are_where_they_are_said_to_be(tmp_path, rows, length):
+    """Whether a row was read whole or by its end, as it stands in the file and as it was held."""
+    records = [
+        {"id": f"{size}-{number}", "expected": "x", "predicted": "y" * size}
+        for number in range(3)
+        for size in (length, 1)
+    ]
+    write_records(tmp_path / "runs.jsonl", records)
+    report = gradestack.grade_files(tmp_path / "runs.jsonl", output=tmp_path / "out", rows=rows)
+    for each in (report, gradestack.grade(records)):
+        places = [(number - 1, place) for number, place, _ in each.lines()]
+        ids = [each.row(number, line)["sample"]["id"] for number, _, line in each.lines(places)]
+        assert ids == [record["id"] for record in records]
+    assert (tmp_path / "out/report.html").exists()

@@ -9,6 +9,7 @@ then be refused there, so the levels are counted again.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import enum
 import json
@@ -182,10 +183,22 @@ def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
 def check_utf8(data: bytes) -> None:
     """Check that bytes are UTF-8.
 
-    What is skipped while decoding, or kept raw, is not looked at otherwise.
+    What is skipped while decoding, or kept raw, is not looked at otherwise. Of long ones no copy as
+    long as they is made.
+
+    Raises:
+        UnicodeDecodeError: They are not.
     """
-    if not data.isascii():
+    if data.isascii():
+        return
+    if len(data) <= _LONG:
         data.decode()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(data)
+    for start in range(0, len(data), _LONG):
+        decoder.decode(view[start : start + _LONG])
+    decoder.decode(b"", final=True)
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})

@@ -77,6 +77,12 @@ def every_line(content: bytes) -> tuple[int, int]:
     return len(lines), len(lines) + sum(len(_BORDER.findall(line)) for line in lines)
 
 
+def every_line_or_element(content: bytes) -> tuple[int, int] | None:
+    """Each line that is not blank, or each element of a list."""
+    is_list = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    return every_element(content) if is_list else every_line(content)
+
+
 def every_result(content: bytes) -> tuple[int, int]:
     least, most = every_line(content)
     others = 0
@@ -169,7 +175,13 @@ def subjects() -> list[Subject]:
     """Return the files of all formats, cut to a few records."""
     tau = json.loads((EXAMPLES / "airline/results.json").read_text())[:3]
     return [
-        Subject("jsonl", "runs.jsonl", _lines("quickstart/runs.jsonl"), "lines", count=every_line),
+        Subject(
+            "jsonl",
+            "runs.jsonl",
+            _lines("quickstart/runs.jsonl"),
+            "lines",
+            count=every_line_or_element,
+        ),
         Subject("tau_bench", "results.json", tau, "list", count=every_element),
         Subject(
             "letta",

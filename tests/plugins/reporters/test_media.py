@@ -86,6 +86,15 @@ def expected(summary):
             yield label, value, "–".join(f"{end:.3f}" for end in ends)
 
 
+def texts_of(value, unit):
+    """Return a figure as the console writes it and as the page does."""
+    if value is None:
+        return "n/a", "n/a"
+    if isinstance(value, int):
+        return f"{value}", f"{value:,}"
+    return f"{value:.3f}", f"{value:.3f}{'bits' if unit == 'bits' else ''}"
+
+
 @pytest.mark.parametrize("name", some_of(EXAMPLES, 2))
 def test_all_media_of_a_run_agree(name, tmp_path, run):
     """Outcome's words and counts, figures, intervals, states by grader, notes and the verdicts of
@@ -114,6 +123,8 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
             f"{100 * outcome['passed'] / of:.1f}",
         )
         line = f"{counts}({percent}%; 95% interval {' to '.join(ends)}%); {outcome['rule']}"
+        errors = summary["metrics"]["states"][outcome["grader"]].get("failed", 0)
+        line += f"; {errors} more ended in an error, in no rate\n" if errors else "\n"
         assert (line in console) is not letta
         assert counts in first
         assert counts in markdown
@@ -127,16 +138,13 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
     declared = {each["label"]: known.at(each["figure"]) for each in summary["headline"]["figures"]}
     units = {label: meaning.unit for label, meaning in declared.items() if meaning is not None}
     for label, value, interval in expected(summary):
-        unit = units.get(label)
-        is_whole = isinstance(value, int)
-        number = "n/a" if value is None else f"{value:{'d' if is_whole else '.3f'}}"
-        written = f"{value:,}" if is_whole else f"{number}bits" if unit == "bits" else number
-        assert (label, written, interval) in rows or (value, interval) == share
+        number, on_page = texts_of(value, units.get(label))
+        assert (label, on_page, interval) in rows or (value, interval) == share
         line = f"{re.escape(label.partition(', k')[0])}.*{number}.*{interval.replace('–', ' to ')}"
         assert letta or re.search(line, console)
     for axis, own in shown.items():
-        undeclared = axis or "count"  # counts of a run, such as the calls that failed
-        drawn = [title.partition(", k")[0] for title, value, _ in own if value != "n/a"]
+        undeclared = "share" if axis else "count"  # the outcome, and counts such as failed calls
+        drawn = [title.partition(", k")[0] for title, value, _ in own if axis or value != "n/a"]
         assert {units.get(title, undeclared) for title in drawn} <= ({axis} if axis else {*UNITS})
     for title, value, interval in rows[:6]:
         cells = re.search(

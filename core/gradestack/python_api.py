@@ -211,10 +211,14 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
     run.
     """
     is_run = isinstance(suite, Report)
+    shown = "suite"
     if isinstance(suite, Report):
+        shown = str(suite.path)
         cached, suite = suite.path, _suite_of(suite)
     if isinstance(suite, Mapping):
-        document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
+        data = copy.deepcopy(dict(suite))
+        document = Document(data=data, origin=shown, default_name="suite")
+        origin = None
     else:
         origin = local_path_of(str(suite))
         no_suite = f"{origin}: not a suite; to grade a result file: gradestack grade {origin}"

@@ -6,7 +6,7 @@ Nothing in a YAML is ever run as code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
@@ -128,6 +128,15 @@ def show_location(location: Location) -> str:
     return text.removeprefix(".")
 
 
+_FLAGS: Mapping[str | int, str] = {
+    "filter": "--filter",
+    "tasks": "--tasks",
+    "profile": "--profile",
+    "engine": "--engine",
+}
+"""Key of a suite -> the option of the command line that sets it."""
+
+
 class Document(msgspec.Struct):
     """A configuration: plain data, and where each value came from."""
 
@@ -146,7 +155,8 @@ class Document(msgspec.Struct):
         """
         for length in range(len(location), 0, -1):
             if location[:length] in self.overrides:
-                return f"--set {show_location(location)}"
+                flag = _FLAGS.get(location[0])
+                return flag if flag and length == 1 else f"--set {show_location(location)}"
             if location[:length] in self.lines:
                 line = self.lines[location[:length]]
                 return f"{self.origin}:{line}: {show_location(location)}"

@@ -417,15 +417,15 @@ def _refusal(path: Path, recognition: Recognition, remedy: str) -> DataError:
     beginning = Beginning(path)
     if not beginning.head:
         return DataError(f"{path}: the file is empty")
-    what = encoding_problem(beginning.head)
-    if what is None:
-        what = f"the format is not recognised: {describe(beginning)}"
+    encoding = encoding_problem(beginning.head)
+    what = encoding or f"the format is not recognised: {describe(beginning)}"
     if recognition.nearest is not None:
         what += f"; the nearest is {recognition.nearest}: {recognition.difference}"
     remedy = remedy or recognition.command
     if remedy:
         return DataError(f"{path}: {what}", remedy)
-    return DataError(f"{path}: {what}; {OWN_FORM}")
+    # no form of JSON helps with a file that is no text
+    return DataError(f"{path}: {what}" if encoding else f"{path}: {what}; {OWN_FORM}")
 
 
 def _directory_refusal(path: Path, reader: str | None) -> DataError:

@@ -38,13 +38,21 @@ _defaults: Final = cache(
     lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)}
 )
 _PLACE: Final = Source(file="")
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
 
 
 def encoded(row: Row) -> bytes:
-    """Return a line: numbers as Python writes them, NaN included; lone surrogates are escaped."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode(
-        errors="backslashreplace"
-    )
+    """Return a line of valid JSON, with lone surrogates escaped.
+
+    NaN and infinities, which JSON lacks, are the texts "NaN", "Infinity" and "-Infinity".
+    """
+    try:
+        text = _encode(row)
+    except ValueError:
+        text = _encode(json.loads(json.dumps(row), parse_constant=str))
+    return text.encode(errors="backslashreplace")
 
 
 def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:

@@ -164,6 +164,20 @@ def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
     assert (found, said in output) == (code, True), output
 
 
+@pytest.mark.parametrize("form", ["jsonl", "atif"])
+def test_what_is_written_is_valid_json(tmp_path, monkeypatch, capsys, form):
+    """NaN and infinities become texts, and the command names the fields that changed by it."""
+    monkeypatch.chdir(tmp_path)
+    call = '[{"name": "f", "arguments": {"x": NaN, "y": -Infinity}}]'
+    record = f'{{"id": "a", "expected": {call}, "predicted": {call}}}\n'
+    (tmp_path / "log.jsonl").write_text(record)
+    main(["convert", "log.jsonl", "--to", form, "-o", "out.jsonl"])
+    written = (tmp_path / "out.jsonl").read_text()
+    json.loads(written, parse_constant=pytest.fail)
+    assert '"x":"NaN","y":"-Infinity"' in written
+    assert f"not kept, {form} has no place for it: calls of 1" in capsys.readouterr().err
+
+
 def test_what_is_written_is_whole(convert, tmp_path):
     """Packed lines are equal bytes each time; what is there is replaced if asked."""
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz")[0] == 0

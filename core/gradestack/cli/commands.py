@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -118,20 +118,20 @@ _GROUPS = {
 
 class _Grouped(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        _write(
-            {each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter
-        )
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        rows = {option.opts[-1]: option.get_help_record(ctx) or ("", "") for option in options}
+        _write_groups(rows, formatter)
 
 
-def _write(rows: dict[str, tuple[str, str]], formatter: click.HelpFormatter) -> None:
-    for title, names in {
-        **_GROUPS,
-        "Other": " ".join(sorted({*rows} - {*" ".join(_GROUPS.values()).split()})),
-    }.items():
-        if found := [rows[name] for name in names.split() if name in rows]:
+def _write_groups(rows: dict[str, tuple[str, str]], formatter: click.HelpFormatter) -> None:
+    """Write the help of options or commands, by what they are for."""
+    grouped = set(" ".join(_GROUPS.values()).split())
+    others = sorted(rows.keys() - grouped)
+    for title, names in {**_GROUPS, "Other": " ".join(others)}.items():
+        group = [rows[name] for name in names.split() if name in rows]
+        if group:
             with formatter.section(title):
-                formatter.write_dl(found)
+                formatter.write_dl(group)
 
 
 class _Commands(click.Group):
@@ -141,27 +141,27 @@ class _Commands(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *_offered(ctx)})
+        return sorted({*super().list_commands(ctx), *_plugin_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; one of a plugin is imported now."""
         own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in _offered(ctx):
+        if own is not None or cmd_name not in _plugin_commands(ctx):
             return own
-        found: click.Command = _registry(ctx).load("command", cmd_name)
-        return found
+        command: click.Command = _find_plugins(ctx).load("command", cmd_name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own = {name: command.get_short_help_str(90) for name, command in self.commands.items()}
-        _write({name: (name, text) for name, text in {**_offered(ctx), **own}.items()}, formatter)
+        summaries = _plugin_commands(ctx)
+        for name, command in self.commands.items():
+            summaries[name] = command.get_short_help_str(90)
+        _write_groups({name: (name, text) for name, text in summaries.items()}, formatter)
 
 
-def _offered(context: click.Context) -> dict[str, str]:
-    return {
-        each.name: each.summary
-        for each, _ in _registry(context).components()
-        if each.kind == "command"
-    }
+def _plugin_commands(context: click.Context) -> dict[str, str]:
+    """Return the summary of each command of a plugin, by name."""
+    components = [component for component, _ in _find_plugins(context).components()]
+    return {each.name: each.summary for each in components if each.kind == "command"}
 
 
 @click.group(
@@ -180,25 +180,39 @@ def cli() -> None:
 
 
 def _finish(report: Report, *, quiet: bool) -> None:
-    from gradestack.cli import console  # noqa: PLC0415 - not needed for --help
+    """Print the results of a run, and exit with its code."""
+    from gradestack.cli.progress import print_lines  # noqa: PLC0415 - not needed for --help
+    from gradestack.cli.results import verdict  # noqa: PLC0415
 
     if not quiet:
-        console.say(f"{console.results(report)}\n\n{console.files(report)}")
+        _print_results(report)
     if report.passed is not None or report.program_verdict is not None:
-        console.say(console.verdict(report))
+        print_lines(verdict(report))
     if report.all_failed:
-        _say(f"error: {report.all_failed}")
-    if quiet:
-        from gradestack.gates.texts import quiet_warnings  # noqa: PLC0415 - not for --help
-
-        for text in (text for gate in report.gates for text in quiet_warnings(gate)):
-            _say(f"warning: {text}")
-        for kind, what in (("broken", "is broken"), ("refused", "has written no page")):
-            for name, text in sorted(report.summary.get(kind, {}).items()):
-                _say(f"error: {name} {what}: {text}")
+        _print_error(f"error: {report.all_failed}")
+    for line in _quiet_lines(report) if quiet else ():
+        _print_error(line)
     if "incomplete" in report.summary:
-        _say(_interrupted_text(report))
+        _print_error(_interrupted_text(report))
     sys.exit(report.exit_code)
+
+
+def _print_results(report: Report) -> None:
+    from gradestack.cli.progress import print_lines  # noqa: PLC0415 - not needed for --help
+    from gradestack.cli.results import files, results  # noqa: PLC0415
+
+    print_lines(f"{results(report)}\n\n{files(report)}")
+
+
+def _quiet_lines(report: Report) -> Iterator[str]:
+    """Yield what --quiet prints as well: warnings about gates, and what could not be written."""
+    from gradestack.gates.texts import quiet_warnings  # noqa: PLC0415 - not for --help
+
+    for gate in report.gates:
+        yield from (f"warning: {text}" for text in quiet_warnings(gate))
+    for state, problem in (("broken", "is broken"), ("refused", "has written no page")):
+        for name, text in sorted(report.summary.get(state, {}).items()):
+            yield f"error: {name} {problem}: {text}"
 
 
 def _interrupted_text(report: Report) -> str:
@@ -213,73 +227,76 @@ def _interrupted_text(report: Report) -> str:
         rest = "--resume writes the pages" if is_resumable else by_command
         return f"interrupted: results were kept, pages are missing; {rest}"
     has_samples = bool(report.metrics["total"])
-    kept = "partial results were kept" if has_samples else "nothing was graded yet"
-    return f"interrupted: {kept}{'; --resume grades the rest' * is_resumable}"
+    results = "partial results were kept" if has_samples else "nothing was graded yet"
+    return f"interrupted: {results}{'; --resume grades the rest' * is_resumable}"
 
 
-def _registry(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
+def _find_plugins(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
+    """Return the registry of a command, found once."""
     from gradestack.registry import discover  # noqa: PLC0415 - not needed for --version
 
-    known = (context or click.get_current_context()).meta
+    meta = (context or click.get_current_context()).meta
     key = f"gradestack.registry {no_plugins}"
-    if key not in known:
-        known[key] = found = discover(limit="" if no_plugins else None)
-        for name in found.unknown:
+    if key not in meta:
+        meta[key] = registry = discover(limit="" if no_plugins else None)
+        for name in registry.unknown:
             from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
 
-            _say(f"warning: {unknown_plugin(name)}")
-    return known[key]
+            _print_error(f"warning: {unknown_plugin(name)}")
+    return meta[key]
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     click.echo(coloured(terminal_line(line), sys.stderr), err=True)
 
 
-def _of_part(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what options say of the part of the samples to take, as keys of a suite with values in
-    YAML.
-    """
+def _overrides_of_part(given: dict[str, Any]) -> list[str]:
+    """Take --filter, --tasks and --limit out of options; return them as overrides of a suite."""
     import json  # noqa: PLC0415 - not needed for --help
     from pathlib import Path  # noqa: PLC0415
 
-    tasks, text = given.pop("tasks"), given.pop("filter")
-    found = {"filter": text, "tasks": None if tasks is None else str(Path(tasks).absolute())}
-    return {name: None if each is None else json.dumps(each) for name, each in found.items()} | {
-        "max_samples": given.pop("limit")
-    }
+    expression, tasks, limit = given.pop("filter"), given.pop("tasks"), given.pop("limit")
+    overrides = []
+    if expression is not None:
+        overrides.append(f"filter={json.dumps(expression)}")
+    if tasks is not None:
+        overrides.append(f"tasks={json.dumps(str(Path(tasks).absolute()))}")
+    if limit is not None:
+        overrides.append(f"max_samples={limit}")
+    return overrides
 
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
+    """Make a suite, run it, print its results, and exit."""
     import msgspec  # noqa: PLC0415 - not needed for --help
 
-    from gradestack.cli import console  # noqa: PLC0415
+    from gradestack.cli.progress import output_to_stderr, show_progress  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.python_api import run_options  # noqa: PLC0415
     from gradestack.rundir.place import check_place  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
-    of_suite = {
-        name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")
-    }
-    of_suite |= _of_part(shared)
-    shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
+    for name in ("num_runs", "profile", "allow_all_failed", "tables"):
+        value = shared.pop(name)
+        if value:
+            shared["overrides"] += (f"{name}={value}",)
+    shared["overrides"] += (*_overrides_of_part(shared),)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:
-            raise click.UsageError(
-                f"--no-rows and --rows {shared['rows']} contradict each other; give one of them"
-            )
+            rows = f"--no-rows and --rows {shared['rows']}"
+            raise click.UsageError(f"{rows} contradict each other; give one of them")
         shared["rows"] = "none"
-    registry = _registry(no_plugins=shared.pop("no_plugins"))
+    registry = _find_plugins(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
-    options = run_options(registry=registry, **shared, say=_say, debug=debug)
+    options = run_options(registry=registry, **shared, say=_print_error, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
     with forward_termination():
-        with console.plugins_apart():
+        with output_to_stderr():
             suite = make(options)
-        with console.progress(suite.name, quiet=quiet) as shown, console.plugins_apart():
-            report = run_suite(suite, msgspec.structs.replace(options, progress=shown))
+        with show_progress(suite.name, quiet=quiet) as progress, output_to_stderr():
+            report = run_suite(suite, msgspec.structs.replace(options, progress=progress))
         _finish(report, quiet=quiet)
 
 
@@ -360,18 +377,14 @@ def grade(
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {
-        key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")
-    }
     judged = {key: shared.pop(key) for key in ("rubric", "judgements", "labels")}
-    given |= {
-        "graders": graders,
-        "columns": columns,
-        "judged": judged if judged["rubric"] else None,
-    }
     if not judged["rubric"] and any(judged.values()):
         raise ConfigError("--judgements and --labels go with --rubric")
-    _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
+    names = ("stack", "reader", "ids", "dataset", "records", "no_merge")
+    given = {name: shared.pop(name) for name in names}
+    given |= {"graders": graders, "columns": columns, "guess": True}
+    given["judged"] = judged if judged["rubric"] else None
+    _execute(lambda options: files_suite(files, options, **given), shared)
 
 
 @cli.command(epilog="Example: gradestack report out --format csv")
@@ -407,75 +420,71 @@ def report(
     """
     from pathlib import Path  # noqa: PLC0415
 
-    from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
 
-    registry = with_files(_registry(), files, allow_code=allow_code)
-    found = load_report(Path(run_dir))
-    out = Path(output) if output else Path(run_dir)
-    chosen = [f"{name}={each}" for name, each in _of_part(part).items() if each is not None]
-    if chosen and output is None:
-        raise click.UsageError(
-            "--filter, --tasks and --limit write a run of their own: name its directory, -o DIR"
-        )
-    if chosen:
-        from gradestack.python_api import run as run_again  # noqa: PLC0415
-
-        chosen += [f"reports=[{', '.join(formats)}]"] if formats else []
+    registry = with_files(_find_plugins(), files, allow_code=allow_code)
+    finished = load_report(Path(run_dir))
+    overrides = _overrides_of_part(part)
+    if not overrides:
+        out = Path(output or run_dir)
         with forward_termination():
-            made = run_again(
-                found, output=out, overrides=chosen, allow_code=allow_code, registry=registry
-            )
-        console.say(f"{console.results(made)}\n\n{console.files(made)}")
+            for page in rewrite_pages(finished, registry, formats, out, _print_error):
+                click.echo(terminal_line(f"Report: {page}"))
         return
+    if output is None:
+        what = "--filter, --tasks and --limit write a run of their own"
+        raise click.UsageError(f"{what}: name its directory, -o DIR")
+    from gradestack.python_api import run as run_again  # noqa: PLC0415
+
+    if formats:
+        overrides.append(f"reports=[{', '.join(formats)}]")
+    options: Any = {"allow_code": allow_code, "registry": registry}
     with forward_termination():
-        for page in rewrite_pages(found, registry, formats, out, _say):
-            click.echo(terminal_line(f"Report: {page}"))
+        regraded = run_again(finished, output=Path(output), overrides=overrides, **options)
+    _print_results(regraded)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:
+    """Print an error; return the exit code of its kind."""
     if debug:
         click.echo(traceback_text(error, error.__traceback__), err=True)
     if isinstance(error, GradestackError):
-        for line in (f"error: {error.args[0]}", *(f"  - {problem}" for problem in error.problems)):
-            _say(line)
+        _print_error(f"error: {error.args[0]}")
+        for problem in error.problems:
+            _print_error(f"  - {problem}")
         return error.exit_code
     if isinstance(error, OSError):
-        _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        _print_error(f"error: {error.filename or 'output'}: {error.strerror or error}")
         return DataError.exit_code
-    advice = (
-        ""
-        if debug
-        else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
-    )
-    _say(f"error: unexpected {type(error).__name__}: {written_text(error)}{advice}")
+    bug = "this is a bug of gradestack or a plugin, run again with --debug for the traceback"
+    advice = "" if debug else f"; {bug}"
+    _print_error(f"error: unexpected {type(error).__name__}: {written_text(error)}{advice}")
     return PluginError.exit_code
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place where errors become messages and exit codes."""
-    given = sys.argv[1:] if arguments is None else arguments
+    is_program = arguments is None
     for stream in (sys.stdout, sys.stderr):
         # A mark that the terminal cannot show is no crash; in the locale C, which knows ASCII alone,
         # Python's own way is "surrogateescape".
         if getattr(stream, "errors", None) in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        if arguments is None:  # a program of its own
-            # here alone
-            from gradestack.cli.signals import install_excepthooks  # noqa: PLC0415
+        if is_program:
+            from gradestack.cli.signals import install_excepthooks  # noqa: PLC0415 - here alone
 
             install_excepthooks()
             gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
-        code = _exit_code(given)
+        code = _run_command(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # one more, while the first was dealt with
         code = EXIT_INTERRUPTED
     except OSError:  # the error cannot be written either
         code = DataError.exit_code
-    if arguments is None:
+    if is_program:
         from gradestack.cli.signals import ignore_sigint_at_exit  # noqa: PLC0415 - likewise
 
         ignore_sigint_at_exit()
@@ -486,42 +495,42 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(code)
 
 
-def _exit_code(given: list[str]) -> int | str | None:
-    output, args = (
-        sys.stdout,
-        [each for each in given if each != "--debug"],
-    )  # every command takes it
+def _run_command(given: list[str]) -> int | str | None:
+    """Run a command of the command line, and return its exit code; None for success."""
+    output = sys.stdout
+    args = [argument for argument in given if argument != "--debug"]  # every command takes it
+    debug = len(args) < len(given)
     try:
-        cli.main(
-            args,
-            prog_name="gradestack",
-            standalone_mode=False,
-            obj="debug" if len(args) < len(given) else None,
-        )
+        cli.main(args, "gradestack", standalone_mode=False, obj="debug" if debug else None)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        if isinstance(
-            error, getattr(click.exceptions, "NoArgsIsHelpError", ())
-        ):  # an error since click 8.2
-            error.show()
-            return ConfigError.exit_code
-        message = terminal_line(" ".join(error.format_message().split()))
-        click.UsageError(message, getattr(error, "ctx", None)).show()
-        return ConfigError.exit_code
+        return _show_usage(error)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return EXIT_INTERRUPTED
-    except (
-        SystemExit
-    ) as done:  # with 1 by click, which replaces an output that nobody reads any more
+        return _say_interrupted()
+    except SystemExit as done:
+        # with 1 by click, which replaces an output that nobody reads any more
         return done.code if sys.stdout is output else None
     # the one catch site: no traceback without --debug
     except BaseException as error:  # noqa: BLE001
+        # within a lock's own code, which then has nothing to release
         if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
-            click.echo(
-                "interrupted", err=True
-            )  # within a lock's own code, which then has nothing to release
-            return EXIT_INTERRUPTED
-        return _explain(error, debug="--debug" in given)
+            return _say_interrupted()
+        return _explain(error, debug=debug)
     return None
+
+
+def _say_interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return EXIT_INTERRUPTED
+
+
+def _show_usage(error: click.ClickException) -> int:
+    """Print what is wrong with a command line."""
+    shows_help = getattr(click.exceptions, "NoArgsIsHelpError", ())  # an error since click 8.2
+    if isinstance(error, shows_help):
+        error.show()
+    else:
+        message = terminal_line(" ".join(error.format_message().split()))
+        click.UsageError(message, getattr(error, "ctx", None)).show()
+    return ConfigError.exit_code

@@ -8,17 +8,16 @@ import re
 import pytest
 
 from gradestack import Progress, Report
-from gradestack.cli import console
+from gradestack.cli import progress
+from gradestack.cli import results as console
 from tests.core.outcomes import data, read_json
 
 DATA = data(__file__, "console.yaml")
 
 
-METRICS = DATA["metrics"]
 SUMMARY = DATA["summary"]
-OF_EARLIER_VERSIONS = {
-    name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")
-}
+METRICS = SUMMARY["metrics"]
+LETTA = SUMMARY | {"headline": {"letta": True, "figures": []}}
 
 
 def results(summary, header=None):
@@ -31,13 +30,9 @@ def shown(*figures, header=None, **changes):
     )[2:]
 
 
-def odd(**changes):
-    return results(OF_EARLIER_VERSIONS | changes)
-
-
-def test_the_results_block_of_earlier_versions():
+def test_the_results_block_of_lettas_guide():
     gate = {"text": "quality >= 0.75", "outcome": "passed", "passed": True, "actual": 0.83}
-    assert odd(gates=[gate]) == DATA["results_of_earlier_versions"]
+    assert results(LETTA | {"gates": [gate]}) == DATA["results_block_of_lettas_guide"]
 
 
 def test_nothing_attempted_is_not_zero():
@@ -47,7 +42,7 @@ def test_nothing_attempted_is_not_zero():
         "avg_score_total": None,
         "passed_attempts": 0,
     }
-    lines = odd(metrics=empty)
+    lines = results(LETTA | {"metrics": empty})
     assert "  Avg score: n/a (attempted: n/a)" in lines
     assert "  Passed: 0" in lines
 
@@ -90,8 +85,8 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
 
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(console, "_PLAIN_EVERY", -1.0)
-    with console.progress("airline", quiet=False) as watch:
+    monkeypatch.setattr(progress, "_PLAIN_EVERY", -1.0)
+    with progress.show_progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
         watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
         watch(Progress(samples=6_700, phase="pages"))
@@ -105,8 +100,8 @@ def test_rate_and_remaining_time(monkeypatch):
     finished ranges.
     """
     clock = [0.0]
-    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
-    found = console.Meter()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    found = progress.Meter()
     taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
     clock[0] = 5.0
     assert found.line(taken_up) == "1,000 samples graded"
@@ -121,6 +116,6 @@ def test_rate_and_remaining_time(monkeypatch):
 
 
 def test_progress_when_quiet(capsys):
-    with console.progress("airline", quiet=True) as watch:
+    with progress.show_progress("airline", quiet=True) as watch:
         watch(Progress(samples=64))
     assert capsys.readouterr() == ("", "")

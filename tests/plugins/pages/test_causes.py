@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gradestack import causes_of_run, error_kind, find_causes, grade_files, most_often
-from gradestack.cli import console
+from gradestack.cli import results as console
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.overview import page_of
 from tests.core.outcomes import data

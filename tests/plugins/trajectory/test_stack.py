@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import Sample, ToolCall, ToolSpec
-from gradestack.cli import console
+from gradestack.cli import results as console
 from gradestack_plugins.trajectory import trajectory
 from tests.core.outcomes import data
 

@@ -38,9 +38,7 @@ _defaults: Final = cache(
     lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)}
 )
 _PLACE: Final = Source(file="")
-_encode: Final = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False
-).encode
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def encoded(row: Row) -> bytes:

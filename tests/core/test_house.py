@@ -26,11 +26,13 @@ MODULES = sorted(
     [*KERNEL.rglob("*.py"), *FAMILIES.rglob("*.py"), *(ROOT / "templates").rglob("*.py")]
 )
 SHARED = {
+    "gradestack_plugins.readers.bodies",
     "gradestack_plugins.readers.chat",
     "gradestack_plugins.readers.declared",
     "gradestack_plugins.readers.joined",
     "gradestack_plugins.readers.joined_lines",
     "gradestack_plugins.readers.jsonl",
+    "gradestack_plugins.readers.rows",
     "gradestack_plugins.readers.runs",
     "gradestack_plugins.readers.whole",
     "gradestack_plugins.readers.own_rows",

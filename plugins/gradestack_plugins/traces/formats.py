@@ -11,13 +11,13 @@ from typing_extensions import override
 
 from gradestack import JSON, Input, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import literal, word
 from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
+from gradestack_plugins.readers.rows import Row, runs_of_rows
 from gradestack_plugins.readers.runs import Record, Run, RunReader
-from gradestack_plugins.traces.bodies import answers_in, asked_in, model_in, usage_in
-from gradestack_plugins.traces.rows import Row, runs_of_rows
 
 _SURE: Final = 0.96
 _HTTP_ERROR: Final = 400

@@ -13,6 +13,7 @@ from gradestack.comparison.changes import changes, compare_by_facet, flips
 from gradestack.comparison.figures import figure_over, headline_paths
 from gradestack.comparison.leaderboard import leaderboard
 from gradestack.comparison.paired import mean_of
+from gradestack.comparison.problems import UNMATCHED, Problem, find_problems
 from gradestack.comparison.rows import (
     PairRows,
     Rules,
@@ -21,7 +22,7 @@ from gradestack.comparison.rows import (
     has_rate,
 )
 from gradestack.comparison.sentences import how_failed_count, how_tested, sentence
-from gradestack.comparison.sides import UNMATCHED, Failed, Problem, Side, differing
+from gradestack.comparison.sides import Failed, Side
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.grading.plan import TO_COMPARE
 from gradestack.jsonio.values import as_count, as_list, as_map
@@ -62,44 +63,27 @@ def compare_sides(sides: Sequence[Side], rules: Rules, pairs: Pairs | None = Non
         ConfigError: There are too many sides, or no grader has the headline's name.
         DataError: The sides differ in what they measure, or share no grader.
     """
-    if pairs is None and len(sides) > _SIDES:
-        many = f"{len(sides)} models are {comb(len(sides), 2):,} pairs"
-        advice = f"name some of them: gradestack compare {sides[0].name} {sides[1].name}"
-        raise ConfigError(f"{many}; at most {_SIDES} are compared at once", advice)
+    if pairs is None:
+        _check_number(sides)
     compared_pairs = [*combinations(sides, 2)] if pairs is None else [*pairs]
     shared = _shared_graders(sides)
     _check_graded(sides, shared, rules.failed)
-    problems = [*dict.fromkeys(problem for a, b in compared_pairs for problem in differing(a, b))]
+    problems = _find_problems(compared_pairs)
     refused = [problem for problem in problems if problem.refuses]
     if refused and not rules.force:
         raise _refuse(refused)
     _check_common_scores(compared_pairs, shared, rules.failed)
     headline = _headline_grader(sides[0], shared, rules)
-    by_rate = rules.headline is None and all(
-        has_rate(a, b, shared, rules) for a, b in compared_pairs
-    )
-    paths = headline_paths(compared_pairs[0][0].report)
-    pair_rows = [
-        compare_pair(a, b, shared, rules, paths, by_rate=by_rate) for a, b in compared_pairs
-    ]
-    decide_question(pair_rows, rules.alpha)
-    for pair in pair_rows:
-        pair.data["tested"] = how_tested(pair, len(pair_rows), rules.alpha)
-        pair.data["failed_count"] = how_failed_count(pair, rules.failed)
+    by_rate = rules.headline is None and _have_rates(compared_pairs, shared, rules)
+    rows = _compare_pairs(compared_pairs, shared, rules, by_rate=by_rate)
     a, b = compared_pairs[0]
-    first = pair_rows[0]
-    question = first.question.fields
-    runs = [_describe_side(side) for side in sides]
-    data = {**first.data, "baseline": sides[0].name, "runs": runs, "failed": rules.failed}
-    del data["a"], data["b"]
-    only = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
-    data |= {"headline": headline, "question": question["label"], "only": only}
+    data = _describe_first_pair(a, b, rows[0], headline, rules)
+    data["baseline"] = sides[0].name
+    data["runs"] = [_describe_side(side) for side in sides]
+    data["only"] = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
     data["incomparable"] = [problem.text for problem in refused]
-    data["changed"] = changes(a, b, headline, rules)
-    data["flips"] = flips(a, b, headline, rules.failed)
-    data["sentence"] = sentence(a, b, first.data, question)
     warnings = [problem.text for problem in problems if not problem.refuses]
-    warnings += [f"{side.name}: {limit}" for side in sides for limit in _limits_of(side)]
+    warnings += _limits_of_all(sides)
     if warnings:
         data["warnings"] = warnings
     if rules.left_out:
@@ -108,12 +92,59 @@ def compare_sides(sides: Sequence[Side], rules: Rules, pairs: Pairs | None = Non
         groups = compare_by_facet(a, b, headline, rules.by, rules, rate=by_rate)
         data["by"] = {"facet": rules.by, "groups": groups}
     if len(sides) > 2:
-        data["pairs"] = [pair.data for pair in pair_rows]
+        data["pairs"] = [pair.data for pair in rows]
     if len(sides) > 2 and pairs is None:
-        values = _values_over_common_tasks(sides, first, rules, by_rate=by_rate)
-        rows = [pair.question.fields for pair in pair_rows]
-        data["groups"] = leaderboard(values, data["pairs"], rows)
+        values = _values_over_common_tasks(sides, rows[0], rules, by_rate=by_rate)
+        questions = [pair.question.fields for pair in rows]
+        data["groups"] = leaderboard(values, data["pairs"], questions)
     return Comparison(sides=tuple(sides), data=data)
+
+
+def _check_number(sides: Sequence[Side]) -> None:
+    if len(sides) > _SIDES:
+        many = f"{len(sides)} models are {comb(len(sides), 2):,} pairs"
+        advice = f"name some of them: gradestack compare {sides[0].name} {sides[1].name}"
+        raise ConfigError(f"{many}; at most {_SIDES} are compared at once", advice)
+
+
+def _find_problems(pairs: Pairs) -> list[Problem]:
+    problems: dict[Problem, None] = {}
+    for a, b in pairs:
+        problems |= dict.fromkeys(find_problems(a, b))
+    return [*problems]
+
+
+def _have_rates(pairs: Pairs, shared: Sequence[str], rules: Rules) -> bool:
+    return all(has_rate(a, b, shared, rules) for a, b in pairs)
+
+
+def _compare_pairs(
+    pairs: Pairs, shared: Sequence[str], rules: Rules, *, by_rate: bool
+) -> list[PairRows]:
+    """Compare every pair, and decide the question over all of them."""
+    baseline = pairs[0][0]
+    paths = headline_paths(baseline.report)
+    rows = [compare_pair(a, b, shared, rules, paths, by_rate=by_rate) for a, b in pairs]
+    decide_question(rows, rules.alpha)
+    for pair in rows:
+        pair.data["tested"] = how_tested(pair, len(rows), rules.alpha)
+        pair.data["failed_count"] = how_failed_count(pair, rules.failed)
+    return rows
+
+
+def _describe_first_pair(
+    a: Side, b: Side, rows: PairRows, headline: str, rules: Rules
+) -> dict[str, Any]:
+    question = rows.question.fields
+    data = {**rows.data}
+    del data["a"], data["b"]
+    data["headline"] = headline
+    data["failed"] = rules.failed
+    data["question"] = question["label"]
+    data["changed"] = changes(a, b, headline, rules)
+    data["flips"] = flips(a, b, headline, rules.failed)
+    data["sentence"] = sentence(a, b, rows.data, question)
+    return data
 
 
 def _refuse(problems: Sequence[Problem]) -> DataError:
@@ -123,13 +154,19 @@ def _refuse(problems: Sequence[Problem]) -> DataError:
     return DataError(_REFUSED, *lines)
 
 
+def _limits_of_all(sides: Sequence[Side]) -> list[str]:
+    return [f"{side.name}: {limit}" for side in sides for limit in _limits_of(side)]
+
+
 def _limits_of(side: Side) -> Iterator[str]:
     """Yield the limits of a run's figures: a subset of its tasks, expectations nobody reads."""
-    yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
-    for kind, remark in as_map(side.report.summary.get("remarks")).items():
+    subset = as_map(side.report.header.get("subset"))
+    yield from map(str, as_list(subset.get("said")))
+    remarks = as_map(side.report.summary.get("remarks"))
+    for kind, remark in remarks.items():
         if TO_COMPARE in kind:
-            times = counted(as_count(as_map(remark).get("count")), "time")
-            yield f"not used: {kind} ({times})"
+            count = as_count(as_map(remark).get("count"))
+            yield f"not used: {kind} ({counted(count, 'time')})"
 
 
 def _shared_graders(sides: Sequence[Side]) -> list[str]:
@@ -153,7 +190,8 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
 def _check_common_scores(pairs: Pairs, shared: Sequence[str], failed: Failed) -> None:
     """Raise where two sides have no score of the same task by the same grader."""
     for a, b in pairs:
-        if _scored_tasks(a, shared, failed).isdisjoint(_scored_tasks(b, shared, failed)):
+        tasks = _scored_tasks(a, shared, failed)
+        if tasks.isdisjoint(_scored_tasks(b, shared, failed)):
             why = f"no task has a score in both {a.name} and {b.name}"
             raise DataError(f"{_REFUSED}: {why}")
 
@@ -190,7 +228,8 @@ def _values_over_common_tasks(
 ) -> dict[str, float]:
     """Return the question's figure of each side over the tasks that all have."""
     path = first.question.fields["path"]
-    figure = {figure.path: figure for figure in rules.figures}.get(path)
+    by_path = {figure.path: figure for figure in rules.figures}
+    figure = by_path.get(path)
     key = path if figure is None else figure.grader
     means = [side.means(key, rules.failed, rate=by_rate) for side in sides]
     common = [task for task in means[0] if all(task in of_side for of_side in means)]

@@ -19,7 +19,8 @@ import msgspec
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference, mean_of
-from gradestack.comparison.sides import Failed, Side, differing_parts
+from gradestack.comparison.problems import differing_parts
+from gradestack.comparison.sides import Failed, Side
 from gradestack.copies.files import folder_of_runs
 from gradestack.declared import Declarations
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest

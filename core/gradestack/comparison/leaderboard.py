@@ -41,7 +41,8 @@ def leaderboard(values: Mapping[str, float], pairs: Maps, rows: Maps) -> list[di
 
 def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str]:
     """Return the letters of maximal runs of neighbours that do not differ."""
-    letters, number, end = dict.fromkeys(order, ""), 0, 0
+    letters = dict.fromkeys(order, "")
+    number = end = 0
     for first in range(len(order)):
         last = first + 1
         while last < len(order):
@@ -51,7 +52,8 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
             last += 1
         if last > end:
             end = last
+            letter = ascii_lowercase[number] if number < 26 else f"({number + 1})"
             for name in order[first:last]:
-                letters[name] += ascii_lowercase[number] if number < 26 else f"({number + 1})"
+                letters[name] += letter
             number += 1
     return letters

@@ -66,22 +66,30 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) -> Row:
     """Compare a grader's mean score, or the ``rate`` of passing, over shared tasks."""
     pair = mean_pair(a, b, key, rules.failed, rate=rate)
-    fields = a.declared(key) | {"path": key}
+    fields = a.declared(key)
+    fields["path"] = key
     # a score without bounds has no worst one
     has_worst = rate or None not in (a.worst_score(key), b.worst_score(key))
     fields["failed"] = "worst" if rules.failed == "zero" and has_worst else "left out"
     if rate:
-        outcome = as_map(a.report.summary.get("outcome"))
-        word = as_text(as_map(outcome.get("words")).get("passed")) or "passed"
-        fields |= {"label": word.capitalize(), "unit": "share", "better_is": "higher"}
+        fields |= {"label": _word_for_passed(a), "unit": "share", "better_is": "higher"}
         fields |= {"grader": key, **_judge_noise(a, b, key)}
     else:
         fields["label"] = headline_label(a.report, f"{key}.mean") or fields["label"]
-    up, down = sum(gap > 0 for gap in pair.gaps), sum(gap < 0 for gap in pair.gaps)
+    up = sum(gap > 0 for gap in pair.gaps)
+    down = sum(gap < 0 for gap in pair.gaps)
     fields["same"] = len(pair.tasks) - up - down
     by_direction = {"higher": (up, down), "lower": (down, up), "neither": (None, None)}
-    fields["better"], fields["worse"] = by_direction[fields["better_is"]]
+    direction = fields["better_is"]
+    fields["better"], fields["worse"] = by_direction[direction]
     return _make_row(pair, rules, fields)
+
+
+def _word_for_passed(side: Side) -> str:
+    outcome = as_map(side.report.summary.get("outcome"))
+    words = as_map(outcome.get("words"))
+    word = as_text(words.get("passed")) or "passed"
+    return word.capitalize()
 
 
 def figure_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
@@ -89,10 +97,9 @@ def figure_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
     pairs = figure_pairs(rules.figures, a, b, rules.failed)
     rows = {}
     for figure in rules.figures:
-        pair = pairs[figure.path]
         failed = "left out" if rules.failed == "skip" else "as defined"
         fields = {**figure.declared, "failed": failed}
-        rows[figure.path] = _make_row(pair, rules, fields)
+        rows[figure.path] = _make_row(pairs[figure.path], rules, fields)
     return rows
 
 
@@ -100,7 +107,8 @@ def _usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
     """Compare what a run costs and takes, of tasks of which both sides record it."""
     rows = {}
     for name, declared in _USAGE.items():
-        pair = pair_means(a.amounts(name), b.amounts(name), is_share=False)
+        before, after = a.amounts(name), b.amounts(name)
+        pair = pair_means(before, after, is_share=False)
         if pair.tasks:
             rows[name] = _make_row(pair, rules, declared)
     return rows
@@ -109,36 +117,29 @@ def _usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
 def _make_row(pair: Pair, rules: Rules, declared: Mapping[str, Any]) -> Row:
     """Return a row that is not decided yet."""
     tested = pair.difference()
-    ci95 = tested.interval(1 - 0.95, tested.p)
-    fields = {**declared, "a": pair.a, "b": pair.b, "share": pair.is_share, "ci95": ci95}
+    fields = {**declared, "a": pair.a, "b": pair.b, "share": pair.is_share}
+    fields["ci95"] = tested.interval(1 - 0.95, tested.p)
     for name in ("tasks", "difference", "stderr", "p_exact"):
         fields[name] = getattr(tested, name)
     for name, tasks in zip(("only_a", "only_b"), pair.only, strict=True):
         fields[name] = tasks[:_LISTED]
         fields[f"{name}_count"] = len(tasks)
-    return Row(
-        fields=fields,
-        difference=tested,
-        tasks=pair.tasks,
-        better_is=declared["better_is"],
-        level=rules.alpha,
-    )
+    better_is, alpha = declared["better_is"], rules.alpha
+    return Row(fields=fields, difference=tested, tasks=pair.tasks, better_is=better_is, level=alpha)
 
 
 def write_decision(row: Row, level: float) -> dict[str, Any]:
     """Write interval, verdict, and how much a test at a level could see; return the fields."""
     tested = row.difference
-    spread = (tested.stderr or 0.0) * sqrt(tested.tasks)
+    stderr = tested.stderr or 0.0
+    spread = stderr * sqrt(tested.tasks)
     shows = needed = None
     if isfinite(spread):
         shows = detectable(spread, tested.tasks, level)
         needed = tasks_needed(spread, tested.difference or 0.0, level)
+    interval = {"ends": row.ends, "confidence": 1 - row.level, "reason": tested.reason or None}
     row.fields |= row.describe()
-    row.fields["interval"] = {
-        "confidence": 1 - row.level,
-        "ends": row.ends,
-        "reason": tested.reason or None,
-    }
+    row.fields["interval"] = interval
     row.fields["mde80"] = None if shows is None or shows > tested.limit else shows
     row.fields["tasks_needed"] = needed
     return row.fields
@@ -148,7 +149,8 @@ def _judge_noise(a: Side, b: Side, key: str) -> dict[str, float]:
     """Return by how much a judge alone may make two rates differ, where its votes say it."""
     noises = []
     for side in (a, b):
-        noise: Any = as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise")
+        calibrated = as_map(side.report.aggregates[key].get(CALIBRATED))
+        noise: Any = calibrated.get("noise")
         if not side.is_whole_run or not is_number(noise):
             return {}
         noises.append(noise)
@@ -199,51 +201,56 @@ def compare_pair(
         by_rate: Whether the question is the rate of the outcome.
     """
     means = {key: mean_row(a, b, key, rules) for key in shared}
-    figures, rates = figure_rows(a, b, rules), {}
+    figures = figure_rows(a, b, rules)
+    usage = _usage_rows(a, b, rules)
+    data: dict[str, Any] = {"a": a.name, "b": b.name}
+    rate = None
     if a.outcome and has_rate(a, b, shared, rules):
-        rate = rates["outcome"] = mean_row(a, b, a.outcome, rules, rate=True)
+        rate = mean_row(a, b, a.outcome, rules, rate=True)
+        data["outcome"] = rate.fields
         if not rules.are_figures_asked:
-            figures = {path: row for path, row in figures.items() if not _is_again(rate, path, row)}
+            figures = {path: row for path, row in figures.items() if not _repeats(rate, path, row)}
+    for name, of_kind in (("metrics", means), ("figures", figures), ("usage", usage)):
+        if of_kind:
+            data[name] = {key: row.fields for key, row in of_kind.items()}
     question = means[rules.headline or shared[0]]
-    if by_rate:
-        question = rates["outcome"]
+    if by_rate and rate is not None:
+        question = rate
     elif rules.headline is None:
         by_path = {f"{key}.mean": row for key, row in means.items()} | means | figures
-        question = next((by_path[path] for path in paths if path in by_path), question)
+        in_headline = [by_path[path] for path in paths if path in by_path]
+        question = in_headline[0] if in_headline else question
     question.fields["question"] = True
-    others = [
-        row for row in (*rates.values(), *means.values(), *figures.values()) if row is not question
-    ]
+    rows = [*means.values(), *figures.values()]
+    if rate is not None:
+        rows.insert(0, rate)
+    others = [row for row in rows if row is not question]
     twins = [row for row in others if row.is_tested and row.is_one_with(question)]
     others = [row for row in others if row not in twins]
     level = decide_together(others, rules.alpha)
-    usage = _usage_rows(a, b, rules)
     decide_together([*usage.values()], rules.alpha)
     for row in (*others, *usage.values()):
         write_decision(row, rules.alpha)
     for row in (question, *twins):
         row.forget_tasks()
-    data: dict[str, Any] = {"a": a.name, "b": b.name}
-    for name, rows in (("metrics", means), ("figures", figures), ("usage", usage)):
-        if rows:
-            data[name] = {key: row.fields for key, row in rows.items()}
-    data |= {name: row.fields for name, row in rates.items()}
     tested = [row for row in others if row.is_tested]
     # the outcome's own mean is not shown
-    own = means.get(question.fields.get("grader", ""))
-    has_twins = any(row is not own for row in twins) or any(
-        row.tests < len(tested) for row in tested
-    )
+    hidden = means.get(question.fields.get("grader", ""))
+    has_twins = any(row is not hidden for row in twins)
+    has_twins = has_twins or any(row.tests < len(tested) for row in tested)
     has_lost = _have_lost_trials(a, b, shared)
     return PairRows(data, question, twins, len(tested), has_twins, level, has_lost)
 
 
-def _is_again(rate: Row, path: str, row: Row) -> bool:
-    """Return whether a figure by k at k = 1 is the rate of the outcome, which stands already."""
+def _repeats(rate: Row, path: str, row: Row) -> bool:
+    """Return whether a figure by k at k = 1 is the rate of the outcome."""
     if not path.endswith(".1"):
         return False
-    gaps = [(row.fields[side] or 0.0) - rate.fields[side] for side in "ab"]
-    return all(abs(gap) < _SAME_SHARE for gap in gaps)
+    for side in "ab":
+        gap = (row.fields[side] or 0.0) - rate.fields[side]
+        if abs(gap) >= _SAME_SHARE:
+            return False
+    return True
 
 
 def _have_lost_trials(a: Side, b: Side, shared: Sequence[str]) -> bool:
@@ -256,6 +263,6 @@ def decide_question(pairs: Sequence[PairRows], alpha: float) -> None:
     """Decide the question: of one pair alone, of several by Holm's rule over all of them."""
     groups = [(pair.question, *pair.twins) for pair in pairs]
     decide_groups([rows for rows in groups if rows[0].p is not None], alpha)
-    for group in groups:
-        for row in group:
+    for rows in groups:
+        for row in rows:
             write_decision(row, row.level)

@@ -17,7 +17,6 @@ from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Metric, Success
 from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Grade, Key, Outcome, Status
-from gradestack.output import counted
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, Took, table_of
 from gradestack.table import Table
@@ -34,34 +33,25 @@ Entry = Mapping[str, Any]
 T = TypeVar("T")
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
-UNMATCHED = "; try --match input or ordinal"
 _SEPARATOR = "::"
-_SAME = ("name", "version", "options", "code", "extractor")
-"""Parts of a component's entry that are the same where it gives the same on both sides."""
-_ON_RECORD = frozenset({"judgements", "labels", "calibration"})
-"""Options that say where replies and labels are, of which each run may have its own."""
-# share of the tasks that were asked something else, above which they are taken for others
-_OTHER = 0.5
-_SHIFTED = 0.1
-"""Share of the tasks whose input has another id on the other side, from which ids have shifted."""
-_LOST = (Outcome.FAILED, Outcome.MISSING)
+_NOT_GRADED = (Outcome.FAILED, Outcome.MISSING)
 
 
 class SampleFacts(msgspec.Struct, gc=False, frozen=True):
     """The part of a row that a comparison needs beside its grades.
 
     Attributes:
-        place: First byte of the row.
+        first_byte: Place of the row in its file.
         expected: Digest of what its grades were computed from; 0 where none is recorded.
-        asked: Digest of its input; 0 where none is recorded.
+        question: Digest of its input; 0 where none is recorded.
         passed: Whether the run's outcome passed.
         causes: What graders gave as reasons.
         usage: What the run took.
     """
 
-    place: int
+    first_byte: int
     expected: int
-    asked: int
+    question: int
     passed: bool | None
     causes: tuple[Cause, ...]
     usage: Took | None
@@ -115,16 +105,17 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def grade_values(self, key: str, value_of: Callable[[Grade], T]) -> list[T]:
         """Return for every row the value of its grade by a function."""
         table = self.samples.table
-        values = list(map(value_of, table.grades(key)))
-        return [values[code] for code in table.verdicts[key].codes]
+        values = [value_of(grade) for grade in table.grades(key)]
+        codes = table.verdicts[key].codes
+        return [values[code] for code in codes]
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
         """Return the score of every row; None where it has no part.
 
         With ``zero`` a failed or missing one has the worst score there can be.
         """
-        lost = None if failed == "skip" else self.worst_score(key)
-        return self.grade_values(key, lambda grade: lost if _is_lost(grade) else grade.score)
+        worst = None if failed == "skip" else self.worst_score(key)
+        return self.grade_values(key, lambda grade: worst if _is_lost(grade) else grade.score)
 
     def worst_score(self, key: str) -> float | None:
         """Return the worst score a grader can give.
@@ -133,7 +124,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
         worst: dict[str, float | None] = {"higher": low, "lower": high}
-        return worst.get(self.declared(key)["better_is"])
+        direction = self.declared(key)["better_is"]
+        return worst.get(direction)
 
     def has_lost_trials(self, key: str, tasks: Iterable[str]) -> bool:
         """Return whether a trial of some tasks has failed or is missing for a grader."""
@@ -142,14 +134,21 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""
+        verdicts = self._verdicts(key)
+        verdict_of_lost = None if failed == "skip" else False
+        for row, is_lost in enumerate(self.grade_values(key, _is_lost)):
+            if is_lost:
+                verdicts[row] = verdict_of_lost
+        return verdicts
+
+    def _verdicts(self, key: str) -> list[bool | None]:
         if key == self.outcome:
-            verdicts = [fact.passed for fact in self.samples.facts]
-        else:
-            better: Any = self.declared(key)["better_is"] if self.is_share(key) else "neither"
-            verdicts = self.grade_values(key, Success(key, better=better).passed)
-        lost = None if failed == "skip" else False
-        is_lost = self.grade_values(key, _is_lost)
-        return [lost if out else passed for out, passed in zip(is_lost, verdicts, strict=True)]
+            return [fact.passed for fact in self.samples.facts]
+        better: Any = "neither"
+        if self.is_share(key):
+            better = self.declared(key)["better_is"]
+        rule = Success(key, better=better)
+        return self.grade_values(key, rule.passed)
 
     def means(self, key: str, failed: Failed, *, rate: bool = False) -> dict[str, float]:
         """Return the mean score of every task with a score, or its ``rate`` of passing."""
@@ -169,36 +168,44 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         Args:
             name: ``cost_usd``, ``tokens`` or ``seconds``.
         """
-        return self._task_means([getattr(fact.usage, name, None) for fact in self.samples.facts])
+        facts = self.samples.facts
+        return self._task_means([getattr(fact.usage, name, None) for fact in facts])
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
         means = {}
         for task, rows in self.tasks.items():
-            known = [value for row in rows if (value := values[row]) is not None]
+            of_task = [values[row] for row in rows]
+            known = [value for value in of_task if value is not None]
             if known:
                 means[task] = mean_of(known)
         return means
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
         """Return task -> trial -> whether it passed."""
-        passes, runs = self.passes(key, failed), self.samples.table.keys["run"]
-        verdicts: dict[str, dict[Trial, bool]] = {}
-        for task, rows in self.tasks.items():
-            verdicts[task] = {}
-            times = Counter[int | str | None]()
-            for row in rows:
-                passed = passes[row]
-                if passed is not None:
-                    run = runs.values[runs.codes[row]]
-                    times[run] += 1
-                    verdicts[task][run, times[run]] = passed
+        passes = self.passes(key, failed)
+        return {task: self._verdicts_by_trial(rows, passes) for task, rows in self.tasks.items()}
+
+    def _verdicts_by_trial(
+        self, rows: Sequence[int], passes: Sequence[bool | None]
+    ) -> dict[Trial, bool]:
+        runs = self.samples.table.keys["run"]
+        verdicts: dict[Trial, bool] = {}
+        times = Counter[int | str | None]()
+        for row in rows:
+            passed = passes[row]
+            if passed is not None:
+                code = runs.codes[row]
+                run = runs.values[code]
+                times[run] += 1
+                verdicts[run, times[run]] = passed
         return verdicts
 
     def causes_by_task(
         self, key: str, tasks: Iterable[str], failed: Failed
     ) -> tuple[Times, dict[Cause, Times]]:
         """Count the trials that some tasks have, and those in which each cause was given."""
-        scores, facts = self.scores(key, failed), self.samples.facts
+        scores = self.scores(key, failed)
+        facts = self.samples.facts
         trials: Times = {}
         causes: dict[Cause, Times] = {}
         for task in tasks:
@@ -213,19 +220,24 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def facet(self, name: str, task: str) -> Any:
         """Return a task's value of a facet, ``(none)`` where it has none."""
-        values, codes = self.samples.table.facets(), self.samples.table.keys["facets"].codes
-        facets = (values[codes[row]] for row in self.tasks[task])
-        return next((known[name] for known in facets if name in known), "(none)")
+        table = self.samples.table
+        values = table.facets()
+        codes = table.keys["facets"].codes
+        for row in self.tasks[task]:
+            facets = values[codes[row]]
+            if name in facets:
+                return facets[name]
+        return "(none)"
 
 
 def _is_lost(grade: Grade) -> bool:
-    return grade.outcome in _LOST
+    return grade.outcome in _NOT_GRADED
 
 
-def split_name(given: str) -> tuple[str, str | None]:
+def split_name(name: str) -> tuple[str, str | None]:
     """Return the run and the model of ``RUN::MODEL``; None for all its models."""
-    run, separator, model = given.rpartition(_SEPARATOR)
-    return (run, model) if separator else (given, None)
+    run, separator, model = name.rpartition(_SEPARATOR)
+    return (run, model) if separator else (name, None)
 
 
 def sides_of(
@@ -238,11 +250,7 @@ def sides_of(
 ) -> list[Side]:
     """Return a run's models as sides, in input order."""
     samples = _read_samples(report, name, match, metrics, by)
-    ids, models = samples.table.keys["id"], samples.table.keys["model"]
-    tasks_of: dict[str, dict[str, array[int]]] = {}
-    for row, (task_code, model_code) in enumerate(zip(ids.codes, models.codes, strict=True)):
-        tasks = tasks_of.setdefault(models.values[model_code] or "", {})
-        tasks.setdefault(ids.values[task_code], array("I")).append(row)
+    tasks_of = _tasks_by_model(samples.table)
     if model is not None and model not in tasks_of:
         known = ", ".join(model_name or "(unnamed)" for model_name in tasks_of)
         raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
@@ -256,21 +264,37 @@ def sides_of(
     return sides
 
 
+def _tasks_by_model(table: Table) -> dict[str, dict[str, array[int]]]:
+    """Return model -> task -> its rows, in input order."""
+    ids, models = table.keys["id"], table.keys["model"]
+    codes = zip(ids.codes, models.codes, strict=True)
+    tasks_of: dict[str, dict[str, array[int]]] = {}
+    for row, (task_code, model_code) in enumerate(codes):
+        model = models.values[model_code] or ""
+        task = ids.values[task_code]
+        tasks = tasks_of.setdefault(model, {})
+        tasks.setdefault(task, array("I")).append(row)
+    return tasks_of
+
+
 def _read_samples(
     report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None
 ) -> Samples:
     samples = Samples()
-    needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    facets_used = () if by is None else (by,)
+    needs = wanted(_graders(report), metrics, facets_used)
     is_numbered = match == "id"
 
     def read_rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal is_numbered
-        for place, row in report.decoded(name):
+        for first_byte, row in report.decoded(name):
             facets = row.facets or {}
             samples.facets |= dict.fromkeys(facets)
-            samples.facts.append(_facts_of(place, row, needs.parts))
+            facts = _facts_of(first_byte, row, needs.parts)
+            samples.facts.append(facts)
             is_numbered = is_numbered and facets.get("id_made") is True
-            yield row.key(_task_of(row, match, name)), row
+            task = _task_of(row, match, name)
+            yield row.key(task), row
 
     def note_broken(metric: str, error: BaseException) -> None:
         samples.broken[metric] = error_text(error)
@@ -284,33 +308,49 @@ def _read_samples(
     return samples
 
 
-def _facts_of(place: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts:
+def _facts_of(first_byte: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts:
     expected = {name: value for name, value in row.expected.items() if value is not None}
     is_recorded = bool(expected) or row.status is Status.OK  # a run that broke may hold none
-    asked = row.sample.input
-    turns = asked if isinstance(asked, list) else [asked]
-    words = tuple(" ".join(map(str, turns)).split())
     expected_digest = _digest(expected) if is_recorded else 0
-    asked_digest = 0 if asked is None else hash(words)
-    causes = _causes([row.grades[key] for key in graders if key in row.grades])
-    return SampleFacts(place, expected_digest, asked_digest, row.passed, causes, row.usage)
+    question = _digest_of_words(row.sample.input)
+    grades = [row.grades[key] for key in graders if key in row.grades]
+    causes = _causes(grades)
+    return SampleFacts(first_byte, expected_digest, question, row.passed, causes, row.usage)
+
+
+def _digest_of_words(question: Any) -> int:
+    """Return a digest of the words of an input; 0 where none is recorded."""
+    if question is None:
+        return 0
+    turns = question if isinstance(question, list) else [question]
+    text = " ".join(map(str, turns))
+    return hash(tuple(text.split()))
 
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     """Return the reasons that a row's grades and their items name, each once."""
-    faults = [grade.fault for grade in grades if grade.fault is not None]
-    causes: dict[Cause, None] = {("reasons", fault.code): None for fault in faults}
+    causes: dict[Cause, None] = {}
+    for grade in grades:
+        if grade.fault is not None:
+            causes["reasons", grade.fault.code] = None
     parts = [part for grade in grades for part in (grade, *grade.items)]
-    for reason in [reason for part in parts for reason in part.reasons]:
-        if reason.code == MORE_REASONS:
-            continue
-        causes["reasons", reason.code] = None
-        if reason.subject:
-            causes["tools", reason.subject] = None
-            argument = f"{reason.pointer}/".split("/")[1].replace("~1", "/").replace("~0", "~")
-            if argument:
-                causes["arguments", f"{reason.subject}.{argument}"] = None
+    for part in parts:
+        for reason in part.reasons:
+            if reason.code != MORE_REASONS:
+                causes |= dict.fromkeys(_causes_of_reason(reason))
     return tuple(causes)
+
+
+def _causes_of_reason(reason: Any) -> Iterator[Cause]:
+    """Yield the code of a reason, the tool it is about, and the argument."""
+    yield "reasons", reason.code
+    if not reason.subject:
+        return
+    yield "tools", reason.subject
+    first_part = f"{reason.pointer}/".split("/")[1]
+    argument = first_part.replace("~1", "/").replace("~0", "~")
+    if argument:
+        yield "arguments", f"{reason.subject}.{argument}"
 
 
 def _graders(report: Report) -> dict[str, Entry]:
@@ -328,110 +368,9 @@ def _digest(value: Any) -> int:
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
     if match == "id":
         return str(row.cluster or row.sample.id)
-    given = row.sample.input if match == "input" else (row.source or {}).get("ordinal")
-    if given is None:
+    source = row.source or {}
+    matched = row.sample.input if match == "input" else source.get("ordinal")
+    if matched is None:
         lacks = f"sample {row.sample.id} has no recorded {match} to match by"
         raise DataError(f"{name}: {lacks}", "use --match id, input or ordinal")
-    return json.dumps(given, sort_keys=True)
-
-
-def differing_parts(one: Entry, other: Entry) -> list[str]:
-    """Return the parts in which two entries of a component differ.
-
-    What only one of them records is not compared.
-    """
-    both = [name for name in _SAME if name in one and name in other]
-    return [name for name in both if _decisive(one[name]) != _decisive(other[name])]
-
-
-def _decisive(part: Any) -> Any:
-    """Return a part of a component's entry without the places of recorded replies."""
-    if "judgements" not in as_map(part):
-        return part
-    return {name: option for name, option in part.items() if name not in _ON_RECORD}
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """Why two sides cannot be compared, or only with care."""
-
-    text: str
-    fix: str = ""
-    refuses: bool = True
-
-
-def differing(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
-    """Yield the differences between two sides beside their grades.
-
-    Of all graders or ``only`` one, and of their tasks.
-    """
-    for key, entry in b.graders.items():
-        if key in a.graders and only in (None, key):
-            parts = differing_parts(a.graders[key], entry)
-            verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
-            if parts:
-                names = ", ".join(parts)
-                yield Problem(f"grader {key}: {names} {verb} between {a.name} and {b.name}")
-    common = [task for task in a.tasks if task in b.tasks]
-    if not common:
-        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
-    expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
-    known = [task for task in common if expected_a[task] and expected_b[task]]
-    changed = [task for task in known if expected_a[task] != expected_b[task]]
-    if changed:
-        has = "has" if len(common) == 1 else "have"
-        what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
-        yield Problem(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
-    yield from _asked_otherwise(a, b, expected_a)
-
-
-def _digests(side: Side, name: str) -> dict[str, set[int]]:
-    """Return the digests that the rows of each task have; none where none is recorded."""
-    facts = side.samples.facts
-    digests = {}
-    for task, rows in side.tasks.items():
-        digests[task] = {getattr(facts[row], name) for row in rows} - {0}
-    return digests
-
-
-def _shifted(changed: Sequence[str], inputs: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return the tasks whose input on the other side stands under another task on this one.
-
-    None unless they are a tenth of all: then it is the ids that shifted.
-
-    Args:
-        changed: Tasks with another input.
-        inputs: Task -> digest of its input on this side, and on the other.
-    """
-    times = Counter(here for here, _ in inputs.values())
-    times_there = Counter(there for _, there in inputs.values())
-    moved = []
-    for task in changed:
-        there = inputs[task][1]
-        if times[there] == times_there[there] == 1:
-            moved.append(task)
-    return moved if len(moved) >= _SHIFTED * len(inputs) else []
-
-
-def _asked_otherwise(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
-    """Yield the number of tasks with another input; if it differs by trial, it says nothing."""
-    asked_a, asked_b = _digests(a, "asked"), _digests(b, "asked")
-    known = [task for task in asked_a if len(asked_a[task]) == len(asked_b.get(task, ())) == 1]
-    changed = [task for task in known if asked_a[task] != asked_b[task]]
-    if not changed:
-        return
-    inputs = {task: (max(asked_a[task]), max(asked_b[task])) for task in known}
-    shifted = _shifted(changed, inputs)
-    were = "was" if len(changed) == 1 else "were"
-    what = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else"
-    text = f"{what} in {a.name} than in {b.name}, the first: {(shifted or changed)[0]}"
-    if shifted:
-        name = "ordinal" if a.match == "ordinal" else "id"
-        moved = f"{len(shifted):,} of them what {a.name} has under another {name}"
-        yield Problem(f"{text}; {moved}: {name}s may have shifted", "; try --match input")
-        return
-    # what is expected does not tell the tasks apart
-    are_alike = all(expected[task] == expected[changed[0]] for task in changed)
-    if are_alike and len(changed) > _OTHER * len(known):
-        yield Problem(f"{text}; they may be other tasks", "; try --match input")
-    else:
-        yield Problem(text, refuses=False)
+    return json.dumps(matched, sort_keys=True)

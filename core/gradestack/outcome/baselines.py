@@ -211,11 +211,11 @@ def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
         NoFigure: There is none at the gate's path.
     """
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
+    from gradestack.comparison.problems import find_problems  # noqa: PLC0415
     from gradestack.comparison.rows import Rules, figure_rows, mean_row  # noqa: PLC0415
-    from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key = gate.grader
-    problems = [part.text for part in differing(before, now, only=key) if part.refuses]
+    problems = [part.text for part in find_problems(before, now, only=key) if part.refuses]
     if key not in before.graders:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:

@@ -70,7 +70,7 @@ def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
     name, other = Raw(dumps(side.name).encode()), side.match != "id"
     facts = side.samples.facts
-    for number, _, line in side.report.lines((row, facts[row].place) for row in sorted(tasks)):
+    for number, _, line in side.report.lines((row, facts[row].first_byte) for row in sorted(tasks)):
         try:
             row = _decode(line)
             sample = _decode(row["sample"]) if other else {}

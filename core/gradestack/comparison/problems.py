@@ -1,0 +1,146 @@
+"""Why two sides cannot be compared, or only with care."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gradestack.comparison.sides import Entry, Side
+from gradestack.jsonio.values import as_map
+from gradestack.output import counted
+
+UNMATCHED = "; try --match input or ordinal"
+_SAME = ("name", "version", "options", "code", "extractor")
+"""Parts of a component's entry that are the same where it gives the same on both sides."""
+_ON_RECORD = frozenset({"judgements", "labels", "calibration"})
+"""Options that say where replies and labels are, of which each run may have its own."""
+# share of the tasks that were asked something else, above which they are taken for others
+_OTHER = 0.5
+_SHIFTED = 0.1
+"""Share of the tasks whose input has another id on the other side, from which ids have shifted."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why two sides cannot be compared, or only with care."""
+
+    text: str
+    fix: str = ""
+    refuses: bool = True
+
+
+def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
+    """Yield the differences between two sides beside their grades.
+
+    Args:
+        a: The first side.
+        b: The second side.
+        only: Key of the one grader that matters. Default: all.
+    """
+    yield from _different_graders(a, b, only)
+    common = [task for task in a.tasks if task in b.tasks]
+    if not common:
+        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
+    expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
+    known = [task for task in common if expected_a[task] and expected_b[task]]
+    changed = [task for task in known if expected_a[task] != expected_b[task]]
+    if changed:
+        tasks = counted(len(common), "task")
+        has = "has" if len(common) == 1 else "have"
+        other = f"{len(changed):,} of {tasks} {has} other expectations"
+        yield Problem(f"{other} in {a.name} than in {b.name}, the first: {changed[0]}")
+    yield from _other_questions(a, b, expected_a)
+
+
+def _different_graders(a: Side, b: Side, only: str | None) -> Iterator[Problem]:
+    for key, entry in b.graders.items():
+        if key not in a.graders or only not in (None, key):
+            continue
+        parts = differing_parts(a.graders[key], entry)
+        if parts:
+            verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
+            names = ", ".join(parts)
+            yield Problem(f"grader {key}: {names} {verb} between {a.name} and {b.name}")
+
+
+def differing_parts(one: Entry, other: Entry) -> list[str]:
+    """Return the parts in which two entries of a component differ.
+
+    What only one of them records is not compared.
+    """
+    both = [name for name in _SAME if name in one and name in other]
+    return [name for name in both if _decisive(one[name]) != _decisive(other[name])]
+
+
+def _decisive(part: Any) -> Any:
+    """Return a part of a component's entry without the places of recorded replies."""
+    if "judgements" not in as_map(part):
+        return part
+    return {name: option for name, option in part.items() if name not in _ON_RECORD}
+
+
+def _digests(side: Side, name: str) -> dict[str, set[int]]:
+    """Return the digests that the rows of each task have; none where none is recorded."""
+    facts = side.samples.facts
+    digests = {}
+    for task, rows in side.tasks.items():
+        of_task = {getattr(facts[row], name) for row in rows}
+        digests[task] = of_task - {0}
+    return digests
+
+
+def _other_questions(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
+    """Yield the number of tasks with another input; if it differs by trial, it says nothing."""
+    inputs = _questions(a, b)
+    changed = [task for task, (here, there) in inputs.items() if here != there]
+    if not changed:
+        return
+    shifted = _shifted(changed, inputs)
+    first = (shifted or changed)[0]
+    were = "was" if len(changed) == 1 else "were"
+    tasks = counted(len(inputs), "task")
+    other = f"{len(changed):,} of {tasks} {were} asked something else"
+    text = f"{other} in {a.name} than in {b.name}, the first: {first}"
+    if shifted:
+        name = "ordinal" if a.match == "ordinal" else "id"
+        moved = f"{len(shifted):,} of them what {a.name} has under another {name}"
+        yield Problem(f"{text}; {moved}: {name}s may have shifted", "; try --match input")
+        return
+    # what is expected does not tell the tasks apart
+    are_alike = all(expected[task] == expected[changed[0]] for task in changed)
+    if are_alike and len(changed) > _OTHER * len(inputs):
+        yield Problem(f"{text}; they may be other tasks", "; try --match input")
+    else:
+        yield Problem(text, refuses=False)
+
+
+def _questions(a: Side, b: Side) -> dict[str, tuple[int, int]]:
+    """Return the digest of a task's input on both sides, where each has one."""
+    questions_a, questions_b = _digests(a, "question"), _digests(b, "question")
+    inputs = {}
+    for task, here in questions_a.items():
+        there = questions_b.get(task, ())
+        if len(here) == len(there) == 1:
+            inputs[task] = (max(here), max(there))
+    return inputs
+
+
+def _shifted(changed: Sequence[str], inputs: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the tasks whose input on the other side stands under another task on this one.
+
+    None unless they are a tenth of all: then it is the ids that shifted.
+
+    Args:
+        changed: Tasks with another input.
+        inputs: Task -> digest of its input on this side, and on the other.
+    """
+    times_here = Counter(here for here, _ in inputs.values())
+    times_there = Counter(there for _, there in inputs.values())
+    moved = []
+    for task in changed:
+        _, there = inputs[task]
+        if times_here[there] == times_there[there] == 1:
+            moved.append(task)
+    return moved if len(moved) >= _SHIFTED * len(inputs) else []

@@ -6,11 +6,13 @@ Means of scores, rates of passing, and what is neither.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +87,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Pair:
     """Return the mean scores of a grader, or its rates of passing."""
-    before, after = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
-    return pair_means(before, after, is_share=rate or (a.is_share(key) and b.is_share(key)))
+    before = a.means(key, failed, rate=rate)
+    after = b.means(key, failed, rate=rate)
+    is_share = rate or (a.is_share(key) and b.is_share(key))
+    return pair_means(before, after, is_share=is_share)
 
 
 def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, is_share: bool) -> Pair:
@@ -100,18 +104,21 @@ def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, is_sh
     tasks = [task for task in before if task in after]
     only_before = [task for task in before if task not in after]
     only_after = [task for task in after if task not in before]
-    lefts, rights = [before[task] for task in tasks], [after[task] for task in tasks]
-    a, b = (mean_of(lefts), mean_of(rights)) if tasks else (None, None)
+    values_a = [before[task] for task in tasks]
+    values_b = [after[task] for task in tasks]
+    a = mean_of(values_a) if tasks else None
+    b = mean_of(values_b) if tasks else None
     values = [*before.values(), *after.values()]
     is_share = is_share and all(0 <= value <= 1 for value in values)
     only = (only_before, only_after)
-    gaps = [*map(_subtract, lefts, rights)]
+    gaps = [*map(_subtract, values_a, values_b)]
     return Pair(tasks=tasks, only=only, a=a, b=b, gaps=gaps, is_share=is_share)
 
 
 def _subtract(before: float, after: float) -> float:
     """Return the rise of a task's mean; 0 where that is the rounding of its trials' sum."""
-    return 0.0 if math.isclose(before, after, rel_tol=_SAME_MEAN) else after - before
+    is_same = math.isclose(before, after, rel_tol=_SAME_MEAN)
+    return 0.0 if is_same else after - before
 
 
 class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -144,23 +151,25 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             value, _, _, interval = number_at(made, self.rest, (), "")
         except NoFigure:
             return None, True
-        is_amount = as_map(interval).get("method") in ("t", "skewed_t")
-        return value, not is_amount and (value is None or 0 <= value <= 1)
+        method = as_map(interval).get("method")
+        in_range = value is None or 0 <= value <= 1
+        return value, in_range and method not in ("t", "skewed_t")
 
 
 def _headline(report: Report) -> dict[str, Fields]:
     """Return the figures of a run's headline by their paths."""
-    figures = as_list(as_map(report.summary.get("headline")).get("figures"))
-    return {as_text(figure.get("figure")): figure for figure in map(as_map, figures)}
+    headline = as_map(report.summary.get("headline"))
+    figures = [as_map(figure) for figure in as_list(headline.get("figures"))]
+    return {as_text(figure.get("figure")): figure for figure in figures}
 
 
 def headline_label(report: Report, path: str) -> str:
     """Return the headline's label of the figure at a path, or of one of a family; else ""."""
-    figures = _headline(report)
+    labels = {known: figure.get("label") for known, figure in _headline(report).items()}
     family, _, name = path.rpartition(".")
-    if path not in figures and family in figures:
-        return f"{figures[family].get('label')} {name}"
-    return as_text(figures.get(path, {}).get("label"))
+    if path not in labels and family in labels:
+        return f"{labels[family]} {name}"
+    return as_text(labels.get(path))
 
 
 def headline_paths(report: Report) -> list[str]:
@@ -181,7 +190,7 @@ def headline_figures(report: Report) -> list[str]:
     paths = []
     for path in headline_paths(report):
         entry = _find_entry(report, path)
-        if entry and entry["name"] != "mean":
+        if entry is not None and entry["name"] != "mean":
             paths.append(path)
     return paths
 
@@ -190,8 +199,9 @@ def _find_entry(report: Report, path: str) -> Fields | None:
     """Return the entry in header.json of the aggregator that a path leads to."""
     grader, metric, _ = split_path(path, report.aggregates)
     for entry in report.header.get("components", ()):
-        is_meant = entry["kind"] == "aggregator" and entry["key"] == metric
-        if is_meant and entry.get("of") in (None, grader):
+        if (entry["kind"], entry["key"]) != ("aggregator", metric):
+            continue
+        if entry.get("of") in (None, grader):
             return as_map(entry)
     return None
 
@@ -199,8 +209,11 @@ def _find_entry(report: Report, path: str) -> Fields | None:
 def _entry_of(report: Report, name: str, path: str) -> Fields:
     entry = _find_entry(report, path)
     if entry is None:
-        known = [f"{key}.{metric}" for key, of in report.aggregates.items() for metric in of]
-        hint, names = suggest(path, known), ", ".join(known)
+        known = []
+        for grader, metrics in report.aggregates.items():
+            known += [f"{grader}.{metric}" for metric in metrics]
+        hint = suggest(path, known)
+        names = ", ".join(known)
         raise ConfigError(f"{name} has no figure {path!r}{hint}; its aggregators: {names}")
     return entry
 
@@ -220,29 +233,36 @@ class Aggregators(msgspec.Struct, frozen=True):
 
         entry = _entry_of(report, name, path)
         grader, key, _ = split_path(path, report.aggregates)
-        registry, kind = self.registry, str(entry["name"])
-        code = as_map(entry.get("code"))
-        if code:
-            reference = InFile.parse(kind)
-            file = next(iter(code)) if reference is None else reference.file
-            if not self.allow_code:
-                fix = f"pass --allow-code if you trust {file}, which the run used"
-                raise ConfigError(f"{path}: {kind} is Python code; {fix}")
-            places = {Path(used["path"]).name: used["path"] for used in report.header["code"]}
-            if reference is None:
-                registry = with_files(registry, [places[file]], allow_code=True)
-            else:
-                kind = f"{places[file]}:{reference.name}"
+        registry, kind = self._find_code(report, entry, path)
         folder = folder_of_runs(is_open=self.allow_code)
         document = Document(data={}, origin=path)
         resolver = Resolver(document, registry, folder, allow_code=self.allow_code)
         options = {"kind": kind, **entry.get("options", {})}
         stage = resolver.stage("aggregator", key, options, ("metrics", key))
         resolver.finish()
-        if stage is None or stage.version != entry.get("version") or stage.code != code:
+        is_same = stage is not None and stage.version == entry.get("version")
+        if stage is None or not is_same or stage.code != as_map(entry.get("code")):
             changed = f"the aggregator {entry['name']} is no longer that of the run of {name}"
             raise ConfigError(f"{path}: {changed}")
-        return with_labels(Metric(of=grader, stage=stage), report.aggregates[grader])
+        metric = Metric(of=grader, stage=stage)
+        return with_labels(metric, report.aggregates[grader])
+
+    def _find_code(self, report: Report, entry: Fields, path: str) -> tuple[Registry, str]:
+        """Return where an aggregator is registered, and its name or file there."""
+        kind = str(entry["name"])
+        code = as_map(entry.get("code"))
+        if not code:
+            return self.registry, kind
+        reference = InFile.parse(kind)
+        file = next(iter(code)) if reference is None else reference.file
+        if not self.allow_code:
+            fix = f"pass --allow-code if you trust {file}, which the run used"
+            raise ConfigError(f"{path}: {kind} is Python code; {fix}")
+        paths = [used["path"] for used in report.header["code"]]
+        by_name = {Path(used).name: used for used in paths}
+        if reference is None:
+            return with_files(self.registry, [by_name[file]], allow_code=True), kind
+        return self.registry, f"{by_name[file]}:{reference.name}"
 
     def metrics(self, report: Report, name: str) -> list[Metric]:
         """Return the metrics of a run, as far as they can be made again."""
@@ -260,7 +280,8 @@ def with_labels(metric: Metric, made: Fields) -> Metric:
     A class without a task stays a class.
     """
     stage = metric.stage
-    labels = as_list(as_map(made.get(stage.key)).get("labels"))
+    figures = as_map(made.get(stage.key))
+    labels = as_list(figures.get("labels"))
     if not labels or getattr(stage.component, "labels", labels) is not None:
         return metric
     component = attrs.evolve(stage.component, labels=tuple(labels))
@@ -269,34 +290,37 @@ def with_labels(metric: Metric, made: Fields) -> Metric:
 
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides."""
-    first = sides[0]
-    grader, metric, below = split_path(path, first.report.aggregates)
+    report = sides[0].report
+    grader, metric, below = split_path(path, report.aggregates)
     for side in sides:
         if (grader, metric) not in side.metrics:
             aggregators.metric(side.report, side.name, path)  # raises why
+    entry = _check_aggregators(path, sides)
+    made, at = report.aggregates[grader][metric], f"{grader}.{metric}"
+    _, rest, _, interval = number_at(made, below, (metric, entry["name"]), at)
+    declared = {"path": path, "label": path, "unit": "score", "better_is": "neither"}
+    meaning = Declarations(report.header).at(f"{at}.{rest}")
+    if meaning is not None:
+        declared |= {"label": meaning.label, "unit": meaning.unit, "better_is": meaning.better}
+    declared["label"] = headline_label(report, path) or declared["label"]
+    is_quantile = as_map(interval).get("reason") == "quantile"
+    untested = "a quantile has no test" if is_quantile else ""
+    return Figure(
+        path=path, grader=grader, metric=metric, rest=rest, declared=declared, untested=untested
+    )
+
+
+def _check_aggregators(path: str, sides: Sequence[Side]) -> Fields:
+    """Return the baseline's entry of a figure's aggregator; raise where another side's differs."""
+    first = sides[0]
     entry = _entry_of(first.report, first.name, path)
     for side in sides:
-        parts = ", ".join(differing_parts(_entry_of(side.report, side.name, path), entry))
+        other = _entry_of(side.report, side.name, path)
+        parts = ", ".join(differing_parts(other, entry))
         if parts:
             names = f"{first.name} and {side.name}"
             raise DataError(f"{path}: the aggregators of {names} differ in {parts}")
-    made, at = first.report.aggregates[grader][metric], f"{grader}.{metric}"
-    own_names = (metric, entry["name"])
-    _, rest, _, interval = number_at(made, below, own_names, at)
-    meant = Declarations(first.report.header).at(f"{at}.{rest}")
-    label, unit, better_is = path, "score", "neither"
-    if meant is not None:
-        label, unit, better_is = meant.label, meant.unit, meant.better
-    label = headline_label(first.report, path) or label
-    is_quantile = as_map(interval).get("reason") == "quantile"
-    return Figure(
-        path=path,
-        grader=grader,
-        metric=metric,
-        rest=rest,
-        declared={"path": path, "label": label, "unit": unit, "better_is": better_is},
-        untested="a quantile has no test" if is_quantile else "",
-    )
+    return entry
 
 
 Without = Mapping[str, float | None]
@@ -321,15 +345,17 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
     """Return figures of two sides by their paths; those of one aggregator are computed together."""
     by_metric: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
-        by_metric.setdefault((figure.grader, figure.metric), []).append(figure)
+        of_metric = by_metric.setdefault((figure.grader, figure.metric), [])
+        of_metric.append(figure)
     pairs: dict[str, Pair] = {}
-    for (grader, metric), several in by_metric.items():
+    for (grader, metric), of_metric in by_metric.items():
         means = mean_pair(a, b, grader, failed)
         try:
-            before, after = (_compute(side, several, means.tasks, failed) for side in (a, b))
+            before = _compute(a, of_metric, means.tasks, failed)
+            after = _compute(b, of_metric, means.tasks, failed)
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        for figure, of_a, of_b in zip(several, before, after, strict=True):
+        for figure, of_a, of_b in zip(of_metric, before, after, strict=True):
             pairs[figure.path] = _pair_figure(figure, means, of_a, of_b)
     return pairs
 
@@ -343,17 +369,29 @@ def _pair_figure(figure: Figure, means: Pair, a: _SideFigure, b: _SideFigure) ->
     pair = replace(pair, gap=b.value - a.value)
     if figure.untested or a.without is None or b.without is None:
         return replace(pair, reason=figure.untested or _NO_SUMS)
-    nothing = _NOTHING * (1.0 if is_share else max(abs(a.value), abs(b.value)))
-    gaps = []
-    for task in means.tasks:
-        left, right = a.without.get(task, a.value), b.without.get(task, b.value)
-        if number > 1 and (left is None or right is None):
-            return replace(pair, reason="undefined without some task")
-        before = number * a.value - (number - 1) * (left or 0.0)
-        after = number * b.value - (number - 1) * (right or 0.0)
-        gap = after - before
-        gaps.append(0.0 if abs(gap) < nothing else gap)
-    return replace(pair, gaps=gaps)
+    before = _pseudo_values(a.value, a.without, means.tasks)
+    after = _pseudo_values(b.value, b.without, means.tasks)
+    if before is None or after is None:
+        return replace(pair, reason="undefined without some task")
+    largest = 1.0 if is_share else max(abs(a.value), abs(b.value))
+    nothing = _NOTHING * largest
+    gaps = [*map(operator.sub, after, before)]
+    return replace(pair, gaps=[0.0 if abs(gap) < nothing else gap for gap in gaps])
+
+
+def _pseudo_values(value: float, without: Without, tasks: Sequence[str]) -> list[float] | None:
+    """Return what each task contributes to a figure, N · value − (N − 1) · value without it.
+
+    None where it is undefined without some task.
+    """
+    number = len(tasks)
+    values = []
+    for task in tasks:
+        left = without.get(task, value)
+        if left is None and number > 1:
+            return None
+        values.append(number * value - (number - 1) * (left or 0.0))
+    return values
 
 
 def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
@@ -379,7 +417,8 @@ def _compute(
         if without is None and len(rows) ** 2 <= _WORK:
             made_without = made_without or _compute_without_each(aggregator, grades, rows)
             without = {task: figure.value_in(left)[0] for task, left in made_without.items()}
-        computed.append(_SideFigure(*figure.value_in(made), without))
+        value, is_share = figure.value_in(made)
+        computed.append(_SideFigure(value, is_share, without))
     return computed
 
 
@@ -391,10 +430,12 @@ def _grades_of_tasks(
     metric = side.metrics[grader, figure.metric]
     if metric.name in side.samples.broken:
         raise ValueError(side.samples.broken[metric.name])
-    distinct, codes = table.grades(grader), table.verdicts[grader].codes
-    counts = [failed == "zero" or grade.outcome is Outcome.GRADED for grade in distinct]
-    rows = {task: [row for row in side.tasks[task] if counts[codes[row]]] for task in tasks}
-    chosen = array("I", sorted(row for of_task in rows.values() for row in of_task))
+    grades, codes = table.grades(grader), table.verdicts[grader].codes
+    counts = [failed == "zero" or grade.outcome is Outcome.GRADED for grade in grades]
+    rows: dict[str, list[int]] = {}
+    for task in tasks:
+        rows[task] = [row for row in side.tasks[task] if counts[codes[row]]]
+    chosen = array("I", sorted(chain.from_iterable(rows.values())))
     aggregator: Aggregator = metric.stage.component
     return aggregator, grades_of(aggregator, table, grader, metric.name, chosen), rows
 
@@ -407,26 +448,31 @@ def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without
         cells[task] = task_contribution(aggregator, numbers, defaults)
     counts = Counter(cells.values())
     names = () if makes_task_contributions(aggregator) else grades.names
-    whole, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
+    figures, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
     without = dict(zip(counts, left, strict=True))
-    return {
-        ".".join(path): {task: without[cell].get(path) for task, cell in cells.items()}
-        for path in whole
-    }
+    by_path: dict[str, Without] = {}
+    for path in figures:
+        of_task = {task: without[cell].get(path) for task, cell in cells.items()}
+        by_path[".".join(path)] = of_task
+    return by_path
 
 
 def _compute_without_each(
     aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
 ) -> dict[str, Fields]:
     """Compute an aggregator's figures without each task; equal tasks are left out once."""
-    table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
-    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in keys)]
+    if len(rows) < 2:
+        return {}
+    table = grades.table
+    keys = {grades.key, *getattr(aggregator, "raters", ())}
+    columns = [table.keys["facets"].codes]
+    columns += [table.verdicts[key].codes for key in sorted(keys)]
     made: dict[Any, Fields] = {}
     without = {}
-    for task, of_task in rows.items() if len(rows) > 1 else ():
-        seen = tuple(codes[row] for row in of_task for codes in columns)
-        if seen not in made:
+    for task, of_task in rows.items():
+        content = tuple(codes[row] for row in of_task for codes in columns)
+        if content not in made:
             left = array("I", [row for row in grades.rows if row not in of_task])
-            made[seen] = figures_of(aggregator, grades.within(left))
-        without[task] = made[seen]
+            made[content] = figures_of(aggregator, grades.within(left))
+        without[task] = made[content]
     return without

@@ -17,54 +17,70 @@ _LARGE = 1e9  # from which on numbers are written with an exponent
 
 def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
     """Put a difference in words; runs are identical only where every task is in every figure."""
-    gap, verdict, reason = row["difference"], row["verdict"], row["interval"]["reason"]
-    label, before, after = row["label"], a.name, b.name
+    gap, verdict = row["difference"], row["verdict"]
+    label, reason = row["label"], row["interval"]["reason"]
+    before, after = a.name, b.name
     if a.report is b.report and a.model and b.model:
         before, after = a.model, b.model
-    only, tasks = _tasks(a, b, row)
+    only = _unmatched_tasks(a, b, row)
+    tasks = _compared_tasks(a, b, row, has_unmatched=bool(only))
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
+    if verdict == "same" and not only and _are_identical(pair):
+        every = "every figure is the same in every task"
+        return f"{after} and {before} are identical: {every} ({tasks})"
     if verdict == "same":
-        rows = [*compared_rows(pair), *pair.get("usage", {}).values()]
-        if not only and all(row["verdict"] == "same" for row in rows):
-            every = "every figure is the same in every task"
-            return f"{after} and {before} are identical: {every} ({tasks})"
         return f"{label}: {after} and {before} are the same in every task ({tasks}){only}"
-    claim = f"{after} {_amount(gap, row, '+')} against {before}"
+    rise = _amount(gap, row, "+")
     if verdict == "no test":
-        return f"{label}: {claim}, without a test: {reason} ({tasks}){only}"
+        return f"{label}: {after} {rise} against {before}, without a test: {reason} ({tasks}){only}"
+    claim = f"{after} {rise} against {before}, which may be chance"
     if verdict in CERTAIN:
-        claim = f"{after} is {verdict} than {before} by {_amount(abs(gap), row)}"
-    elif gap:
-        claim += ", which may be chance"
-    else:
+        size = _amount(abs(gap), row)
+        claim = f"{after} is {verdict} than {before} by {size}"
+    elif not gap:
         claim = f"{after} and {before} have the same mean"
-    return f"{label}: {claim} ({_evidence(row)}; {tasks}){only}{_caveats(row)}"
+    evidence, caveats = _evidence(row), _caveats(row)
+    return f"{label}: {claim} ({evidence}; {tasks}){only}{caveats}"
 
 
-def _tasks(a: Side, b: Side, row: Fields) -> tuple[str, str]:
-    """Name the tasks that one side alone has, and the number of tasks and trials of a row."""
-    only = ""
+def _are_identical(pair: Fields) -> bool:
+    rows = [*compared_rows(pair), *pair.get("usage", {}).values()]
+    return all(row["verdict"] == "same" for row in rows)
+
+
+def _unmatched_tasks(a: Side, b: Side, row: Fields) -> str:
+    """Count the tasks that one side alone has; empty where there are none."""
+    text = ""
     for count, name in ((row["only_a_count"], a.name), (row["only_b_count"], b.name)):
         if count:
-            only += f"; {counted(count, 'task')} only in {name}"
+            tasks = counted(count, "task")
+            text += f"; {tasks} only in {name}"
+    return text
+
+
+def _compared_tasks(a: Side, b: Side, row: Fields, *, has_unmatched: bool) -> str:
+    """Count the tasks and trials of a row; the figures are of these alone, if some are not in it."""
     tasks = counted(row["tasks"], "task")
-    if only and row["difference"]:
-        values = f"{_value(row['a'], row)} to {_value(row['b'], row)}"
-        tasks = f"{values} over {counted(row['tasks'], 'shared task')}"
+    if has_unmatched and row["difference"]:
+        before, after = _value(row["a"], row), _value(row["b"], row)
+        shared_tasks = counted(row["tasks"], "shared task")
+        tasks = f"{before} to {after} over {shared_tasks}"
     shared = a.tasks.keys() & b.tasks.keys()
     numbers = {len(side.tasks[task]) for side in (a, b) for task in shared}
     if len(numbers) == 1:
-        tasks += f", {counted(max(numbers), 'trial')} each"
-    return only, tasks
+        trials = counted(max(numbers), "trial")
+        tasks += f", {trials} each"
+    return tasks
 
 
 def _evidence(row: Fields) -> str:
     """Return the interval, that of a loss as it is said, or p where there is none."""
     interval = row["interval"]
-    if interval["ends"] is None:
+    ends = interval["ends"]
+    if ends is None:
         return f"{interval['reason']}, p {row['p_holm']:.2g}"
-    low, high = interval["ends"]
+    low, high = ends
     if row["verdict"] in CERTAIN and row["difference"] < 0:
         low, high = -high, -low
     confidence = _show_confidence(interval["confidence"])
@@ -75,21 +91,25 @@ def _end(value: float, row: Fields) -> str:
     """Return an end of an interval, which shows on which side of 0 it is."""
     if row["share"]:
         return distinguishing_decimals(100 * value, 0, 1)
-    return distinguishing_decimals(value, 0, 3) if abs(value) < _LARGE else f"{value:.3g}"
+    if abs(value) >= _LARGE:
+        return f"{value:.3g}"
+    return distinguishing_decimals(value, 0, 3)
 
 
 def _caveats(row: Fields) -> str:
     """Name the difference that could be found, and the one that a judge alone may make."""
     text = ""
-    if row["verdict"] not in CERTAIN and row["mde80"] is not None:
+    is_certain = row["verdict"] in CERTAIN
+    if not is_certain and row["mde80"] is not None:
         amount = _amount(row["mde80"], row)
         text = f"; a true difference of {amount} would be found in four of five such comparisons"
-    elif row["verdict"] not in CERTAIN and row["stderr"]:
+    elif not is_certain and row["stderr"]:
         text = "; so few tasks cannot show any difference"
-    if "noise" not in row:
+    noise = row.get("noise")
+    if noise is None:
         return text
-    within = "is within" if abs(row["difference"]) <= row["noise"] else "exceeds"
-    amount = _amount(row["noise"], row)
+    within = "is within" if abs(row["difference"]) <= noise else "exceeds"
+    amount = _amount(noise, row)
     return f"{text}; the judge alone, at one vote a sample, may make {amount}, which this {within}"
 
 
@@ -97,7 +117,8 @@ def _amount(value: float, row: Fields, sign: str = "") -> str:
     if row["share"]:
         return f"{100 * value:{sign}.1f} points"
     prefix = "-" if value < 0 else sign
-    return f"{prefix}{_value(abs(value), row)}"
+    size = _value(abs(value), row)
+    return f"{prefix}{size}"
 
 
 def _value(value: float, row: Fields) -> str:
@@ -123,32 +144,39 @@ def _show_confidence(confidence: float) -> str:
 
 def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
     """Name the figures that were tested together, and their level; empty where none was."""
-    question, label = pair.question, pair.question.fields["label"]
-    level, clauses = f"{_percentage(alpha):.6g} %", []
+    tests = _name_tests(pair, pairs, alpha)
+    if tests and pair.has_twins:
+        tests += "; figures whose tasks differ alike are one test"
+    text = f"{tests[0].upper()}{tests[1:]}." if tests else ""
+    levels = _name_levels(pair)
+    return f"{text} Intervals are {levels}, each for its own figure." if levels else text
+
+
+def _name_tests(pair: PairRows, pairs: int, alpha: float) -> str:
+    level = f"{_percentage(alpha):.6g} %"
     others, together = "the other figure", ""
     if pair.figures > 1:
         others, together = f"the {pair.figures} other figures", " together"
-    if question.is_tested:
-        over = f" over all {pairs} pairs together" if pairs > 1 else ""
-        clauses.append(f"{label} is tested at {level}{over}")
-        others = f"{others}{together} at another {level}"
-    elif pair.figures:
-        others = f"{others}: tested at {level}"
-    if pair.figures:
-        clauses.append(others)
-    intervals = {}
+    if not pair.question.is_tested:
+        return f"{others}: tested at {level}" if pair.figures else ""
+    label = pair.question.fields["label"]
+    over = f" over all {pairs} pairs together" if pairs > 1 else ""
+    text = f"{label} is tested at {level}{over}"
+    return f"{text}, {others}{together} at another {level}" if pair.figures else text
+
+
+def _name_levels(pair: PairRows) -> str:
+    """Name the confidence of the question's interval, and of the others where it is another."""
+    question = pair.question
+    levels = {}
     if question.ends is not None:
-        intervals[_show_confidence(1 - question.level)] = label
+        confidence = _show_confidence(1 - question.level)
+        levels[confidence] = question.fields["label"]
     if pair.figures:
-        intervals.setdefault(_show_confidence(1 - pair.level), "the others")
-    texts = [f"at {confidence} % for {whose}" for confidence, whose in intervals.items()]
-    if len(texts) == 1:
-        texts = [f"at {confidence} %" for confidence in intervals]
-    if clauses and pair.has_twins:
-        clauses[-1] += "; figures whose tasks differ alike are one test"
-    text = f"{', '.join(clauses)}." if clauses else ""
-    text = f"{text[:1].upper()}{text[1:]}"
-    return f"{text} Intervals are {', '.join(texts)}, each for its own figure." if texts else text
+        levels.setdefault(_show_confidence(1 - pair.level), "the others")
+    if len(levels) == 1:
+        return f"at {min(levels)} %"
+    return ", ".join(f"at {confidence} % for {whose}" for confidence, whose in levels.items())
 
 
 def how_failed_count(pair: PairRows, failed: Failed) -> str:

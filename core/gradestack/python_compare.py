@@ -6,12 +6,12 @@ Run directories, models of one run, reports at hand, or files that are graded on
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
 from gradestack.comparison.compared import Comparison, compare_sides
-from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
+from gradestack.comparison.figures import Aggregators, Figure, figure_of, headline_figures
 from gradestack.comparison.rows import Rules
 from gradestack.comparison.sides import Failed, Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, PluginError, guarded, writing
@@ -25,6 +25,7 @@ from gradestack.rundir.place import check_directory, filling, reserve
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
 
+Runs = Sequence[str | Path | Report]
 PAGES = ("html", "markdown")  # reporters asked for a page of a comparison
 
 
@@ -82,36 +83,24 @@ def compare(
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4
         trials each)'
     """
-    if not 0 < confidence < 1:
-        raise ConfigError(f"confidence lies between 0 and 1, got {confidence!r}")
-    if failed not in get_args(Failed):
-        raise ConfigError(f"failed is zero or skip, got {failed!r}")
-    if match not in get_args(Match):
-        raise ConfigError(f"match is id, input or ordinal, got {match!r}")
+    _check_options(confidence, failed, match)
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
-    options = RunOptions(registry=registry, overrides=("reports=[]",))
     subset = Subset.read(filter, tasks, limit)
-    aggregators, names = Aggregators(registry, allow_code), _name_runs(runs)
-    ready = [_ready(run, options) for run in runs]
+    aggregators = Aggregators(registry, allow_code)
     groups: list[list[Side]] = [[] for _ in runs]
-    # all that can be refused is, before files are graded
-    for index in sorted(range(len(runs)), key=lambda index: isinstance(ready[index], Suite)):
-        run, named = ready[index], runs[index]
-        report = grade_suite(run, options) if isinstance(run, Suite) else run
-        metrics = aggregators.metrics(report, names[index])
-        model = None if isinstance(named, Report) else _split(named)[1]
-        groups[index] = sides_of(report.only(subset), names[index], model, match, metrics, by)
+    for index, report in _load_runs(runs, registry):
+        run, name = runs[index], _name_runs(runs)[index]
+        metrics = aggregators.metrics(report, name)
+        model = None if isinstance(run, Report) else _split(run)[1]
+        groups[index] = sides_of(report.only(subset), name, model, match, metrics, by)
     sides = _order_sides(groups, baseline)
-    comparable, left_out = [], {}
-    for path in dict.fromkeys(headline_figures(sides[0].report) if figures is None else figures):
-        try:
-            comparable.append(figure_of(path, sides, aggregators))
-        except (ConfigError, DataError) as error:
-            if figures is not None:
-                raise
-            left_out[path] = str(error)
+    if figures is None:
+        comparable, left_out = _comparable_figures(sides, aggregators)
+    else:
+        comparable = [figure_of(path, sides, aggregators) for path in dict.fromkeys(figures)]
+        left_out = {}
     rules = Rules(
         headline=headline,
         failed="skip" if failed == "skip" else "zero",
@@ -126,6 +115,40 @@ def compare(
     if output is not None:
         write_comparison(comparison, Path(output), registry)
     return comparison
+
+
+def _check_options(confidence: float, failed: str, match: str) -> None:
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence lies between 0 and 1, got {confidence!r}")
+    if failed not in get_args(Failed):
+        raise ConfigError(f"failed is zero or skip, got {failed!r}")
+    if match not in get_args(Match):
+        raise ConfigError(f"match is id, input or ordinal, got {match!r}")
+
+
+def _load_runs(runs: Runs, registry: Registry) -> Iterator[tuple[int, Report]]:
+    """Yield every run with its index; files are graded after all finished runs are loaded."""
+    options = RunOptions(registry=registry, overrides=("reports=[]",))
+    ready = [_load_or_plan(run, options) for run in runs]
+    for index, run in enumerate(ready):
+        if isinstance(run, Report):
+            yield index, run
+    for index, run in enumerate(ready):
+        if isinstance(run, Suite):
+            yield index, grade_suite(run, options)
+
+
+def _comparable_figures(
+    sides: Sequence[Side], aggregators: Aggregators
+) -> tuple[list[Figure], dict[str, str]]:
+    """Return the figures of the baseline's headline, and why some cannot be compared."""
+    comparable, left_out = [], {}
+    for path in headline_figures(sides[0].report):
+        try:
+            comparable.append(figure_of(path, sides, aggregators))
+        except (ConfigError, DataError) as error:
+            left_out[path] = str(error)
+    return comparable, left_out
 
 
 def _check_output(out: Path) -> None:
@@ -164,21 +187,26 @@ def _split(run: str | Path) -> tuple[str, str | None]:
     return (text, None) if Path(text).exists() else split_name(text)
 
 
-def _name_runs(runs: Sequence[str | Path | Report]) -> list[str]:
-    """Name runs by the last part of their path, else by the whole.
+def _name_runs(runs: Runs) -> list[str]:
+    """Name runs by the last part of their path, else by all of it.
 
     Those in memory by name and number.
     """
-    whole = []
+    names = []
     for number, run in enumerate(runs, 1):
-        name = str(run.path or run.name) if isinstance(run, Report) else _split(run)[0]
-        is_held = isinstance(run, Report) and run.path is None and len(runs) > 1
-        whole.append(f"{name} {number}" if is_held else name)
-    short = {name: Path(os.path.realpath(name)).name for name in whole}
-    return [short[name] for name in whole] if len({*short.values()}) == len(short) else whole
+        if not isinstance(run, Report):
+            name = _split(run)[0]
+        elif run.path is None and len(runs) > 1:
+            name = f"{run.name} {number}"
+        else:
+            name = str(run.path or run.name)
+        names.append(name)
+    short = {name: Path(os.path.realpath(name)).name for name in names}
+    is_clear = len({*short.values()}) == len(short)
+    return [short[name] for name in names] if is_clear else names
 
 
-def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
+def _load_or_plan(run: str | Path | Report, options: RunOptions) -> Report | Suite:
     """Return a finished run, or files that are to be graded."""
     if isinstance(run, Report):
         return run
@@ -196,7 +224,8 @@ def _pair_models(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | 
     first, *others = groups
     if not others or min(map(len, groups)) == 1:
         return None
-    pairs = [(a, b) for a in first for other in others for b in other if a.model == b.model]
+    later = [side for group in others for side in group]
+    pairs = [(a, b) for a in first for b in later if a.model == b.model]
     if not pairs:
         raise ConfigError("the runs have no model in common; RUN::MODEL picks one of each")
     return pairs
@@ -210,7 +239,7 @@ def _order_sides(groups: Sequence[Sequence[Side]], baseline: str | None) -> list
         if not first:
             names = ", ".join(side.name for side in sides)
             raise ConfigError(f"no model or run {baseline!r} to compare with; there are: {names}")
-        sides = [*first, *(side for side in sides if side not in first)]
+        sides.sort(key=lambda side: side not in first)
     if len(sides) < 2:
         fix = "name a second run, or a run of several models"
         names = ", ".join(side.name for side in sides) or "nothing"

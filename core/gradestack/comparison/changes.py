@@ -44,10 +44,10 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
         row.fields["trials"] = [sum(before.values()), sum(after.values())]
         changed[kind].append(row)
     _decide([row for rows in changed.values() for row in rows], rules)
-    fields = {}
-    for kind, rows in changed.items():
-        fields[kind] = [row.fields for row in rows]
-        fields[kind].sort(key=_surest_first)
+    fields: dict[str, list[dict[str, Any]]] = {}
+    for kind_of_cause, rows in changed.items():
+        fields[kind_of_cause] = [row.fields for row in rows]
+        fields[kind_of_cause].sort(key=_surest_first)
     return fields
 
 

@@ -68,17 +68,22 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         finds something and they hold 0, that end is the one of the mid-p interval of the share of
         changed tasks that went up.
         """
-        if self.difference is None or p is None or not self.stderr:
+        gap = self.difference
+        if gap is None or p is None or not self.stderr:
             return None
-        half = t_quantile(1 - level / 2, self.tasks - 1) * self.stderr
-        low, high = self.difference - half, self.difference + half
+        quantile = t_quantile(1 - level / 2, self.tasks - 1)
+        half = quantile * self.stderr
+        low, high = gap - half, gap + half
         if p >= level:
-            low, high = min(low, 0.0), max(high, 0.0)
-        elif low <= 0 < self.difference:
+            low = min(low, 0.0)
+            high = max(high, 0.0)
+        elif low <= 0 < gap:
             low = self._end_next_to_zero(level)
-        elif self.difference < 0 <= high:
+        elif gap < 0 <= high:
             high = -self._end_next_to_zero(level)
-        return [max(-self.limit, low), min(self.limit, high)]
+        low = max(-self.limit, low)
+        high = min(self.limit, high)
+        return [low, high]
 
     def _end_next_to_zero(self, level: float) -> float:
         least = ulp(0.0)
@@ -87,10 +92,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         changed, most = sum(self.signs), max(self.signs)
 
         def is_too_low(share: float) -> bool:
-            return _tail(most, changed, share) + _tail(most + 1, changed, share) < level
+            at_least, above = _tail(most, changed, share), _tail(most + 1, changed, share)
+            return at_least + above < level
 
         share = _search(0.5, most / changed, is_too_low)
-        end = self.size * changed / self.tasks * (2 * share - 1)
+        rise = 2 * share - 1
+        end = self.size * changed / self.tasks * rise
         return max(least, end)
 
 
@@ -111,30 +118,37 @@ def difference(
         return Difference(difference=None, tasks=tasks, reason=_TOO_LARGE)
     mean = mean_of(values)
     shown = mean if value is None else value
-    known = Difference(difference=shown, tasks=tasks, stderr=0.0, limit=limit)
+    untested = Difference(difference=shown, tasks=tasks, stderr=0.0, limit=limit)
     size = max(map(abs, values))
+    if not size and not shown:
+        return replace(untested, p=1.0, p_exact=1.0, reason=SAME_VALUES)
+    scaled = [item / size for item in values] if size else []
     if size:
-        scaled = [item / size for item in values]
-        known = replace(known, size=size, vector=[*scaled, shown / size])
-    elif not shown:
-        return replace(known, p=1.0, p_exact=1.0, reason=SAME_VALUES)
+        untested = replace(untested, size=size, vector=[*scaled, shown / size])
     if tasks < 2:
-        return replace(known, stderr=None, reason="one task")
+        return replace(untested, stderr=None, reason="one task")
     if not size:
-        return replace(known, reason=_NO_SPREAD)
-    squares = [(item - mean / size) ** 2 for item in scaled]
-    stderr = sqrt(fsum(squares) / (tasks - 1) / tasks)
-    signs = _count_signs(scaled) if abs(shown - mean) <= ROUNDING * size else None
+        return replace(untested, reason=_NO_SPREAD)
+    stderr = _standard_error(scaled, mean / size)
+    is_mean = abs(shown - mean) <= ROUNDING * size
+    signs = _count_signs(scaled) if is_mean else None
     if signs is not None:
         p = mid_p(*signs)
     elif stderr > ROUNDING:
         p = t_test(shown / size / stderr, tasks - 1)
     else:
-        return replace(known, reason=_NO_SPREAD)
-    known = replace(known, p=p, p_exact=sign_flips(scaled), signs=signs)
+        return replace(untested, reason=_NO_SPREAD)
+    tested = replace(untested, p=p, p_exact=sign_flips(scaled), signs=signs)
     if signs is not None and tasks in signs:
-        return replace(known, reason=SAME_DIFFERENCE)
-    return replace(known, stderr=size * stderr)
+        return replace(tested, reason=SAME_DIFFERENCE)
+    return replace(tested, stderr=size * stderr)
+
+
+def _standard_error(values: Sequence[float], mean: float) -> float:
+    number = len(values)
+    squares = [(value - mean) ** 2 for value in values]
+    variance = fsum(squares) / (number - 1)
+    return sqrt(variance / number)
 
 
 def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
@@ -146,7 +160,8 @@ def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
     """
     if tasks < 2:
         return None
-    square = t_quantile((1 + confidence) / 2, tasks - 1) ** 2
+    quantile = t_quantile((1 + confidence) / 2, tasks - 1)
+    square = quantile**2
     end = square / (tasks + square)
     return [-end, end]
 
@@ -161,14 +176,18 @@ def mean_of(values: Sequence[float]) -> float:
 
 def are_one_test(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether two vectors, divided by their largest entries, are equal or opposite."""
-    apart = [max(map(abs, map(join, one, other)), default=1.0) for join in (sub, add)]
-    return min(apart) <= ROUNDING
+    for combine in (sub, add):
+        gaps = map(combine, one, other)
+        if max(map(abs, gaps), default=1.0) <= ROUNDING:
+            return True
+    return False
 
 
 def _count_signs(scaled: Sequence[float]) -> tuple[int, int] | None:
     """Count the differences above and below 0, where no two differ in size; else None."""
     counts = Counter(round(item, _DECIMALS) for item in scaled)
-    return (counts[1], counts[-1]) if counts.keys() <= {-1, 0, 1} else None
+    is_one_size = counts.keys() <= {-1, 0, 1}
+    return (counts[1], counts[-1]) if is_one_size else None
 
 
 def mid_p(up: int, down: int) -> float:
@@ -180,7 +199,8 @@ def mid_p(up: int, down: int) -> float:
     changed, most = up + down, max(up, down)
     if not changed:
         return 1.0
-    p = min(1.0, _tail(most, changed) + _tail(most + 1, changed))
+    at_least, above = _tail(most, changed), _tail(most + 1, changed)
+    p = min(1.0, at_least + above)
     return max(p, ulp(0.0))
 
 
@@ -189,7 +209,8 @@ def _tail(least: int, count: int, share: float = 0.5) -> float:
     if least > count:
         return 0.0
     if share == 0.5 and count <= _MOST_COUNTED:
-        ways = sum(comb(count, successes) for successes in range(least, count + 1))
+        numbers = range(least, count + 1)
+        ways = sum(comb(count, successes) for successes in numbers)
         tail: float = ways / 2**count
         return tail
     return _incomplete_beta(least, count - least + 1, share, 1 - share)
@@ -208,8 +229,10 @@ def _search(low: float, high: float, is_too_low: Callable[[float], bool]) -> flo
 
 def t_test(t: float, df: int) -> float:
     """Return P(|T| >= |t|) for Student's t with ``df`` degrees of freedom; never 0."""
-    whole = df + t * t
-    return max(_incomplete_beta(df / 2, 0.5, df / whole, t * t / whole), ulp(0.0))
+    square = t * t
+    total = df + square
+    p = _incomplete_beta(df / 2, 0.5, df / total, square / total)
+    return max(p, ulp(0.0))
 
 
 def sign_flips(values: Sequence[float]) -> float | None:
@@ -222,8 +245,10 @@ def sign_flips(values: Sequence[float]) -> float | None:
         return None
     observed = abs(fsum(values)) - ROUNDING
     one, other = _sums(sizes[::2]), _sums(sizes[1::2])
-    reached = sum(len(other) - bisect_left(other, observed - part) for part in one)
-    return min(1.0, 2 * reached / len(one) / len(other))  # every pattern has its mirror image
+    below = sum(bisect_left(other, observed - part) for part in one)
+    reached = len(one) * len(other) - below
+    share = 2 * reached / len(one) / len(other)  # every pattern has its mirror image
+    return min(1.0, share)
 
 
 def _sums(sizes: Sequence[float]) -> list[float]:
@@ -238,7 +263,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = [*p_values]
     left, highest = len(adjusted), 0.0
     for index in sorted(range(left), key=p_values.__getitem__):
-        highest = max(highest, min(1.0, left * p_values[index]))
+        p = min(1.0, left * p_values[index])
+        highest = max(highest, p)
         adjusted[index] = highest
         left -= 1
     return adjusted
@@ -256,15 +282,19 @@ def power(effect: float, tasks: int, level: float = 0.05) -> float:
         level: α of the test.
     """
     df = tasks - 1
-    square = t_quantile(1 - level / 2, df) ** 2
+    quantile = t_quantile(1 - level / 2, df)
+    square = quantile**2
     beyond = square / (df + square)
-    below = df / 2 * log(df / (df + square))
-    tail, step = level, 2 * exp(lgamma(tasks / 2) - lgamma(df / 2) + below) * sqrt(beyond / pi)
+    log_below = df / 2 * log(df / (df + square))
+    gammas = lgamma(tasks / 2) - lgamma(df / 2)
+    tail = level
+    step = 2 * exp(gammas + log_below) * sqrt(beyond / pi)
     mean = effect * effect * tasks / 2
+    terms = ceil(mean + 10 * sqrt(mean)) + 30
     share = 0.0
-    for number in range(ceil(mean + 10 * sqrt(mean)) + 30):
-        weight = exp(number * log(mean) - mean - lgamma(number + 1))
-        share += weight * tail
+    for number in range(terms):
+        log_weight = number * log(mean) - mean - lgamma(number + 1)
+        share += exp(log_weight) * tail
         tail += step
         step *= beyond * (number + tasks / 2) / (number + 1.5)
     return share
@@ -286,7 +316,8 @@ def _detectable_effect(tasks: int, level: float) -> float | None:
     critical = t_quantile(1 - level / 2, tasks - 1)
     if critical > _MOST_CRITICAL:
         return None
-    about = (critical + t_quantile(_POWER, tasks - 1)) / sqrt(tasks)
+    noncentrality = critical + t_quantile(_POWER, tasks - 1)
+    about = noncentrality / sqrt(tasks)
     return _search(0.0, 2 * about, lambda effect: power(effect, tasks, level) < _POWER)
 
 
@@ -300,11 +331,13 @@ def tasks_needed(spread: float, effect: float, level: float = 0.05) -> int | Non
     size = min(_LARGEST_EFFECT, abs(effect) / spread)
     normal = NormalDist()
     critical = normal.inv_cdf(1 - level / 2)
-    about = ((critical + normal.inv_cdf(_POWER)) / size) ** 2 + critical**2 / 2  # Guenther, 1981
+    root = (critical + normal.inv_cdf(_POWER)) / size
+    about = root**2 + critical**2 / 2  # Guenther, 1981
     if about > _MOST_TASKS:
         return None
     numbers = range(2, ceil(2 * about) + 9)
-    return numbers[bisect_left(numbers, _POWER, key=lambda tasks: power(size, tasks, level))]
+    index = bisect_left(numbers, _POWER, key=lambda tasks: power(size, tasks, level))
+    return numbers[index]
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
@@ -314,7 +347,8 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, rest, x)
     beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    front = exp(a * log(x) + b * log(rest) - beta)
+    log_front = a * log(x) + b * log(rest) - beta
+    front = exp(log_front)
     number, term, total = 0, 1.0, 1.0
     while term > 1e-17 * total:
         term *= x * (a + b + number) / (a + 1 + number)

@@ -1,4 +1,4 @@
-"""What was asked of a model, and what it answered, in the bodies that APIs and platforms record."""
+"""Questions and answers in the bodies that APIs and platforms record."""
 
 from __future__ import annotations
 

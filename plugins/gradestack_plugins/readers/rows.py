@@ -1,14 +1,17 @@
 """Runs out of rows: the rows of one trace are one run.
 
-A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace. What
-models and tools do below a call of a tool is the run of a sub-agent.
-Requests of one trace mostly repeat what was said before: what a request adds is appended, then its
-answer. Rows of tools give results to the calls that answers made, by name and order.
+A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace. Calls
+of models and tools below a call of a tool are the run of a sub-agent. Requests of one trace mostly
+repeat the messages before them: the messages that a request adds are appended, then its answer.
+Rows of tools give results to the calls that answers made, by name and order.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
@@ -16,42 +19,47 @@ import msgspec
 from gradestack import JSON, Expectation, Source, Usage
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import text_of, word
-from gradestack_plugins.readers.chat.usage import added, usage_of
+from gradestack_plugins.readers.chat.usage import added
 from gradestack_plugins.readers.runs import Run, ToolResult
 
 Kind = Literal["model", "tool", "step", "root", "other"]
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One row of a trace."""
+    """One row of a trace.
+
+    Attributes:
+        trace: The id that the rows of a run share; "" where a row names none: then requests tell
+            which rows continue others.
+        own: The id of the row, by which others name it as their parent.
+        group: The id that several traces share.
+        name: The name of a tool.
+        text: The answer of a root.
+        task: The id of a root's task; "" where that is the trace.
+    """
 
     kind: Kind
     trace: str = ""
-    """What rows of one run share; "" where they name nothing: then requests tell which go on."""
     own: str = ""
-    """The id of the row, by which others name it as their parent."""
     parent: str = ""
-    group: str | None = None
-    """What several traces share, where that is known."""
+    group: str = ""
     started: str = ""
     asked: list[Any] = []
     answer: list[Any] = []
     model: str | None = None
-    usage: Any = None
+    usage: Usage | None = None
     tools: list[Any] | None = None
     name: str = ""
-    """Of a tool's row, what is called."""
     arguments: Any = None
     result: Any = None
     error: Any = None
     text: str | None = None
-    """Of a root, the answer of the run."""
-    expected: Any = None
+    expected: str | None = None
     recorded: dict[str, JSON] = {}
-    id: str = ""
-    """Of a root, the id of its task, where that is not the trace."""
+    task: str = ""
     source: Source | None = None
     record: Any = None
+    remarks: dict[str, int] = {}
 
 
 def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
@@ -59,97 +67,98 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
 
     Args:
         rows: The rows of a file.
-        stem: What ids begin with that are made up where rows name no trace: ``STEM:0``.
+        stem: The beginning of ids that are made up where rows name no trace: ``STEM:0``.
     """
     traces: dict[str, list[Row]] = {}
-    made: set[str] = set()
+    made_ids: set[str] = set()
     open_ends: dict[str, str] = {}
-    for row in _latest(rows):
+    for row in _latest_rows(rows):
         trace = row.trace
         if not trace:
-            keys = [_key(entry) for entry in row.asked]
-            trace = _continued(keys, open_ends) or f"{stem}:{len(made)}"
-            made.add(trace)
-            open_ends["".join([*keys, *map(_key, row.answer)])] = trace
+            keys = [_message_key(entry) for entry in row.asked]
+            trace = _continued_trace(keys, open_ends) or f"{stem}:{len(made_ids)}"
+            made_ids.add(trace)
+            open_ends["".join([*keys, *map(_message_key, row.answer)])] = trace
         traces.setdefault(trace, []).append(row)
-    for trace, own in traces.items():
-        for run in _runs_of_trace(trace, own):
-            if trace in made:
+    for trace, own_rows in traces.items():
+        for run in _runs_of_trace(trace, own_rows):
+            if trace in made_ids:
                 run.cluster, run.trace = None, {}
             yield run
 
 
-def _latest(rows: Iterable[Row]) -> list[Row]:
-    """Return rows once each: one that is there again, with the same id, is a later state of it."""
-    found: dict[tuple[str, str], Row] = {}
+def _latest_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return rows once each: a repeated id is a later state of its row."""
+    latest: dict[tuple[str, str], Row] = {}
     for number, row in enumerate(rows):
-        found[row.trace, row.own or f"{number} without an id"] = row
-    return list(found.values())
+        latest[row.trace, row.own or f"{number} without an id"] = row
+    return list(latest.values())
 
 
 def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
-    """Yield the run of a trace, and those of its sub-agents: what stands below calls of tools."""
-    agents = _rows_by_agent(rows)
-    group = next((row.group for row in rows if row.group), None)
-    runs = []
-    for agent, own in agents.items():
-        run = _run_of(trace, sorted(own, key=lambda row: row.started))
+    """Yield the run of a trace, and those of its sub-agents: the rows below calls of tools."""
+    group = next((row.group for row in rows if row.group), trace)
+    runs: list[Run] = []
+    names: list[str] = []
+    for agent, own_rows in _rows_by_agent(rows).items():
+        run = _run_of_rows(trace, sorted(own_rows, key=attrgetter("started")))
         if run is None:
             continue
-        run.cluster = group or trace
+        run.cluster = group
         if agent:
             run.id = f"{trace}/{agent}"
-            run.facets = {**run.facets, "subagent_of": trace}
+            run.facets = {"subagent_of": trace}
+            names.append(run.id)
         runs.append(run)
-    names = [run.id for run in runs if "subagent_of" in run.facets]
     for run in runs:
-        if "subagent_of" not in run.facets:
+        if not run.facets:
             run.children = tuple(names)
     yield from runs
 
 
 def _rows_by_agent(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return rows by the call of a tool that they stand below and that calls a model; "" for none.
+    """Return rows by the sub-agent that they belong to, "" for the run's own.
 
-    A tool that calls no model is none: its inner rows belong to whoever called it.
+    A call of a tool is a sub-agent where rows of models stand below it.
     """
     by_id = {row.own: row for row in rows if row.own}
-    places = [_tool_above(row, by_id) for row in rows]
-    agents = {place for row, place in zip(rows, places, strict=True) if row.kind == "model"}
-    found: dict[str, list[Row]] = {"": []}
-    for row, place in zip(rows, places, strict=True):
-        found.setdefault(_agent_above(place, agents, by_id), []).append(row)
-    return found
+    tools = [_tool_above(row, by_id) for row in rows]
+    agents = {tool for row, tool in zip(rows, tools, strict=True) if row.kind == "model"}
+    by_agent: dict[str, list[Row]] = {"": []}
+    for row, tool in zip(rows, tools, strict=True):
+        agent = _agent_above(tool, agents, by_id)
+        by_agent.setdefault(agent, []).append(row)
+    return by_agent
 
 
-def _agent_above(place: str, agents: set[str], by_id: dict[str, Row]) -> str:
+def _agent_above(tool: str, agents: set[str], by_id: dict[str, Row]) -> str:
     """Return the nearest sub-agent that a call of a tool is, or stands below; "" for none."""
-    seen: set[str] = set()
-    while place and place not in agents and place not in seen:
-        seen.add(place)
-        place = _tool_above(by_id[place], by_id)
-    return place if place in agents else ""
+    visited: set[str] = set()
+    while tool and tool not in agents and tool not in visited:
+        visited.add(tool)
+        tool = _tool_above(by_id[tool], by_id)
+    return tool if tool in agents else ""
 
 
 def _tool_above(row: Row, by_id: dict[str, Row]) -> str:
     """Return the id of the call of a tool that a row stands below; "" where there is none."""
-    seen = {row.own}
+    visited = {row.own}
     above = by_id.get(row.parent)
-    while above is not None and above.own not in seen:
+    while above is not None and above.own not in visited:
         if above.kind == "tool":
             return above.own
-        seen.add(above.own)
+        visited.add(above.own)
         above = by_id.get(above.parent)
     return ""
 
 
-def _continued(keys: list[str], open_ends: dict[str, str]) -> str:
-    """Return the trace whose last answer a request goes on from; "" where there is none.
+def _continued_trace(keys: list[str], open_ends: dict[str, str]) -> str:
+    """Return the trace whose last answer a request continues; "" where there is none.
 
     Args:
-        keys: Those of the messages of the request.
-        open_ends: What was asked and answered last in each trace, and the trace; that one is taken
-            from it.
+        keys: The keys of the request's messages.
+        open_ends: The keys of the last request and answer of each trace, and the trace, which is
+            removed.
     """
     for count in range(len(keys) - 1, 0, -1):
         trace = open_ends.pop("".join(keys[:count]), "")
@@ -158,121 +167,118 @@ def _continued(keys: list[str], open_ends: dict[str, str]) -> str:
     return ""
 
 
-def _run_of(trace: str, rows: list[Row]) -> Run | None:
-    models = [row for row in rows if row.kind == "model"]
-    answered = [row for row in models if row.error is None] or models
-    root = next((row for row in rows if row.kind == "root"), None)
-    tools = [row for row in rows if row.kind == "tool"]
-    if not answered and not tools and (root is None or root.text is None):
+def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
+    """Return the run of rows in order; None where they neither answer nor call a tool."""
+    by_kind: dict[str, list[Row]] = {}
+    for row in rows:
+        by_kind.setdefault(row.kind, []).append(row)
+    models, tools = by_kind.get("model", []), by_kind.get("tool", [])
+    roots = by_kind.get("root", [])
+    if not models and not tools and not any(row.text is not None for row in roots[:1]):
         return None
-    entries = _conversation(answered)
-    if tools and not any(map(_has_calls, entries)):
-        entries = [*entries[:-1], *_calls_of(tools), *entries[-1:]]
-        tools = []
-    steps = [row for row in rows if row.kind == "step"]
-    results = [
-        ToolResult(row.name, row.arguments, row.result, _error_text(row.error))
-        for row in (*tools, *steps)
-    ]
+    answered = [row for row in models if row.error is None] or models
     run = Run(
         id=trace,
-        entries=entries,
-        results=results,
+        entries=_conversation(answered),
         source=rows[0].source,
         first=rows[0].record,
         model=next((row.model for row in reversed(models) if row.model), None),
         tools=next((row.tools for row in reversed(models) if row.tools), None),
-        usage=_added_usage(models),
+        usage=added(row.usage for row in models),
         trace={"trace_id": trace},
+        remarks=Counter(remark for row in rows for remark in row.remarks),
     )
-    if answered and answered[-1].error is not None:
+    if tools and not any(map(_has_calls, run.entries)):
+        run.entries[-1:-1] = _calls_of_tools(tools)
+        tools = []
+    run.results = [
+        ToolResult(row.name, row.arguments, row.result, _error_text(row.error))
+        for row in (*tools, *by_kind.get("step", []))
+    ]
+    if answered:
         run.error = answered[-1].error
-    if root is not None:
-        _add_root(run, root)
-    for row in rows:
+    if roots:
+        _add_root(run, roots[0])
+    for row in roots:
         run.recorded = {**row.recorded, **run.recorded}
     return run
 
 
 def _add_root(run: Run, root: Row) -> None:
-    """Add what the root of a trace says: question, answer, expectation, scores, error."""
+    """Add the question, answer, expectation, scores and error of a trace's root."""
     run.source, run.first = root.source, root.record
-    run.id = root.id or run.id
+    run.id = root.task or run.id
+    run.expected = Expectation(text=root.expected)
     if not any(word(entry, "role") == "user" for entry in run.entries):
-        run.entries = [*root.asked, *run.entries]
+        run.entries[:0] = root.asked
     if root.text is not None and not any(map(_is_answer, run.entries[-1:])):
         run.entries.append({"role": "assistant", "content": root.text})
-    if isinstance(root.expected, str):
-        run.expected = Expectation(text=root.expected)
     if root.error is not None:
         run.error = root.error
 
 
 def _is_answer(entry: Any) -> bool:
     """Return whether an entry is an answer that says something and calls nothing."""
-    speaks = word(entry, "role") == "assistant" and text_of(as_map(entry).get("content")) != ""
-    return speaks and not _has_calls(entry)
+    text = text_of(as_map(entry).get("content"))
+    return word(entry, "role") == "assistant" and text != "" and not _has_calls(entry)
 
 
 def _conversation(models: list[Row]) -> list[Any]:
-    """Return the entries of a conversation, out of requests that repeat it, and their answers."""
+    """Return the entries of a conversation: the new messages of each request, and its answer."""
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        asked = [_key(entry) for entry in row.asked]
-        same = _shared_beginning(keys, asked)
+        asked = [_message_key(entry) for entry in row.asked]
+        shared = _shared_beginning(keys, asked)
+        continues = shared == len(keys)
         known = set(keys)
-        for place, entry in enumerate(row.asked):
-            if place >= same and (same == len(keys) or asked[place] not in known):
+        for entry, key in zip(row.asked[shared:], asked[shared:], strict=True):
+            if continues or key not in known:
                 entries.append(entry)
-                keys.append(asked[place])
-        for entry in row.answer:
-            entries.append(entry)
-            keys.append(_key(entry))
+                keys.append(key)
+        entries += row.answer
+        keys += map(_message_key, row.answer)
     return entries
 
 
 def _shared_beginning(one: list[str], other: list[str]) -> int:
     """Return how many keys two lists begin with in common."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
-def _key(entry: Any) -> str:
-    """Return what two records of one message have in common: speaker, text, calls and results."""
-    said = as_map(entry)
+def _message_key(entry: Any) -> str:
+    """Return the text by which two records of one message are equal: speaker, calls, results."""
+    message = as_map(entry)
     kind = word(entry, "type")
     if kind and kind != "message":
-        parts = [kind, said.get("call_id", said.get("id")), *map(said.get, _OF_ITEMS)]
-        return f"{parts}\n"
-    content = said.get("content")
+        identifier = message.get("call_id", message.get("id"))
+        return f"{[kind, identifier, *map(message.get, _ITEM_KEYS)]}\n"
+    content = message.get("content")
     blocks = [as_map(block) for block in as_list(content)]
-    calls = [as_map(call).get("id") for call in as_list(said.get("tool_calls"))]
+    calls = [as_map(call).get("id") for call in as_list(message.get("tool_calls"))]
     calls += [block.get("id") for block in blocks if block.get("type") == "tool_use"]
     results = [block.get("tool_use_id") for block in blocks if "tool_use_id" in block]
-    return f"{[said.get('role'), text_of(content), calls, results, said.get('tool_call_id')]}\n"
+    said = [message.get("role"), text_of(content), calls, results, message.get("tool_call_id")]
+    return f"{said}\n"
 
 
-_OF_ITEMS: Final = ("name", "arguments", "output")
+_ITEM_KEYS: Final = ("name", "arguments", "output")
 
 
 def _has_calls(entry: Any) -> bool:
-    said = as_map(entry)
-    blocks = [word(block, "type") for block in as_list(said.get("content"))]
+    message = as_map(entry)
+    blocks = [word(block, "type") for block in as_list(message.get("content"))]
     is_call = word(entry, "type").endswith("_call")
-    return is_call or bool(said.get("tool_calls")) or "tool_use" in blocks
+    return is_call or bool(message.get("tool_calls")) or "tool_use" in blocks
 
 
-def _calls_of(tools: list[Row]) -> Iterator[Any]:
+def _calls_of_tools(tools: list[Row]) -> Iterator[Any]:
     """Yield the calls that rows of tools are, where no answer made any, and their results."""
     for row in tools:
-        call = {"id": row.own or None, "name": row.name, "arguments": row.arguments}
+        identifier = row.own or None
+        call = {"id": identifier, "name": row.name, "arguments": row.arguments}
         yield {"role": "assistant", "content": None, "tool_calls": [call]}
-        result = {"role": "tool", "tool_call_id": row.own or None, "name": row.name}
+        result = {"role": "tool", "tool_call_id": identifier, "name": row.name}
         if row.error is None:
             yield {**result, "content": row.result}
         else:
@@ -282,12 +288,6 @@ def _calls_of(tools: list[Row]) -> Iterator[Any]:
 def _error_text(error: Any) -> str | None:
     if error is None or isinstance(error, str):
         return error
-    said = as_map(error)
-    message = said.get("message", said.get("error"))
+    about = as_map(error)
+    message = about.get("message", about.get("error"))
     return message if isinstance(message, str) else compact(error)
-
-
-def _added_usage(models: list[Row]) -> Usage | None:
-    return added(
-        row.usage if isinstance(row.usage, Usage | None) else usage_of(row.usage) for row in models
-    )

@@ -1,45 +1,74 @@
-"""Platforms' rows: what is a row of a model, of a tool, and a root, in each of them."""
+"""Platforms' rows: the keys of each platform, and which rows are models, tools and roots."""
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Input, Usage, replace
+from gradestack import JSON, Input, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text
-from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import literal, word
 from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.names import decoded
-from gradestack_plugins.readers.chat.usage import count_of, usage_of
-from gradestack_plugins.readers.rows import Row, runs_of_rows
+from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
+from gradestack_plugins.readers.rows import Kind, Row, runs_of_rows
 
 _SURE: Final = 0.96
 _HTTP_ERROR: Final = 400
+Id = str | int | None
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """A row of a platform, its values under the names that all platforms share."""
+
+    trace: Id = None
+    """The id that the rows of one run share."""
+    own: Id = None
+    parent: Id = None
+    group: Id = None
+    """The id that several traces share."""
+    task: Id = None
+    kind: Text = None
+    name: Text = None
+    started: Any = None
+    input: Any = None
+    output: Any = None
+    model: Text = None
+    usage: Any = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    cost: Any = None
+    tools: Items = None
+    error: Any = None
+    expected: Any = None
+    scores: Any = None
 
 
 class RowReader(RunReader):
     """Base of readers of traces that are kept as rows.
 
-    A platform names the keys of its rows and writes ``row_of``. Rows that share a trace are one
-    run; where they name none, a request that goes on from an answer belongs to its run.
+    Rows that share a trace are one run; where they name none, a request that continues an answer
+    belongs to the run of that answer.
 
     Attributes:
-        keys: Keys of the rows of a platform, by which it is told.
-        needed: Those of them without which a row is none.
-        own_key: Key of a row's id.
-        parent_key: Key of the id of the row above it.
+        places: Field of ``Span`` -> the path of its value in a row, its own name by default. Of
+            several paths the first one with a value counts; of a list the first entry.
+        kinds: The platform's word for a kind of rows -> the kind.
+        keys: Keys by which the rows of a platform are recognised.
+        needed: Keys that every row has.
     """
 
+    places: ClassVar[Mapping[str, str]] = {}
+    kinds: ClassVar[Mapping[str, Kind]] = {}
     keys: ClassVar[frozenset[str]] = frozenset()
     needed: ClassVar[frozenset[str]] = frozenset()
-    own_key: ClassVar[str] = "id"
-    parent_key: ClassVar[str] = "parent_id"
 
     @classmethod
     @override
@@ -51,27 +80,30 @@ class RowReader(RunReader):
     @classmethod
     @override
     def is_own(cls, record: Any) -> bool:
-        return any(cls.needed <= row.keys() and cls.is_row(row) for row in cls.rows_in(record))
+        return any(map(cls.is_row, cls.rows_in(record)))
 
     @classmethod
     def is_row(cls, row: dict[str, Any]) -> bool:
-        """Return whether an object that has all keys is a row of the platform."""
-        return True
+        """Return whether an object is a row of the platform."""
+        return cls.needed <= row.keys()
 
     @classmethod
     def rows_in(cls, record: Any) -> list[dict[str, Any]]:
         """Return the rows that a record is, or that a document lists."""
+        listed = record
         if isinstance(record, dict):
-            listed = as_list(record.get("spans")) or as_list(record.get("data"))
-            if not listed:
-                return [record]
-        else:
-            listed = as_list(record)
-        return [row for row in listed if isinstance(row, dict)]
+            listed = as_list(record.get("spans")) or as_list(record.get("data")) or [record]
+        return [row for row in as_list(listed) if isinstance(row, dict)]
 
-    @abc.abstractmethod
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        """Return what a row is; None of one that belongs to no conversation."""
+    def kind_of(self, span: Span) -> Kind:
+        """Return the kind of a row: by its word, else a row without a parent is the root."""
+        kind = self.kinds.get(span.kind or "")
+        if kind is not None:
+            return kind
+        return "other" if span.parent else "root"
+
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        """Change a row where the platform differs from the others."""
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -79,117 +111,177 @@ class RowReader(RunReader):
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Row]:
         for value, source in records:
-            for recorded in self.rows_in(value):
-                if not self.needed <= recorded.keys() or not self.is_row(recorded):
-                    continue
-                row = self.row_of(recorded) or Row(kind="other", trace=self.trace_of(recorded))
-                row.source, row.record = source, recorded
-                row.own, row.parent = word(recorded, self.own_key), self.parent_of(recorded)
+            for recorded in filter(self.is_row, self.rows_in(value)):
+                values = {
+                    field: _value_at(recorded, self.places.get(field, field)) for field in _FIELDS
+                }
+                span, remarks = convert_record(values, Span)
+                row = self._row_of(span)
+                row.source, row.record, row.remarks = source, recorded, remarks
+                self.complete_row(row, recorded)
                 yield row
 
-    def trace_of(self, row: dict[str, Any]) -> str:
-        """Return what the rows of one run share; "" where they name nothing."""
-        return word(row, "trace_id")
+    def _row_of(self, span: Span) -> Row:
+        row = Row(
+            kind=self.kind_of(span),
+            trace=_id_text(span.trace),
+            own=_id_text(span.own),
+            parent=_id_text(span.parent),
+            group=_id_text(span.group),
+            started=_sortable(span.started),
+            error=span.error,
+        )
+        if row.kind == "model":
+            _add_answer(row, span)
+        elif row.kind == "root":
+            row.task = _id_text(span.task)
+            row.asked, row.text = _question(span.input), _said(span.output)
+            row.expected, row.recorded = _said(span.expected), _scores(span.scores)
+        else:
+            row.name = span.name or ""
+            row.arguments, row.result = decoded(span.input), span.output
+        return row
 
-    def parent_of(self, row: dict[str, Any]) -> str:
-        """Return the id of the row above one; "" where it has none."""
-        return word(row, self.parent_key)
+
+_FIELDS: Final = Span.__struct_fields__
+
+
+def _value_at(row: dict[str, Any], paths: str) -> Any:
+    """Return the value at the first of some paths that leads to more than an empty one."""
+    value: Any = None
+    for path in paths.split():
+        value = row
+        for step in path.split("."):
+            listed = as_list(value)
+            value = listed[0] if listed else as_map(value).get(step)
+        if value:
+            break
+    return value
+
+
+def _id_text(identifier: Id) -> str:
+    """Return an id as text, "" where there is none."""
+    return "" if identifier is None else str(identifier)
+
+
+def _sortable(moment: Any) -> str:
+    """Return a time as text that sorts like it: text as it is, seconds with leading zeros."""
+    number = as_number(moment)
+    return as_text(moment) if number is None else f"{number:020.6f}"
+
+
+def _add_answer(row: Row, span: Span) -> None:
+    """Add the request and the answer of a model, its model, usage and tools."""
+    row.asked = asked_in(span.input)
+    row.answer = answers_in(span.output)
+    row.model = span.model or model_in(span.output, span.input)
+    row.tools = span.tools
+    used = usage_of(span.usage or usage_in(span.output, *row.answer))
+    if used is None:
+        counts = ("prompt_tokens", "completion_tokens")
+        used = usage_of({name: getattr(span, name) for name in counts})
+    cost = as_number(span.cost)
+    row.usage = used if used is None or cost is None else replace(used, cost_usd=cost)
 
 
 def _question(value: Any) -> list[Any]:
     """Return the question of a root: messages, a text, or the only text of an object."""
     value = decoded(value)
     if isinstance(value, Mapping) and not {"messages", "input"} & value.keys():
-        texts = [text for text in value.values() if isinstance(text, str)]
-        value = texts[0] if len(texts) == 1 else None
+        value = _only_text(value)
     return asked_in(value)
 
 
 def _said(value: Any) -> str | None:
     """Return the answer of a root: a text, or the only text of an object."""
     value = decoded(value)
-    if isinstance(value, str):
-        return value
-    texts = [text for text in as_map(value).values() if isinstance(text, str)]
+    return value if isinstance(value, str) else _only_text(as_map(value))
+
+
+def _only_text(holder: Mapping[str, Any]) -> str | None:
+    texts = [text for text in holder.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else None
 
 
 def _scores(listed: Any) -> dict[str, JSON]:
-    """Return scores by name, of a list of objects with a name and a value or a score."""
+    """Return scores by name: of a list of named scores, or of an object of them."""
+    named = as_map(listed).items() or [(word(score, "name"), score) for score in as_list(listed)]
     scores: dict[str, JSON] = {}
-    for score in as_list(listed):
-        name, value = word(score, "name"), as_map(score).get("value", as_map(score).get("score"))
+    for name, score in named:
+        about = as_map(score) or {"value": score}
+        value = next((about[key] for key in _SCORES if about.get(key) is not None), None)
         if name and isinstance(value, bool | int | float | str):
             scores[name] = value
     return scores
+
+
+_SCORES: Final = ("value", "score", "avg")
+"""Keys of a score's value."""
 
 
 @attrs.frozen(kw_only=True)
 class AgentsTraces(RowReader):
     """Reads traces of OpenAI's Agents SDK: ``trace`` and ``trace.span`` objects.
 
-    Generations are answers, functions give results. A trace is a run; its group is the cluster. Of
-    answers of the Responses API a trace has the tokens alone: their calls are those of functions.
+    Generations are answers, functions give results. A trace is a run; its group is the cluster.
+    Answers of the Responses API are traced with their tokens alone: their calls are those of
+    functions.
     """
 
     example_file = "traces.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "trace_id id",
+        "own": "id",
+        "parent": "parent_id",
+        "group": "group_id",
+        "kind": "span_data.type",
+        "name": "span_data.name",
+        "started": "started_at",
+        "input": "span_data.input",
+        "output": "span_data.output",
+        "model": "span_data.model",
+        "usage": "span_data.usage",
+    }
+    kinds: ClassVar[Mapping[str, Kind]] = {
+        "generation": "model",
+        "response": "model",
+        "function": "tool",
+    }
     keys = frozenset({"object", "id"})
-    needed = keys
 
     @classmethod
     @override
     def is_row(cls, row: dict[str, Any]) -> bool:
-        return word(row, "object") in {"trace", "trace.span"}
+        return word(row, "object") in {"trace", "trace.span"} and "id" in row
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        if word(row, "object") == "trace":
-            group = word(row, "group_id") or None
-            return Row(kind="other", trace=word(row, "id"), group=group)
-        about = as_map(row.get("span_data"))
-        shared: dict[str, Any] = {
-            "trace": word(row, "trace_id"),
-            "started": word(row, "started_at"),
-        }
-        kind = about.get("type")
-        if kind == "response":
-            return Row(kind="model", usage=about.get("usage"), error=row.get("error"), **shared)
-        if kind == "generation":
-            return Row(
-                kind="model",
-                asked=asked_in(about.get("input")),
-                answer=answers_in(about.get("output")),
-                model=model_in(about),
-                usage=about.get("usage"),
-                error=row.get("error"),
-                **shared,
-            )
-        if kind == "function":
-            return Row(
-                kind="tool",
-                name=word(dict(about), "name"),
-                arguments=decoded(about.get("input")),
-                result=about.get("output"),
-                error=row.get("error"),
-                **shared,
-            )
-        return None
+    def kind_of(self, span: Span) -> Kind:
+        return self.kinds.get(span.kind or "", "other")
 
 
 @attrs.frozen(kw_only=True)
 class Opik(RowReader):
     """Reads spans of Opik: ``llm`` spans are answers, ``tool`` spans give results.
 
-    A span without a parent is the root of its run, and so is the trace of a file that ``opik export``
-    writes; feedback scores are recorded.
+    A span without a parent is the root of its run, and so is the trace of a file that ``opik
+    export`` writes; feedback scores are recorded.
     """
 
     example_file = "spans.json"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "trace_id",
+        "own": "id",
+        "parent": "parent_span_id",
+        "kind": "type",
+        "started": "start_time",
+        "error": "error_info",
+        "scores": "feedback_scores",
+    }
+    kinds: ClassVar[Mapping[str, Kind]] = {"llm": "model", "tool": "tool"}
     keys = frozenset({"trace_id", "parent_span_id", "type", "feedback_scores"})
     needed = frozenset({"trace_id", "type"})
-    parent_key = "parent_span_id"
 
     @classmethod
     @override
@@ -200,144 +292,82 @@ class Opik(RowReader):
             rows.append({**trace, "id": "", "trace_id": trace.get("id"), "type": "trace"})
         return rows
 
-    @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        shared: dict[str, Any] = {
-            "trace": word(row, "trace_id"),
-            "started": word(row, "start_time"),
-            "error": row.get("error_info"),
-        }
-        if row.get("type") == "llm":
-            return Row(
-                kind="model",
-                asked=asked_in(row.get("input")),
-                answer=answers_in(row.get("output")),
-                model=model_in(row, row.get("output"), row.get("input")),
-                usage=row.get("usage") or usage_in(row.get("output")),
-                **shared,
-            )
-        if row.get("type") == "tool":
-            result, arguments = row.get("output"), row.get("input")
-            name = word(row, "name")
-            return Row(kind="tool", name=name, arguments=arguments, result=result, **shared)
-        if row.get("parent_span_id") is None:
-            return Row(
-                kind="root",
-                asked=_question(row.get("input")),
-                text=_said(row.get("output")),
-                recorded=_scores(row.get("feedback_scores")),
-                **shared,
-            )
-        return None
-
 
 @attrs.frozen(kw_only=True)
 class Weave(RowReader):
     """Reads calls of Weave: those whose inputs are messages are answers, others steps.
 
-    A step that is called like a call of an answer gives its result. A call without a parent is the
+    A step with the name of a call in an answer gives its result. A call without a parent is the
     root of its run.
     """
 
     example_file = "calls.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "trace_id",
+        "own": "id",
+        "parent": "parent_id",
+        "name": "op_name",
+        "started": "started_at",
+        "input": "inputs",
+        "error": "exception",
+    }
     keys = frozenset({"op_name", "trace_id", "inputs", "output"})
     needed = frozenset({"op_name", "trace_id"})
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        inputs, output = as_map(row.get("inputs")), row.get("output")
-        shared: dict[str, Any] = {
-            "trace": word(row, "trace_id"),
-            "started": word(row, "started_at"),
-            "error": row.get("exception"),
-        }
-        is_answer = (
-            isinstance(output, dict) and {"choices", "content", "candidates"} & output.keys()
-        )
-        if is_answer or isinstance(inputs.get("messages"), list):
-            return Row(
-                kind="model",
-                asked=asked_in(inputs),
-                answer=answers_in(output),
-                model=model_in(output, inputs),
-                usage=usage_in(output),
-                **shared,
-            )
-        if row.get("parent_id") is None:
-            asked, text = _question(inputs), _said(output)
-            return Row(kind="root", asked=asked, text=text, **shared)
-        name = word(row, "op_name").rpartition("/")[2].partition(":")[0]
-        own = {key: value for key, value in inputs.items() if key != "self"}
-        return Row(kind="step", name=name, arguments=own, result=output, **shared)
+    def kind_of(self, span: Span) -> Kind:
+        has_answer = {"choices", "content", "candidates"} & as_map(span.output).keys()
+        if has_answer or isinstance(as_map(span.input).get("messages"), list):
+            return "model"
+        return "step" if span.parent else "root"
+
+    @override
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        row.name = row.name.rpartition("/")[2].partition(":")[0]
+        if row.kind == "step":
+            inputs = as_map(row.arguments)
+            row.arguments = {key: value for key, value in inputs.items() if key != "self"}
+
+
+_BRAINTRUST_TOKENS: Final = {
+    "prompt_cached_tokens": "cached_tokens",
+    "prompt_cache_creation_tokens": "cache_write_tokens",
+    "completion_reasoning_tokens": "reasoning_tokens",
+}
 
 
 @attrs.frozen(kw_only=True)
 class Braintrust(RowReader):
     """Reads spans of Braintrust: logs and experiments.
 
-    ``llm`` spans are answers, ``tool`` spans give results. The root of a trace has the question, the
-    answer, what was expected, and the scores of its run.
+    ``llm`` spans are answers, ``tool`` spans give results. The root of a trace has the question,
+    the answer, the expected answer, and the scores of its run.
     """
 
     example_file = "experiment.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "root_span_id",
+        "own": "span_id",
+        "parent": "span_parents.first",
+        "task": "id",
+        "kind": "span_attributes.type",
+        "name": "span_attributes.name",
+        "started": "created",
+        "model": "metadata.model",
+        "usage": "metrics",
+    }
+    kinds: ClassVar[Mapping[str, Kind]] = {"llm": "model", "tool": "tool"}
     keys = frozenset({"root_span_id", "span_id", "span_attributes"})
     needed = keys
-    own_key = "span_id"
 
     @override
-    def trace_of(self, row: dict[str, Any]) -> str:
-        return word(row, "root_span_id")
-
-    @override
-    def parent_of(self, row: dict[str, Any]) -> str:
-        parents = as_list(row.get("span_parents"))
-        return parents[0] if parents and isinstance(parents[0], str) else ""
-
-    @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        kind = as_map(row.get("span_attributes")).get("type")
-        shared: dict[str, Any] = {
-            "trace": word(row, "root_span_id"),
-            "started": word(row, "created"),
-            "error": row.get("error"),
-        }
-        if kind == "llm":
-            about = as_map(row.get("metadata"))
-            return Row(
-                kind="model",
-                asked=asked_in(row.get("input")),
-                answer=answers_in(row.get("output")),
-                model=model_in(about),
-                usage=_braintrust_usage(as_map(row.get("metrics"))),
-                **shared,
-            )
-        if kind == "tool":
-            name = word(dict(as_map(row.get("span_attributes"))), "name")
-            result, arguments = row.get("output"), row.get("input")
-            return Row(kind="tool", name=name, arguments=arguments, result=result, **shared)
-        if row.get("span_id") == row.get("root_span_id"):
-            scores = as_map(row.get("scores"))
-            return Row(
-                kind="root",
-                id=word(row, "id"),
-                asked=_question(row.get("input")),
-                text=_said(row.get("output")),
-                expected=decoded(row.get("expected")),
-                recorded={name: value for name, value in scores.items() if value is not None},
-                **shared,
-            )
-        return None
-
-
-def _braintrust_usage(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    names = {
-        "prompt_cached_tokens": "cached_tokens",
-        "prompt_cache_creation_tokens": "cache_write_tokens",
-        "completion_reasoning_tokens": "reasoning_tokens",
-    }
-    return {names.get(key, key): value for key, value in metrics.items()}
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        if row.kind == "model":
+            metrics = as_map(recorded.get("metrics"))
+            names = _BRAINTRUST_TOKENS
+            row.usage = usage_of({names.get(key, key): value for key, value in metrics.items()})
 
 
 @attrs.frozen(kw_only=True)
@@ -349,34 +379,27 @@ class Helicone(RowReader):
 
     example_file = "requests.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "request_properties.Helicone-Session-Id",
+        "own": "request_id",
+        "started": "request_created_at",
+        "input": "request_body",
+        "output": "response_body",
+        "cost": "costUSD cost_usd",
+    }
     keys = frozenset({"request_id", "request_body", "response_body"})
     needed = frozenset({"request_body", "response_body"})
-    own_key = "request_id"
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        asked, answered = row.get("request_body"), row.get("response_body")
-        properties = as_map(row.get("request_properties"))
-        session = properties.get("Helicone-Session-Id")
-        usage = usage_of(usage_in(answered)) or usage_of(row)
-        cost = as_number(row.get("costUSD", row.get("cost_usd")))
-        return Row(
-            kind="model",
-            trace=session if isinstance(session, str) else "",
-            started=word(row, "request_created_at"),
-            asked=asked_in(asked),
-            answer=answers_in(answered),
-            model=model_in(answered, asked),
-            usage=usage if usage is None else replace(usage, cost_usd=cost),
-            error=_failed_status(row.get("response_status"), answered),
-        )
+    def kind_of(self, span: Span) -> Kind:
+        return "model"
 
-
-def _failed_status(status: Any, answered: Any) -> Any:
-    """Return what made a request fail; None of one that did not."""
-    if isinstance(status, int) and (status >= _HTTP_ERROR or status < 0):
-        return as_map(decoded(answered)).get("error") or f"the request ended with status {status}"
-    return None
+    @override
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        status = recorded.get("response_status")
+        if isinstance(status, int) and (status >= _HTTP_ERROR or status < 0):
+            answered = as_map(decoded(recorded["response_body"]))
+            row.error = answered.get("error") or f"the request ended with status {status}"
 
 
 @attrs.frozen(kw_only=True)
@@ -388,33 +411,29 @@ class LiteLLM(RowReader):
 
     example_file = "spend_logs.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "trace_id session_id",
+        "own": "id",
+        "started": "startTime",
+        "input": "messages proxy_server_request",
+        "output": "response",
+        "cost": "response_cost spend",
+        "error": "error_str",
+    }
     keys = frozenset({"call_type", "messages", "response"})
     needed = frozenset({"call_type"})
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        answered = row.get("response")
-        failed = word(row, "status") == "failure"
-        usage = usage_of(usage_in(answered)) or usage_of(row)
-        cost = as_number(row.get("response_cost", row.get("spend")))
-        started = row.get("startTime")
-        asked = asked_in(row.get("messages")) or asked_in(row.get("proxy_server_request"))
-        return Row(
-            kind="model",
-            trace=word(row, "trace_id") or word(row, "session_id"),
-            started=started if isinstance(started, str) else _sortable(started),
-            asked=asked,
-            answer=[] if failed else answers_in(answered),
-            model=model_in(row, answered),
-            usage=None if usage is None or failed else replace(usage, cost_usd=cost),
-            error=(row.get("error_str") or "the request failed") if failed else None,
-        )
+    def kind_of(self, span: Span) -> Kind:
+        return "model"
 
-
-def _sortable(seconds: Any) -> str:
-    """Return a time in seconds as a text that sorts like it."""
-    number = as_number(seconds)
-    return "" if number is None else f"{number:020.6f}"
+    @override
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        if recorded.get("status") != "failure":
+            row.error = None
+            return
+        row.error = row.error or "the request failed"
+        row.answer, row.usage = [], None
 
 
 @attrs.frozen(kw_only=True)
@@ -426,97 +445,82 @@ class LangSmith(RowReader):
 
     example_file = "runs.jsonl"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "trace_id",
+        "own": "id",
+        "parent": "parent_run_id",
+        "kind": "run_type",
+        "started": "dotted_order start_time",
+        "input": "inputs",
+        "output": "outputs",
+        "model": "extra.metadata.ls_model_name",
+        "expected": "reference_outputs",
+        "scores": "feedback_stats",
+    }
+    kinds: ClassVar[Mapping[str, Kind]] = {"llm": "model", "tool": "tool"}
     keys = frozenset({"run_type", "trace_id", "inputs", "outputs"})
     needed = frozenset({"run_type", "trace_id"})
-    parent_key = "parent_run_id"
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        inputs, outputs = row.get("inputs"), row.get("outputs")
-        shared: dict[str, Any] = {
-            "trace": word(row, "trace_id"),
-            "started": word(row, "dotted_order") or word(row, "start_time"),
-            "error": row.get("error"),
-        }
-        about = as_map(as_map(row.get("extra")).get("metadata"))
-        if row.get("run_type") == "llm":
-            answer = answers_in(outputs)
-            usage = usage_in(outputs, *answer) or _counted(row)
-            model = about.get("ls_model_name")
-            return Row(
-                kind="model",
-                asked=_asked_of_run(inputs, answer),
-                answer=answer,
-                model=model if isinstance(model, str) else model_in(outputs, inputs),
-                usage=usage,
-                **shared,
-            )
-        if row.get("run_type") == "tool":
-            name, result, error = word(row, "name"), *_tool_result(outputs)
-            if shared["error"] is None:
-                shared["error"] = error
-            arguments = _tool_input(inputs)
-            return Row(kind="tool", name=name, arguments=arguments, result=result, **shared)
-        if row.get("parent_run_id") is None:
-            feedback = as_map(row.get("feedback_stats"))
-            averages = {name: as_map(stats).get("avg") for name, stats in feedback.items()}
-            return Row(
-                kind="root",
-                asked=_question(inputs),
-                text=_said(outputs),
-                expected=_said(row.get("reference_outputs")),
-                recorded={name: value for name, value in averages.items() if value is not None},
-                **shared,
-            )
-        return None
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        inputs = recorded.get("inputs")
+        prompts = as_list(as_map(inputs).get("prompts"))
+        if row.kind == "model" and prompts:
+            row.asked = _asked_by_prompts(prompts, row.answer)
+        elif row.kind == "tool":
+            row.arguments = _tool_input(inputs)
+            row.result, error = _tool_result(recorded.get("outputs"))
+            row.error = error if row.error is None else row.error
 
 
-def _asked_of_run(inputs: Any, answer: list[Any]) -> list[Any]:
-    """Return the messages that a model was asked with.
+def _asked_by_prompts(prompts: Sequence[Any], answer: list[Any]) -> list[Any]:
+    """Return the question of prompts that a tracer wrote as one text.
 
-    Prompts that a tracer wrote as one text repeat messages that were said: they are no questions.
+    Prompts of a chat model repeat messages that were said: they are no questions.
     """
-    prompts = as_list(as_map(inputs).get("prompts"))
-    if not prompts:
-        return asked_in(inputs)
     is_chat = any("tool_calls" in as_map(entry) for entry in answer)
-    return [] if is_chat else [{"role": "user", "content": prompt} for prompt in prompts[:1]]
+    return [] if is_chat else [{"role": "user", "content": prompts[0]}]
 
 
 def _tool_result(outputs: Any) -> tuple[Any, str | None]:
-    """Return what a tool's run gave, and its error: also where that is a message of LangChain."""
-    given = as_map(outputs).get("output", outputs)
-    message = forms_read([given])[0] if isinstance(given, dict) else None
+    """Return the result of a tool's run, and its error: also of a message of LangChain."""
+    output = as_map(outputs).get("output", outputs)
+    message = forms_read([output])[0] if isinstance(output, dict) else None
     if word(message, "role") != "tool":
-        return given, None
+        return output, None
     content = as_map(message).get("content")
     return content, as_text(content) if word(message, "status") == "error" else None
 
 
-def _counted(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    counts = {key: row[key] for key in ("prompt_tokens", "completion_tokens") if row.get(key)}
-    return counts or None
-
-
 def _tool_input(inputs: Any) -> Any:
-    """Return the arguments of a tool's run, which LangChain writes as JSON or as a literal, too."""
+    """Return the arguments of a tool's run, which LangChain also writes as JSON or a literal."""
     text = word(inputs, "input") if as_map(inputs).keys() == {"input"} else ""
-    found = literal(text)[1] if text.startswith("{") else inputs
-    return found if isinstance(found, dict) else inputs
+    arguments = literal(text)[1] if text.startswith("{") else inputs
+    return arguments if isinstance(arguments, dict) else inputs
 
 
 @attrs.frozen(kw_only=True)
 class BedrockLogs(RowReader):
     """Reads logs of model invocations of Amazon Bedrock.
 
-    A request that goes on from an earlier answer belongs to its run.
+    A request that continues an earlier answer belongs to the run of that answer.
     """
 
     example_file = "AWSLogs/…/20260101T00….json"
     version = "1"
+    places: ClassVar[Mapping[str, str]] = {
+        "trace": "requestMetadata.sessionId",
+        "own": "requestId",
+        "started": "timestamp",
+        "input": "input.inputBodyJson",
+        "output": "output.outputBodyJson",
+        "model": "modelId",
+        "prompt_tokens": "input.inputTokenCount",
+        "completion_tokens": "output.outputTokenCount",
+        "tools": "input.inputBodyJson.toolConfig.tools",
+        "error": "errorCode",
+    }
     keys = frozenset({"schemaType", "modelId", "input"})
-    needed = frozenset({"schemaType"})
-    own_key = "requestId"
 
     @classmethod
     @override
@@ -524,28 +528,12 @@ class BedrockLogs(RowReader):
         return word(row, "schemaType") == "ModelInvocationLog"
 
     @override
-    def row_of(self, row: dict[str, Any]) -> Row | None:
-        inputs, outputs = as_map(row.get("input")), as_map(row.get("output"))
-        asked, answered = inputs.get("inputBodyJson"), outputs.get("outputBodyJson")
-        tools = as_list(as_map(as_map(asked).get("toolConfig")).get("tools"))
-        session = as_map(row.get("requestMetadata")).get("sessionId")
-        usage = usage_in(answered)
-        counted = Usage(
-            requests=1,
-            input_tokens=count_of(inputs.get("inputTokenCount")),
-            output_tokens=count_of(outputs.get("outputTokenCount")),
-        )
-        return Row(
-            kind="model",
-            trace=session if isinstance(session, str) else "",
-            started=word(row, "timestamp"),
-            asked=asked_in(asked),
-            answer=answers_in(answered),
-            model=word(row, "modelId") or None,
-            usage=usage if usage is not None else counted,
-            tools=[_tool_spec(tool) for tool in tools] or None,
-            error=row.get("errorCode"),
-        )
+    def kind_of(self, span: Span) -> Kind:
+        return "model"
+
+    @override
+    def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
+        row.tools = [_tool_spec(tool) for tool in row.tools or ()] or None
 
 
 def _tool_spec(tool: Any) -> Any:

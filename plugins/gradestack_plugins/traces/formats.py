@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from gradestack import JSON, Input, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import literal, word
 from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.declared import Items, Text, convert_record
-from gradestack_plugins.readers.runs import Record, Run, RunReader
-from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.rows import Kind, Row, runs_of_rows
+from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.96
 _HTTP_ERROR: Final = 400

@@ -29,7 +29,7 @@ from gradestack.outcome.pages import (
     write_pages,
 )
 from gradestack.outcome.programs import run_programs
-from gradestack.outcome.summary import check_without_rows, summary
+from gradestack.outcome.summary import Evaluation, check_without_rows, summarise
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
 from gradestack.rundir.place import (
@@ -84,7 +84,9 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         )
         with limited(suite.limits._replace(record_bytes=None)):
             programs = run_programs(suite, loop.merging, report)
-            figures = summary(suite, loop.merging, loop.merged, report, baselines, programs)
+            figures = summarise(
+                Evaluation(suite, loop.merging, loop.merged, report, baselines, programs)
+            )
         timings = _timings(loop, time.perf_counter() - begun)
         head = (
             header(suite, loop, started.isoformat(timespec="seconds"), timings)
@@ -249,15 +251,16 @@ class _Run:
         recorded = Report(path=staging.path, header={"rows": RECORDED[suite.rows]}, summary={})
         programs = run_programs(suite, loop.merging, recorded, staging.path / "native")
         programs.write()
-        figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines, programs)
+        evaluation = Evaluation(
+            suite, loop.merging, loop.merged, recorded, self.baselines, programs
+        )
+        figures = summarise(evaluation)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, loop, self.recorder.started, self.timings) | self.baselines.digests()
         if suite.num_runs is not None and not loop.merged.interrupted:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 
-            figures = write_runs(
-                suite, loop.merging, staging, head, figures, self.baselines, programs
-            )
+            figures = write_runs(evaluation, staging, head, figures)
         found: dict[str, Any] = staging.write_json(SUMMARY, figures)
         staging.write_json(HEADER, head)
         return found

@@ -1,6 +1,4 @@
-"""Several recorded runs of the same tasks.
-
-Each with its own figures and gate, and statistics over the runs.
+"""Several recorded runs of the same tasks: each with its own figures and gates, and statistics.
 
 Rows are split by run as they stand in results.jsonl; the figures of a run are those of its part of
 the table.
@@ -8,18 +6,17 @@ the table.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import msgspec
+
 from gradestack.errors import DataError
-from gradestack.grading.merging import Merged, Merging
+from gradestack.grading.merging import Merged
 from gradestack.model import Status
-from gradestack.outcome.baselines import Baselines
-from gradestack.outcome.programs import ProgramResults
-from gradestack.outcome.summary import summary as summarise
+from gradestack.outcome.summary import AVERAGES, Evaluation, summarise
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rows.packed import create_rows
 from gradestack.rundir.place import Staging
@@ -28,57 +25,56 @@ from gradestack.suites.spec import Suite
 AGGREGATE = "aggregate_stats.json"
 
 
-def _order(run: Any) -> tuple[bool, int, str, str]:
-    """Return what runs are sorted by: numbers first, by their value."""
+def _sort_key(run: Any) -> tuple[bool, int, str, str]:
+    """Return a key that sorts runs: numbers first, by their value."""
     text = str(run)
     digits = text.lstrip("0") if text.isdecimal() else ""
     return not text.isdecimal(), len(digits), digits, text
 
 
-def _runs(whole: Report, asked: int) -> list[Any]:
-    """Return the runs that rows are of, in order; each model must have all that are asked for."""
-    models: dict[str, set[Any]] = {}
-    for row in whole.rows():
+def _list_runs(rows: Report, asked: int) -> list[Any]:
+    """Return the runs that rows are of, in order.
+
+    Raises:
+        DataError: There are more or fewer than asked, or a model lacks one.
+    """
+    runs_by_model: dict[str, set[Any]] = {}
+    for row in rows.rows():
         if row["status"] != Status.MISSING:
-            models.setdefault(row["model_name"] or "", set()).add(row["run"])
-    everything = sorted(set().union(*models.values()), key=_order)
-    lacking = [
-        f"model {model or '(unnamed)'} lacks run {run}"
-        for model, runs in models.items()
-        for run in everything
-        if run not in runs
-    ]
-    if len(everything) != asked or lacking:
-        names = ", ".join("(unnamed)" if run is None else str(run) for run in everything)
-        raise DataError(
-            f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}",
-            *lacking,
-        )
-    return everything
+            runs_by_model.setdefault(row["model_name"] or "", set()).add(row["run"])
+    every_run = sorted(set().union(*runs_by_model.values()), key=_sort_key)
+    problems = []
+    for model, runs in runs_by_model.items():
+        lacking = [run for run in every_run if run not in runs]
+        problems += [f"model {model or '(unnamed)'} lacks run {run}" for run in lacking]
+    if len(every_run) != asked or problems:
+        names = ", ".join("(unnamed)" if run is None else str(run) for run in every_run)
+        recorded = f"the recording holds {len(every_run)}: {names}"
+        raise DataError(f"num_runs asks for {asked} run(s), {recorded}", *problems)
+    return every_run
 
 
-def _split(whole: Report, runs: list[Any], staging: Staging) -> list[list[int]]:
+def _split_rows(rows: Report, runs: list[Any], staging: Staging) -> list[list[int]]:
     """Write ``run_N/results.jsonl``; return the numbers of each run's rows.
 
     A missing sample is one of every run.
     """
-    rows: dict[Any, list[int]] = {each: [] for each in runs}
-    files = []
+    numbers: dict[Any, list[int]] = {run: [] for run in runs}
+    files: dict[Any, Any] = {}
     try:
-        for number in range(1, len(runs) + 1):
+        for number, run in enumerate(runs, 1):
             folder = staging.path / f"run_{number}"
             folder.mkdir()
-            files.append(create_rows(folder / Path(whole.rows_name).name))
-        places = dict(zip(runs, files, strict=True))
-        for number, _, line in whole.lines():
-            run = whole.row(number, line)["run"]
-            for each in [run] if run in places else runs:
-                places[each].writelines([line])
-                rows[each].append(number - 1)
+            files[run] = create_rows(folder / Path(rows.rows_name).name)
+        for number, _, line in rows.lines():
+            of_row = rows.row(number, line)["run"]
+            for run in [of_row] if of_row in files else runs:
+                files[run].writelines([line])
+                numbers[run].append(number - 1)
     finally:
-        for file in files:
+        for file in files.values():
             file.close()
-    return list(rows.values())
+    return [*numbers.values()]
 
 
 def _block(values: list[float | None]) -> dict[str, Any]:
@@ -89,12 +85,8 @@ def _block(values: list[float | None]) -> dict[str, Any]:
     known = [value for value in values if value is not None]
     if not known:
         return dict.fromkeys(("mean", "std", "min", "max"))
-    return {
-        "mean": mean(known),
-        "std": stdev(known) if len(known) > 1 else None,
-        "min": min(known),
-        "max": max(known),
-    }
+    deviation = stdev(known) if len(known) > 1 else None
+    return {"mean": mean(known), "std": deviation, "min": min(known), "max": max(known)}
 
 
 def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
@@ -102,98 +94,109 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
 
     Nested blocks as the document has them, flat fields as the program writes them.
     """
-    runs_passed = sum(verdict is True for verdict in passed)
-    keys = list(metrics[0]["by_metric"])
-    averages = ("avg_score_attempted", "avg_score_total")
-    blocks = {name: _block([each[name] for each in metrics]) for name in averages}
-    per_metric: dict[str, dict[str, Any]] = {key: {} for key in keys}
-    for key, name in itertools.product(keys, (*averages, "pass_rate")):
-        per_metric[key][name] = _block([each["by_metric"][key][name] for each in metrics])
-    return {
+    runs_passed = passed.count(True)
+    blocks = {name: _block([run[name] for run in metrics]) for name in AVERAGES}
+    per_metric: dict[str, dict[str, Any]] = {}
+    for key in metrics[0]["by_metric"]:
+        of_grader = [run["by_metric"][key] for run in metrics]
+        per_metric[key] = {
+            name: _block([figures[name] for figures in of_grader])
+            for name in (*AVERAGES, "pass_rate")
+        }
+    stats: dict[str, Any] = {
         "num_runs": len(metrics),
         "runs_passed": runs_passed,
-        "runs_failed": sum(verdict is False for verdict in passed),
-        "pass_rate": 100.0 * runs_passed / len(metrics) if None not in passed else None,
+        "runs_failed": passed.count(False),
+        "pass_rate": None if None in passed else 100.0 * runs_passed / len(metrics),
         **blocks,
         "per_metric": per_metric,
-        **{f"mean_{name}": block["mean"] for name, block in blocks.items()},
-        **{f"std_{name}": block["std"] for name, block in blocks.items()},
-        "mean_scores": {key: per_metric[key]["avg_score_attempted"]["mean"] for key in keys},
-        "std_scores": {key: per_metric[key]["avg_score_attempted"]["std"] for key in keys},
-        "individual_run_metrics": [
-            {k: value for k, value in each.items() if k != "aggregates"} for each in metrics
-        ],
     }
+    for statistic in ("mean", "std"):
+        stats |= {f"{statistic}_{name}": block[statistic] for name, block in blocks.items()}
+        stats[f"{statistic}_scores"] = {
+            key: of_grader["avg_score_attempted"][statistic]
+            for key, of_grader in per_metric.items()
+        }
+    stats["individual_run_metrics"] = [
+        {name: figure for name, figure in run.items() if name != "aggregates"} for run in metrics
+    ]
+    return stats
 
 
-def _runs_without(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence about runs of which nothing was graded, where others have an average."""
-    without = sum(each["avg_score_attempted"] is None for each in metrics)
-    if 0 < without < len(metrics):
-        yield (
-            f"{without} of {len(metrics)} runs have no average, as nothing of theirs was graded; "
-            f"mean and std over the runs are of the other {len(metrics) - without}"
-        )
+def _missing_averages(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a warning about runs of which nothing was graded, where others have an average."""
+    without = sum(run["avg_score_attempted"] is None for run in metrics)
+    graded = len(metrics) - without
+    if without and graded:
+        what = f"{without} of {len(metrics)} runs have no average, as nothing of theirs was graded"
+        yield f"{what}; mean and std over the runs are of the other {graded}"
 
 
-def enough(rule: str | int, passed: int, runs: int) -> bool:
-    """Return whether enough runs passed.
-
-    ``any``, ``all``, ``majority`` (more than half) or a number.
-    """
+def has_enough(rule: str | int, passed: int, runs: int) -> bool:
+    """Return whether enough runs passed: ``any``, ``all``, more than half, or a number."""
     needed = {"any": 1, "all": runs, "majority": runs // 2 + 1}.get(str(rule), rule)
     return passed >= int(needed)
 
 
 def write_runs(
-    suite: Suite,
-    run: Merging,
-    staging: Staging,
-    header: dict[str, Any],
-    summary: dict[str, Any],
-    baselines: Baselines,
-    programs: ProgramResults,
+    evaluation: Evaluation, staging: Staging, header: dict[str, Any], summary: dict[str, Any]
 ) -> dict[str, Any]:
     """Write ``run_N/`` folders of several runs and aggregate_stats.json.
 
-    Return the summary over all runs.
+    Args:
+        evaluation: Everything that was graded.
+        staging: The run directory.
+        header: Content of its header.json.
+        summary: Content of its summary.json.
+
+    Returns:
+        The summary over all runs.
     """
-    whole = Report(path=staging.path, header={}, summary={})
-    runs = _runs(whole, suite.num_runs or 1)
+    suite = evaluation.suite
+    rows = Report(path=staging.path, header={}, summary={})
+    runs = _list_runs(rows, suite.num_runs or 1)
     if len(runs) == 1:
         return summary
     verdicts: list[bool | None] = []
-    figures: list[Mapping[str, Any]] = []
-    for number, (each, part) in enumerate(zip(runs, _split(whole, runs, staging), strict=True), 1):
-        recorded = Report(path=staging.path / f"run_{number}", header={}, summary={})
-        alone = Merged(table=run.merged.table, samples=len(part))
-        content = summarise(suite, run, alone, recorded, baselines, programs, part)
-        content["run"] = each
-        staging.write_json(f"run_{number}/{SUMMARY}", content)
-        staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
+    metrics: list[Mapping[str, Any]] = []
+    for number, part in enumerate(_split_rows(rows, runs, staging), 1):
+        folder = f"run_{number}"
+        content = summarise(
+            msgspec.structs.replace(
+                evaluation,
+                merged=Merged(table=evaluation.merging.merged.table, samples=len(part)),
+                recorded=Report(path=staging.path / folder, header={}, summary={}),
+                part=part,
+            )
+        )
+        run = runs[number - 1]
+        content["run"] = run
+        staging.write_json(f"{folder}/{SUMMARY}", content)
+        staging.write_json(f"{folder}/{HEADER}", {**header, "run": run})
         verdicts.append(content["gates_passed"])
-        figures.append(content["metrics"])
-    stats = statistics(figures, verdicts)
-    summary = {**summary, "warnings": [*summary["warnings"], *_runs_without(figures)]}
+        metrics.append(content["metrics"])
+    stats = statistics(metrics, verdicts)
+    passed = stats["runs_passed"]
     outcome: dict[str, Any] = {
         "rule": suite.runs_must_pass,
-        "runs": [None if each is None else str(each) for each in runs],
+        "runs": [None if run is None else str(run) for run in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
+        **_interval_by_tasks(suite, summary),
     }
-    means = [
-        each.stage.key
-        for each in suite.metrics
-        if each.of == suite.main and each.stage.name == "mean"
-    ]
-    aggregates = summary["metrics"]["aggregates"][suite.main]
-    # its interval by tasks: what the deviation over runs is not
-    if means and (uncertainty := aggregates.get(means[0], {}).get("mean_interval")) is not None:
-        outcome["uncertainty"] = uncertainty
+    warnings = [*summary["warnings"], *_missing_averages(metrics)]
+    summary = {**summary, "warnings": warnings, "runs": outcome}
     if summary["gates"]:
-        summary = {
-            **summary,
-            "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs)),
-        }
-        outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}
+        summary["gates_passed"] = has_enough(suite.runs_must_pass, passed, len(runs))
+        outcome |= {"passed": passed, "failed": stats["runs_failed"]}
     staging.write_json(AGGREGATE, {**stats, "outcome": outcome})
-    return {**summary, "runs": outcome}
+    return summary
+
+
+def _interval_by_tasks(suite: Suite, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interval of the mean score by tasks, which the deviation over runs is not."""
+    of_main = summary["metrics"]["aggregates"][suite.main]
+    for metric in suite.metrics:
+        if metric.of == suite.main and metric.stage.name == "mean":
+            interval = of_main.get(metric.stage.key, {}).get("mean_interval")
+            return {} if interval is None else {"uncertainty": interval}
+    return {}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from gradestack import DataError
-from gradestack.outcome.runs import enough, statistics
+from gradestack.outcome.runs import has_enough, statistics
 from gradestack.outcome.summary import headline_figures
 from gradestack.suites.spec import Figure, Headline
 from tests.core.outcomes import data
@@ -23,7 +23,7 @@ from tests.core.outcomes import data
 )
 def test_the_rule(rule, passed, runs, expected):
     """A majority is more than half."""
-    assert enough(rule, passed, runs) is expected
+    assert has_enough(rule, passed, runs) is expected
 
 
 def test_runs_without_a_figure_are_left_out_of_the_mean():

@@ -1,0 +1,180 @@
+"""Why runs were not graded: the first grade in each state, and the most frequent reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradestack.gates.coverage import Coverage
+from gradestack.gates.verdicts import Verdict
+from gradestack.grading.merging import Merged
+from gradestack.grading.metrics import Count
+from gradestack.grading.plan import may_compare
+from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.model import Outcome, Source
+from gradestack.output import terminal_line
+from gradestack.report import Report
+from gradestack.suites.spec import Suite
+
+_LONGEST_REASON = 300
+_UNGRADED = [str(state) for state in Outcome if state != Outcome.GRADED]
+
+
+class UngradedRun(NamedTuple):
+    """A run that a grader did not grade."""
+
+    number: int
+    """Number of its line in results.jsonl."""
+    place: str
+    """``file:line`` where it was read; its id where nobody knows."""
+    reason: str
+
+
+FirstUngraded = Mapping[tuple[str, str], UngradedRun]
+"""Grader key and state -> the first run whose grade has that state."""
+
+
+def find_first_ungraded(
+    counts: Mapping[str, Count], outcome: str, recorded: Report
+) -> FirstUngraded:
+    """Find the first run for each state that a warning or the summary has an example of.
+
+    Args:
+        counts: Grader key -> its counts.
+        outcome: Key of the outcome grader where its skipped runs are named, else "".
+        recorded: The rows; without any, nothing is found.
+    """
+    wanted = set()
+    for key, count in counts.items():
+        all_states = key == outcome or not count.graded
+        states = _UNGRADED if all_states else [str(Outcome.FAILED)]
+        wanted |= {(key, state) for state in states if count.states[state]}
+    first: dict[tuple[str, str], UngradedRun] = {}
+    for number, _, line in recorded.lines() if wanted and recorded.has_rows else ():
+        if not any(state.encode() in line for _, state in wanted):
+            continue
+        row = recorded.row(number, line)
+        for key, state in [*wanted]:
+            grade = row["grades"][key]
+            if grade["state"] == state:
+                first[key, state] = UngradedRun(number, _place_of(row), reason_of(grade))
+                wanted.remove((key, state))
+        if not wanted:
+            break
+    return first
+
+
+def _place_of(row: Mapping[str, Any]) -> str:
+    source = row["source"]
+    return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
+
+
+def reason_of(grade: Mapping[str, Any]) -> str:
+    """Return why a grade is what it is, in one line."""
+    fault = as_map(grade.get("fault"))
+    reasons = as_list(grade.get("reasons"))
+    reason = as_map(reasons[0]) if reasons else {}
+    texts = (
+        fault.get("message"),
+        fault.get("code"),
+        reason.get("message"),
+        grade.get("rationale"),
+        reason.get("code"),
+        grade.get("state"),
+    )
+    message = next(filter(None, map(as_text, texts)), "")
+    kind = as_text(fault.get("type"))
+    if kind and not message.startswith(kind):
+        message = f"{kind}: {message}"
+    text = " ".join(message.split())
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+def example_of(first: FirstUngraded, key: str) -> str:
+    """Return ``the first: REASON`` of a grader's ungraded runs; "" without rows."""
+    runs = [run for (grader, _), run in first.items() if grader == key]
+    return f"the first: {terminal_line(min(runs).reason)}" if runs else ""
+
+
+def dataset_advice(suite: Suite, key: str) -> str:
+    """Return how expectations are added, where a grader compares and there is no dataset."""
+    stages = [stage for stage in suite.graders if stage.key == key]
+    compares = any(may_compare(stage.component) for stage in stages)
+    has_dataset = suite.inputs.dataset is not None
+    return "; to add what is missing: --dataset FILE" if compares and not has_dataset else ""
+
+
+def count_states(count: Count) -> str:
+    """Return how many runs are in each state: ``3 skipped, 1 failed``."""
+    return ", ".join(f"{number} {state}" for state, number in count.states.items() if number)
+
+
+def all_failed_text(
+    suite: Suite, counts: Mapping[str, Count], merged: Merged, first: FirstUngraded
+) -> str | None:
+    """Return that every grade failed, or that there is no result; None where neither is so."""
+    if suite.allow_all_failed or merged.interrupted:
+        return None
+    failed = sum(count.states[Outcome.FAILED] for count in counts.values())
+    if failed and not any(count.graded for count in counts.values()):
+        grades = "the only grade" if failed == 1 else f"all {failed} grades"
+        error = _first_error(merged, first)
+        return f"{grades} failed, so nothing was graded{f'; the first: {error}' if error else ''}"
+    key = "" if suite.success is None else suite.success.grader
+    if key not in counts or counts[key].graded or not merged.samples:
+        return None
+    example = example_of(first, key)
+    advice = "" if "--dataset" in example else dataset_advice(suite, key)
+    states = count_states(counts[key])
+    no_result = f"no result: {key!r}, the outcome grader, graded no sample ({states})"
+    return f"{no_result}{f'; {example}' if example else ''}{advice}"
+
+
+def _first_error(merged: Merged, first: FirstUngraded) -> str:
+    """Return the first error of a grader, with its place where there are rows."""
+    errors = [(run, key) for (key, state), run in first.items() if state == Outcome.FAILED]
+    if errors:
+        run, key = min(errors, key=lambda error: error[0].number)
+        return f"{run.place}, grader {key}: {run.reason}"
+    for key, text in merged.tracebacks.items():
+        return f"grader {key}: {text.strip().splitlines()[-1]}"
+    return ""
+
+
+def add_reasons(gates: Sequence[Verdict], recorded: Report) -> None:
+    """Add to the coverage of gates the most frequent reason of runs that were not graded.
+
+    It is of the most frequent state of the runs that a grader should have graded.
+    """
+    entries = [entry for gate in gates for entry in gate.all_coverage().items()]
+    has_ungraded = any(coverage.states for _, coverage in entries)
+    if not has_ungraded or not recorded.has_rows:
+        return
+    reasons = _count_reasons(entries, recorded)
+    for key, coverage in entries:
+        counts = reasons.get((key, coverage.main_state))
+        if counts:
+            coverage.reason, _ = counts.most_common(1)[0]
+
+
+def _count_reasons(
+    entries: Sequence[tuple[str, Coverage]], recorded: Report
+) -> dict[tuple[str, str], Counter[str]]:
+    """Count by grader and state the reasons of runs that were not graded."""
+    stand_ins: dict[str, set[str]] = {}
+    for key, coverage in entries:
+        stand_ins.setdefault(key, set()).update(coverage.elsewhere)
+    marks = [f'"{state}"'.encode() for state in _UNGRADED]
+    reasons: dict[tuple[str, str], Counter[str]] = {}
+    for number, _, line in recorded.lines():
+        if not any(mark in line for mark in marks):
+            continue
+        grades = recorded.row(number, line)["grades"]
+        applied = {key for key, grade in grades.items() if grade["state"] != Outcome.SKIPPED}
+        for key in stand_ins.keys() & grades.keys():
+            state = grades[key]["state"]
+            is_elsewhere = state == Outcome.SKIPPED and not applied.isdisjoint(stand_ins[key])
+            if state != Outcome.GRADED and not is_elsewhere:
+                reasons.setdefault((key, state), Counter())[reason_of(grades[key])] += 1
+    return reasons

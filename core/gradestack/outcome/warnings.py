@@ -1,0 +1,207 @@
+"""The warnings of a summary: about records, models, files, grades and components."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gradestack.errors import first_of
+from gradestack.gates.texts import is_many, share_text
+from gradestack.grading.merging import Merged
+from gradestack.grading.metrics import Count
+from gradestack.grading.plan import TO_COMPARE
+from gradestack.grading.subset import left_out_text, not_found
+from gradestack.jsonio.values import as_list
+from gradestack.model import Outcome
+from gradestack.outcome.reasons import FirstUngraded, count_states, dataset_advice, example_of
+from gradestack.output import counted
+from gradestack.rundir.header import MADE
+from gradestack.suites.spec import Suite
+from gradestack.table import Table
+
+_MOST_KINDS = 8
+"""Kinds of remarks, and groups of models, that are named."""
+_MOST_NAMES = 3
+_LONGEST_NAME = 80
+_PREFIXED = re.compile(r"\w+:\S")
+"""How a kind of remark begins that names something by its type: ``column:latency``."""
+
+
+def list_warnings(
+    suite: Suite, merged: Merged, models: Iterable[str], table: Table
+) -> Iterator[str]:
+    """Yield the warnings of the suite, and those about records, models and files."""
+    yield from suite.warnings
+    if merged.left_out or suite.subset:
+        yield left_out_text(suite.taken, merged.samples, merged.left_out)
+        yield from not_found(suite.taken, merged.facets, table.keys["id"].values)
+    yield from _duplicate_warnings(merged)
+    yield from _remark_warnings(merged)
+    yield from _dataset_warnings(suite, merged)
+    yield from _model_warnings(models)
+    yield from _file_warnings(suite, table)
+
+
+def _duplicate_warnings(merged: Merged) -> Iterator[str]:
+    repeats = "record(s) repeat an (id, model, run)"
+    if merged.superseded:
+        first = f", the first at {merged.superseded_first}"
+        yield f"{merged.superseded} {repeats}{first}; the last is kept"
+    copies = merged.duplicates - merged.superseded
+    if copies:
+        listed = merged.duplicates_listed[merged.superseded :]
+        first = f", the first at {listed[0]}" if listed else ""
+        yield f"{copies} {repeats}{first}; all are kept"
+
+
+def _remark_warnings(merged: Merged) -> Iterator[str]:
+    """Yield what is odd about the data, and what of them is not used."""
+    if len(merged.ids) > 1:
+        number, text = merged.ids["number"], merged.ids["text"]
+        ids = f"ids are numbers (first at {number}) and text (first at {text})"
+        yield f'{ids}: 1 and "1" are one task'
+    remarks = dict(sorted(merged.remarks.items()))
+    if MADE in remarks:
+        number, _ = remarks.pop(MADE)
+        what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
+        yield f"{number} task{'s' * (number > 1)}: {what}"
+    texts: dict[str, list[str]] = {"in the data": [], "not used": []}
+    for kind, (times, place) in [*remarks.items()][:_MOST_KINDS]:
+        section, words = _remark_text(kind)
+        texts[section].append(f"{words} ({counted(times, 'time')}, first at {place})")
+    if len(remarks) > _MOST_KINDS:
+        texts["not used"].append(f"{len(remarks) - _MOST_KINDS} more kinds in header.json")
+    for section, listed in texts.items():
+        if listed:
+            yield f"{section}: {', '.join(listed)}"
+
+
+def _remark_text(kind: str) -> tuple[str, str]:
+    """Return the section of the warnings that a kind of remark is listed in, and its words.
+
+    Not used are ``column:latency``, ``part:image_url`` and expectations that no grader reads; a
+    name (``call_without_result``) and a sentence are about the data.
+    """
+    if kind.isidentifier():
+        return "in the data", kind.replace("_", " ")
+    if _PREFIXED.match(kind):
+        return "not used", kind.replace(":", " ", 1)
+    is_sentence = ": " in kind and TO_COMPARE not in kind
+    return "in the data" if is_sentence else "not used", kind
+
+
+def _dataset_warnings(suite: Suite, merged: Merged) -> Iterator[str]:
+    """Yield which tasks and rows of a dataset have no counterpart."""
+    tasks, rows = merged.unmatched
+    problems = {
+        "task(s) without a row in it": tasks,
+        "row(s) of it without a run": rows,
+        "id(s) of several rows, of which the last counts": merged.contradicted,
+    }
+    texts = [
+        f"{len(ids)} {problem}: {first_of(ids, _MOST_NAMES)}"
+        for problem, ids in problems.items()
+        if ids
+    ]
+    if texts:
+        dataset = suite.inputs.dataset
+        shown = "the dataset" if dataset is None else dataset.shown
+        yield f"{shown}: {'; '.join(texts)}"
+
+
+def _model_warnings(models: Iterable[str]) -> Iterator[str]:
+    """Yield which models have almost the same name, and are probably one model."""
+    by_name: dict[str, list[str]] = {}
+    for model in models:
+        by_name.setdefault(model.strip().casefold(), []).append(model)
+    groups = [names for names in by_name.values() if len(names) > 1]
+    for names in groups[:_MOST_KINDS]:
+        quoted = [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
+        if len(names) > _MOST_NAMES:
+            quoted.append(f"{len(names) - _MOST_NAMES} more")
+        listed = f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+        difference = _difference_of_names(names)
+        yield f"models {listed} differ only in {difference}: they are graded as different models"
+    if len(groups) > _MOST_KINDS:
+        more = counted(len(groups) - _MOST_KINDS, "other group")
+        yield f"{more} of models differ only in white space or case"
+
+
+def _difference_of_names(names: Iterable[str]) -> str:
+    if len({name.strip() for name in names}) == 1:
+        return "white space"
+    return "case" if len({name.casefold() for name in names}) == 1 else "white space and case"
+
+
+def _file_warnings(suite: Suite, table: Table) -> Iterator[str]:
+    """Yield that files which look like trials of one agent are read as models, by their names."""
+    names = [given.name for given in suite.inputs.data]
+    advice = suite.reader.component.one_model
+    if len(names) < 2 or not advice:
+        return
+    ids, models = table.keys["id"], table.keys["model"]
+    tasks_of_files = set()
+    for name in names:
+        rows = table.of_input(name)
+        tasks = frozenset(ids.codes[row] for row in rows)
+        is_one_run_each = len(tasks) == len(rows)
+        is_model = all(models.values[models.codes[row]] == name for row in rows)
+        if not tasks or not is_one_run_each or not is_model:
+            return
+        tasks_of_files.add(tasks)
+    if len(tasks_of_files) == 1:
+        number = counted(len(tasks), "task")
+        files = f"{len(names)} files with one run each of the same {number}"
+        model = f"are {len(names)} models, by the files' names"
+        yield f"{files} {model}; if they are trials of one agent: {advice}"
+
+
+def grade_warnings(
+    suite: Suite,
+    counts: Mapping[str, Count],
+    doubted: str,
+    merged: Merged,
+    first: FirstUngraded,
+) -> Iterator[str]:
+    """Yield which graders graded few runs or none.
+
+    Args:
+        suite: What is evaluated.
+        counts: Grader key -> its counts.
+        doubted: The outcome grader where runs that it skips are worth a warning, else "".
+        merged: The graded samples.
+        first: The first run in each state.
+    """
+    count = counts.get(doubted)
+    if count is not None and count.graded and count.states[Outcome.SKIPPED]:
+        skipped = f"{count.states[Outcome.SKIPPED]} of {merged.samples} samples"
+        run = first.get((doubted, str(Outcome.SKIPPED)))
+        example = "" if run is None else f", the first: {run.reason}"
+        advice = dataset_advice(suite, doubted)
+        yield f"{skipped} are in no rate of {doubted!r}{example}{advice}"
+    graders_by_loss: dict[tuple[int, int], list[str]] = {}
+    for key, count in counts.items():
+        required = count.graded + count.lost
+        if merged.samples and not count.graded:
+            example = example_of(first, key) or "which rows would say"
+            yield f"grader {key!r} graded no sample ({count_states(count)}); {example}"
+        elif is_many(count.lost, required):
+            graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
+    has_unreadable = any(count.unreadable for count in counts.values())
+    bad = f", {merged.bad - merged.bad_parts} of them unreadable" if has_unreadable else ""
+    for (lost, required), keys in graders_by_loss.items():
+        yield f"{share_text(lost, required)} failed or missing for {', '.join(keys)}{bad}"
+
+
+def component_warnings(
+    suite: Suite, broken: Mapping[str, str], aggregates: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield which components are broken, and the warnings of aggregators."""
+    origins = {metric.name: f" ({metric.stage.origin})" for metric in suite.metrics}
+    for name, text in sorted(broken.items()):
+        yield f"{name}{origins.get(name, '')} is broken and left out: {text}"
+    for key, metrics in aggregates.items():
+        listed = [as_list(figures.get("warnings")) for figures in metrics.values()]
+        texts = [text for warnings in listed for text in warnings if isinstance(text, str)]
+        yield from (f"grader {key!r}: {text}" for text in dict.fromkeys(texts))

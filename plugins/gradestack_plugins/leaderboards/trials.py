@@ -200,12 +200,22 @@ def _missing(task: _Task, of_group: Mapping[str, list[str]]) -> list[str]:
     return [name for name in expected if name not in there] if is_first else []
 
 
+def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
+    """Return what ended a run that did not succeed; None where it ended by itself.
+
+    An older ``meta.json`` keeps what the verifier said under the same key, and no
+    ``verification_error``: that ended no run.
+    """
+    is_older_meta = "execution_result" in run and "verification_error" not in result
+    if is_older_meta or is_true(result.get("success")):
+        return None
+    return result.get("error_message")
+
+
 def _of_run(task: _Task, name: str) -> Run:
     known = as_map(task.runs.get(name))
     about = as_map(known.get("execution_result", known))
-    error = about.get("error_message") if "verification_error" in about else None
-    if not about:
-        error = f"{name} is not there"
+    error = _find_error(known, about) if about else f"{name} is not there"
     seconds = known.get("agent_execution_time", known.get("execution_time"))
     return Run(
         id=task.name,

@@ -1,0 +1,112 @@
+"""Reader ``swe_agent``: trajectories of SWE-agent, and of EnIGMA, its sister for puzzles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Input, Usage
+from gradestack.jsonio import as_list, as_map, as_number
+from gradestack_plugins.readers.chat import text_of, word
+from gradestack_plugins.readers.chat.usage import count_of
+from gradestack_plugins.readers.runs import Record, Run, RunReader
+
+_SURE: Final = 0.97
+_STEP_KEYS: Final = frozenset({"action", "observation", "response"})
+_CALL: Final = "bash"
+"""The name of a command that the answer's text holds: the program runs all of them in a shell."""
+
+
+@attrs.frozen(kw_only=True)
+class SweAgent(RunReader):
+    """Reads trajectories of SWE-agent, a JSON document each.
+
+    Calls of tools are read from ``history``. Where answers are plain text, the ``action`` of an
+    answer is a call of ``bash``, and the message behind the answer its result. Demonstrations are
+    left out. The id is the file's name without its extension. Amounts and the way the run ended are
+    those of ``info``.
+    """
+
+    version = "1"
+    records_are_runs = True
+    example_file = "INSTANCE.traj"
+    marks = (("trajectory", "history", "info"),)
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        document = as_map(record)
+        steps, history = document.get("trajectory"), document.get("history")
+        if not isinstance(steps, list) or not isinstance(history, list):
+            return 0.0
+        has_own_steps = all(as_map(step).keys() >= _STEP_KEYS for step in steps[:3])
+        return _SURE if has_own_steps and "info" in document else 0.0
+
+    @override
+    def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
+        for document, source in records:
+            about = as_map(document.get("info"))
+            status = word(dict(about), "exit_status")
+            yield Run(
+                id=file.name.removesuffix(".json").removesuffix(".traj"),
+                entries=list(_read_history(as_list(document.get("history")))),
+                source=source,
+                first=document,
+                model=_find_model(document.get("replay_config")),
+                usage=_read_usage(as_map(about.get("model_stats"))),
+                ended=_name_end(status),
+                recorded={"exit_status": status} if status else {},
+            )
+
+
+def _read_history(history: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the messages of the run; an action in plain text is a call, its observation the result."""
+    is_waiting = False
+    for entry in history:
+        message = dict(as_map(entry))
+        if message.get("is_demo"):
+            continue
+        action = word(message, "action").strip()
+        if message.get("role") == "assistant" and action and not message.get("tool_calls"):
+            call = {"name": _CALL, "arguments": {"command": action}}
+            yield {"role": "assistant", "content": word(message, "thought"), "tool_calls": [call]}
+            is_waiting = True
+        elif is_waiting and message.get("role") == "user":
+            yield {"role": "tool", "name": _CALL, "content": text_of(message.get("content"))}
+            is_waiting = False
+        else:
+            yield message
+
+
+def _read_usage(amounts: Mapping[str, Any]) -> Usage:
+    """Return the run's own totals. A replay records zeros, which say nothing."""
+    if not as_number(amounts.get("tokens_sent")):
+        return Usage(requests=count_of(amounts.get("api_calls")) or None)
+    return Usage(
+        requests=count_of(amounts.get("api_calls")),
+        input_tokens=count_of(amounts.get("tokens_sent")),
+        output_tokens=count_of(amounts.get("tokens_received")),
+        cost_usd=as_number(amounts.get("instance_cost")),
+    )
+
+
+def _find_model(config: Any) -> str | None:
+    """Return the model's name from the configuration, which is an object or its JSON text."""
+    if isinstance(config, str):
+        try:
+            config = json.loads(config)
+        except ValueError:
+            return None
+    model = as_map(as_map(as_map(config).get("agent")).get("model"))
+    return word(dict(model), "name") or word(dict(model), "model_name") or None
+
+
+def _name_end(status: str) -> str | None:
+    """Return how the run ended: SWE-agent submits at a limit, too, and says so in brackets."""
+    if "exit_cost" in status or "exit_context" in status:
+        return f"limit:{status}"
+    return "completed" if status.startswith("submitted") else None

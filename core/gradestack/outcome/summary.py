@@ -279,14 +279,20 @@ def headline_figures(
             entry |= {"value": None, "reason": uncalibrated}
         else:
             entry |= _estimate(figure, metrics)
-            models = as_map(metrics.get("models"))
-            if models:
-                entry["models"] = {
-                    str(name): _estimate(figure, as_map(of_model))
-                    for name, of_model in models.items()
-                }
+            by_model = {
+                str(name): _estimate(figure, as_map(of_model))
+                for name, of_model in as_map(metrics.get("models")).items()
+            }
+            if _is_made_by_model(entry, by_model):
+                entry["models"] = by_model
         entries.append(entry)
     return entries
+
+
+def _is_made_by_model(entry: Mapping[str, JSON], by_model: Mapping[str, Mapping[str, JSON]]) -> bool:
+    """Return whether a figure is made of each model: a total, say, is made of all runs alone."""
+    has_values = any(of_model["value"] is not None for of_model in by_model.values())
+    return bool(by_model) and (has_values or entry["value"] is None)
 
 
 def _label(label: str, metrics: Mapping[str, Any]) -> str:

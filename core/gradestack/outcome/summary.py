@@ -289,7 +289,9 @@ def headline_figures(
     return entries
 
 
-def _is_made_by_model(entry: Mapping[str, JSON], by_model: Mapping[str, Mapping[str, JSON]]) -> bool:
+def _is_made_by_model(
+    entry: Mapping[str, JSON], by_model: Mapping[str, Mapping[str, JSON]]
+) -> bool:
     """Return whether a figure is made of each model: a total, say, is made of all runs alone."""
     has_values = any(of_model["value"] is not None for of_model in by_model.values())
     return bool(by_model) and (has_values or entry["value"] is None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -63,7 +63,7 @@ class SweAgent(RunReader):
             )
 
 
-def _read_history(history: list[Any]) -> Iterator[dict[str, Any]]:
+def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the messages of the run; an action in plain text is a call, its observation the result."""
     is_waiting = False
     for entry in history:

@@ -70,11 +70,12 @@ def shown(grade: Grade) -> str:
 
 
 def lines() -> Iterator[str]:
-    """Yield the lines of the table in Markdown.
+    """Yield the lines of the list of cases and of the table in Markdown.
 
-    A row for presets that say the same, a column for each case.
+    The table has a row for presets that say the same, and a column for each case.
     """
-    yield "; ".join(f"{number}: {name}" for number, name in enumerate(CASES, 1)) + "."
+    for number, name in enumerate(CASES, 1):
+        yield f"{number}. {name}"
     yield ""
     yield f"| preset | {' | '.join(map(str, range(1, len(CASES) + 1)))} |"
     yield f"| --- |{' --- |' * len(CASES)}"

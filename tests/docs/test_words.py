@@ -1,0 +1,126 @@
+"""Pages, help, messages and templates are short sentences in plain words."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from tests.docs.sentences import (
+    FENCE,
+    list_sentences,
+    measure,
+)
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+LONGEST_MEAN = 16
+GENERATED = {
+    "docs/reference.md",
+    *(f"docs/components/{page.name}" for page in DOCS.glob("components/*.md")),
+}
+LATER = {
+    "CHANGELOG.md",
+    "docs/compare.md",
+    "docs/design.md",
+    "docs/panels.md",
+    "docs/reports.md",
+    "docs/tutorials/ci.md",
+    "docs/tutorials/two-models.md",
+}
+"""Pages that are not rewritten yet."""
+SOURCES = ("core", "plugins", "templates")
+"""Folders whose texts reach users."""
+
+
+def _name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def _written_pages():
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    return sorted(page for page in pages if _name(page) not in GENERATED | LATER)
+
+
+def _text_of(page):
+    """Read a page; of the changelog only what is not released history."""
+    text = page.read_text(encoding="utf-8")
+    return text.partition("\n## [0.2.0]")[0] if page.name == "CHANGELOG.md" else text
+
+
+def _source_files(*suffixes):
+    files = [path for folder in SOURCES for path in (ROOT / folder).rglob("*")]
+    return sorted(path for path in files if path.suffix in suffixes)
+
+
+def _commands(command, name="gradestack"):
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for each in command.list_commands(context):
+            found = command.get_command(context, each)
+            if found is not None:
+                yield from _commands(found, f"{name} {each}")
+
+
+def _check(sentences):
+    mean, long = measure(sentences)
+    assert long == []
+    assert mean <= LONGEST_MEAN
+
+
+@pytest.mark.parametrize("page", _written_pages(), ids=_name)
+def test_sentences_of_pages_are_short(page):
+    _check(list_sentences(_text_of(page)))
+
+
+def test_sentences_of_the_reference_are_short():
+    for name in sorted(GENERATED):
+        mean, _ = measure(list_sentences((ROOT / name).read_text(encoding="utf-8")))
+        assert mean <= LONGEST_MEAN, name
+
+
+@cache
+def _words():
+    path = Path(__file__).with_name("words.yaml")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _allowed(pattern, name):
+    return any(
+        pattern == allowed["words"] and re.fullmatch(allowed["in"], name)
+        for allowed in _words()["allowed"]
+    )
+
+
+def _find_words(name, text):
+    found = []
+    for entry in _words()["words"]:
+        match = re.search(entry["words"], text, re.IGNORECASE)
+        if match and not _allowed(entry["words"], name):
+            found.append(f"{name}: {match.group(0)!r}; say: {entry['instead']}")
+    return found
+
+
+def test_no_page_uses_a_word_of_the_list():
+    found = []
+    for page in _written_pages():
+        text = " ".join(FENCE.sub("", _text_of(page)).split())
+        found += _find_words(_name(page), text)
+    assert found == []
+
+
+def test_each_exception_is_needed_and_has_a_reason():
+    for allowed in _words()["allowed"]:
+        assert allowed["why"], allowed
+        matches = [path for path in ROOT.rglob("*") if re.fullmatch(allowed["in"], _name(path))]
+        texts = [" ".join(path.read_text(encoding="utf-8").split()) for path in matches]
+        assert any(re.search(allowed["words"], text, re.IGNORECASE) for text in texts), allowed
+
+
+def test_a_long_sentence_and_a_word_of_the_list_are_noticed():
+    long = "A " + "very " * 30 + "long sentence."
+    assert measure(list_sentences(f"Short.\n\n{long}\n"))[1] == [long]
+    assert _find_words("page", "There is no evidence of it.") != []

@@ -7,7 +7,8 @@ from gradestack.errors import ConfigError
 from gradestack.hooks import Component
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import load_file
-from gradestack.testing import _without_panels, check_reader, checks, upgrade
+from gradestack.testing import check_reader, checks, upgrade
+from gradestack.testing.packages import _without_panels
 from gradestack_plugins.reporters.commands import plugins
 from tests.core.outcomes import data
 

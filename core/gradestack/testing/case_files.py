@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,44 +64,52 @@ def cases(folder: str | Path) -> list[Case]:
         ConfigError: A file holds something else, or a case that expects nothing.
     """
     folder = Path(folder)
-    found = [case for path in sorted(folder.rglob("*.yaml")) for case in _cases(path, folder)]
-    if not found:
+    files = sorted(folder.rglob("*.yaml"))
+    all_cases = [case for path in files for case in _cases(path, folder)]
+    if not all_cases:
         raise ConfigError(f"{folder}: holds no case")
-    return found
+    return all_cases
 
 
 def _cases(path: Path, folder: Path) -> Iterator[Case]:
-    file, names = path.relative_to(folder).as_posix(), set[str]()
+    """Yield the cases of a file, each checked to expect something."""
+    file = path.relative_to(folder).as_posix()
     try:
-        text = path.read_text(encoding="utf-8")
-        quick = (
-            None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)
-        )  # refuses lone surrogates
-        content = yaml.load(text, quick) if quick else yaml_data(text)  # noqa: S506
+        content = _read_yaml(path.read_text(encoding="utf-8"))
     except Exception as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
+    names = set[str]()
     for number, data in enumerate(content if isinstance(content, list) else [content], 1):
         name = data.get("name") if isinstance(data, Mapping) else None
         if not isinstance(name, str) or name in names:
             raise ConfigError(f"{file}: case {number} needs a name of its own")
         names.add(name)
-        case = Case(
-            file=file, name=name, data={key: each for key, each in data.items() if key != "name"}
-        )
-        expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
-        if not expected or expected > {"refused"}:
-            raise ConfigError(
-                f"{case}: must expect something: grades, samples, figures, bad records, a refusal"
-            )
-        if len(data.keys() & {"records", "files"}) != 1:
-            raise ConfigError(f"{case}: needs either records or files")
-        if "grader" not in data and any(
-            isinstance(data.get(key), list) for key in ("grades", "figures")
-        ):
-            raise ConfigError(
-                f"{case}: without grader, what is expected stands below the graders' keys"
-            )
+        case = Case(file=file, name=name, data={key: data[key] for key in data if key != "name"})
+        problem = _flaw_of(data)
+        if problem:
+            raise ConfigError(f"{case}: {problem}")
         yield case
+
+
+def _read_yaml(text: str) -> Any:
+    """Return the value of a YAML text, by the fast loader where it reads all of it."""
+    loader = getattr(yaml, "CSafeLoader", None)
+    if loader is None or "\\ud" in text.lower():  # it refuses lone surrogates
+        return yaml_data(text)
+    return yaml.load(text, loader)  # noqa: S506
+
+
+def _flaw_of(data: Mapping[str, Any]) -> str:
+    """Return what a case lacks; "" where nothing is."""
+    expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
+    if not expected or expected > {"refused"}:
+        return "must expect something: grades, samples, figures, bad records, a refusal"
+    if ("records" in data) == ("files" in data):
+        return "needs either records or files"
+    has_list = isinstance(data.get("grades"), list) or isinstance(data.get("figures"), list)
+    if "grader" not in data and has_list:
+        return "without grader, what is expected stands below the graders' keys"
+    return ""
 
 
 def check_case(case: Case, *, registry: Registry | None = None) -> None:
@@ -112,106 +120,133 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
             is.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="gradestack-case-") as place:
-            differences = list(_differences(case, Path(place), registry or discover()))
+        with tempfile.TemporaryDirectory(prefix="gradestack-case-") as folder:
+            differences = list(_differences(case, Path(folder), registry or discover()))
     except GradestackError as error:
         refused = case.data.get("refused")
-        wanted = "" if refused is None else f"expected {refused!r}, got "
-        is_meant = bool(wanted) and str(refused) in str(error)
-        differences = [] if is_meant else [f"refused: {wanted}{error}"]
-    assert not differences, "\n".join(f"{case}: {each}" for each in differences)
+        if refused is None:
+            differences = [f"refused: {error}"]
+        elif str(refused) in str(error):
+            differences = []
+        else:
+            differences = [f"refused: expected {refused!r}, got {error}"]
+    assert not differences, "\n".join(f"{case}: {difference}" for difference in differences)
 
 
-def _differences(case: Case, place: Path, registry: Registry) -> Iterator[str]:  # noqa: C901
+def _differences(case: Case, folder: Path, registry: Registry) -> Iterator[str]:
     """Run a case in an empty folder and yield what is not as expected."""
     data = copy.deepcopy(dict(case.data))
     expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}
-    bad, files = data.pop("bad_records", 0), data.pop("files", {})
+    bad_records = data.pop("bad_records", 0)
+    if "grader" in data:
+        data["graders"] = {"grader": data.pop("grader")}
+        for kind in ("grades", "figures"):
+            expected[kind] = {"grader": expected[kind]}
+    _write_files(data, folder)
+    data |= {"name": "case", "reports": []}
+    options = RunOptions(registry=registry)
+    document = Document(data=data, origin="case")
+    suite = resolve(document, options, Folder(folder, is_open=True))
+    with grade_suite(suite, options) as report:
+        rows = [*report.rows()]
+        if expected["refused"] is not None:
+            yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
+        yield from _compare_bad_records(bad_records, report.summary["bad_records"])
+        yield from _compare_rows("sample", expected["samples"], rows, rows)
+        grades, figures = expected["grades"] or {}, expected["figures"] or {}
+        for key in report.states:
+            of_figures = figures.pop(key, None) or {}
+            yield from _compare(f"figures of {key}", of_figures, report.aggregates.get(key))
+            of_grader = [_ungraded_without_score(row["grades"][key]) for row in rows]
+            yield from _compare_rows(f"grade of {key}", grades.pop(key, None), rows, of_grader)
+        for key in (*grades, *figures):
+            yield f"no grader has the key {key!r}"
+
+
+def _write_files(data: dict[str, Any], folder: Path) -> None:
+    """Write the files of a case, and name them in its suite."""
+    files = data.pop("files", {})
     if "records" in data:
         files["records.jsonl"] = data.pop("records")
         data.setdefault("reader", "jsonl")
     data.setdefault("target", {"paths": list(files)})
     if isinstance(data.get("dataset"), list):
-        files["dataset.jsonl"], data["dataset"] = data["dataset"], "dataset.jsonl"
-    if "grader" in data:
-        data["graders"] = {"grader": data.pop("grader")}
-        expected |= {what: {"grader": expected[what]} for what in ("grades", "figures")}
-    data |= {"name": "case", "reports": []}
+        files["dataset.jsonl"] = data["dataset"]
+        data["dataset"] = "dataset.jsonl"
     for name, content in files.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(_file_text(name, content), encoding="utf-8")
-    options = RunOptions(registry=registry)
-    with grade_suite(
-        resolve(Document(data=data, origin="case"), options, Folder(place, is_open=True)), options
-    ) as report:
-        found, rows = report.summary["bad_records"], list(report.rows())
-        if expected["refused"] is not None:
-            yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
-        if found["count"] != (len(bad) if isinstance(bad, list) else bad):
-            yield f"bad_records: expected {bad}, got {found['count']}: {found['listed'][:1]}"
-        for number, places in enumerate(bad[: found["count"]] if isinstance(bad, list) else ()):
-            yield from _compared(f"bad_records[{number}]", places, found["listed"][number])
-        columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
-        for key in report.states:
-            held = [row["grades"][key] for row in rows]
-            grades: list[Any] = [
-                each if each["state"] == "graded" else {**each, "score": None} for each in held
-            ]
-            wanted, figures = (
-                (expected[what] or {}).pop(key, None) for what in ("grades", "figures")
-            )
-            columns[f"grade of {key}"] = (wanted, grades)
-            yield from _compared(f"figures of {key}", figures or {}, report.aggregates.get(key))
-        unknown = [key for what in ("grades", "figures") for key in expected[what] or {}]
-        yield from (f"no grader has the key {key!r}" for key in unknown)
-        for what, (wanted, actual) in columns.items():
-            several = wanted if isinstance(wanted, list) else [wanted or {}] * len(rows)
-            if len(several) != len(rows) or (wanted and not rows):
-                yield f"{what}: expected {len(several)}, got {len(rows)}"
-            for row, places, each in zip(rows, several, actual, strict=False):
-                yield from _compared(f"{what} {row['sample']['id']!r}", places, each)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_file_text(name, content), encoding="utf-8")
 
 
 def _file_text(name: str, content: Any) -> str:
     if name.endswith(".jsonl") and isinstance(content, list):
-        return "".join(f"{_file_text('', each)}\n" for each in content)
+        return "".join(f"{_file_text('', line)}\n" for line in content)
     return content if isinstance(content, str) else json.dumps(content)
 
 
-def _compared(where: str, expected: Any, data: Any) -> Iterator[str]:
+def _ungraded_without_score(grade: Mapping[str, Any]) -> Mapping[str, Any]:
+    return grade if grade["state"] == "graded" else {**grade, "score": None}
+
+
+def _compare_bad_records(expected: Any, actual: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how bad records differ: their number, or a list of what each is."""
+    number = len(expected) if isinstance(expected, list) else expected
+    listed = actual["listed"]
+    if actual["count"] != number:
+        yield f"bad_records: expected {expected}, got {actual['count']}: {listed[:1]}"
+    entries = expected if isinstance(expected, list) else []
+    for position, (places, entry) in enumerate(zip(entries, listed, strict=False)):
+        yield from _compare(f"bad_records[{position}]", places, entry)
+
+
+def _compare_rows(
+    what: str, expected: Any, rows: Sequence[Any], actual: Sequence[Any]
+) -> Iterator[str]:
+    """Yield how samples or grades differ from what each is expected to be, or all of them."""
+    entries = expected if isinstance(expected, list) else [expected or {}] * len(rows)
+    if len(entries) != len(rows) or (expected and not rows):
+        yield f"{what}: expected {len(entries)}, got {len(rows)}"
+    for row, places, data in zip(rows, entries, actual, strict=False):
+        yield from _compare(f"{what} {row['sample']['id']!r}", places, data)
+
+
+def _compare(where: str, expected: Any, data: Any) -> Iterator[str]:
     if not isinstance(expected, Mapping):
         yield f"{where}: what is expected must be a mapping, got {expected!r}"
         return
     for place, value in expected.items():
-        actual = _at(data, str(place))
-        if not _same(value, actual):
+        actual = _value_at(data, str(place))
+        if not _is_same(value, actual):
             yield f"{where}: {place}: expected {value!r}, got {actual!r}"
 
 
-def _at(data: Any, place: str) -> Any:
+def _value_at(data: Any, place: str) -> Any:
+    """Return the value at a dotted place; ``*`` stands for every entry of a list."""
     if not place:
         return data
     step, _, rest = place.partition(".")
     if isinstance(data, list):
         if step == "*":
-            return [_at(each, rest) for each in data]
-        return _at(data[int(step)], rest) if step.isdecimal() and int(step) < len(data) else None
+            return [_value_at(entry, rest) for entry in data]
+        data = {str(position): entry for position, entry in enumerate(data)}
     if not isinstance(data, dict):
         return None
-    return data[place] if place in data else _at(data.get(step), rest)
+    return data[place] if place in data else _value_at(data.get(step), rest)
 
 
-def _same(expected: Any, actual: Any) -> bool:
+def _is_same(expected: Any, actual: Any) -> bool:
     """Return whether two values are equal, floats nearly; what is empty may be absent."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(
-            _same(each, actual[key]) for key, each in expected.items()
-        )
+        is_same_shape = expected.keys() == actual.keys()
+        return is_same_shape and all(_is_same(expected[key], actual[key]) for key in expected)
     if isinstance(expected, list) and isinstance(actual, list):
-        return len(expected) == len(actual) and all(map(_same, expected, actual))
-    if {type(expected), type(actual)} in ({float}, {float, int}):
-        both_nan = math.isnan(expected) and math.isnan(actual)
-        return both_nan or math.isclose(expected, actual, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return len(expected) == len(actual) and all(map(_is_same, expected, actual))
+    kinds = {type(expected), type(actual)}
+    if kinds in ({float}, {float, int}):
+        are_nan = math.isnan(expected) and math.isnan(actual)
+        is_close = math.isclose(expected, actual, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return are_nan or is_close
     if actual is None:
         return expected in (None, "", [], {})
-    return type(expected) is type(actual) and bool(expected == actual)
+    return len(kinds) == 1 and bool(expected == actual)

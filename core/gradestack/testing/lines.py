@@ -21,54 +21,52 @@ _WORK = {
     "reader": ("read", "sample_of", "sniff"),
 }
 """Kind -> members that do its work, the first that a class has of its own is looked at first."""
-_NAMED = re.compile(r"has '?(\w+)|among its (\w+)|`(\w+)`|(\w+)\(\)")
+_MEMBER = re.compile(r"has '?(\w+)|among its (\w+)|`(\w+)`|(\w+)\(\)")
 """How messages name members of a class."""
 
 
-def with_line(said: str, target: Any, *, of_work: bool) -> str:
+def with_line(message: str, target: Any, *, of_work: bool) -> str:
     """Return a message with the line to change behind it, where it names none.
 
     Args:
-        said: The message.
+        message: The message.
         target: The class or function of a component.
         of_work: Whether it is about what the component gives, not what it declares.
     """
-    if re.search(r"\w\.py:\d", said):
-        return said
+    if re.search(r"\w\.py:\d", message):
+        return message
     try:
         source, first = inspect.getsourcelines(target)
         file = Path(inspect.getfile(target)).name
         node: Any = ast.parse(textwrap.dedent("".join(source))).body[0]
     except (OSError, TypeError, SyntaxError):  # code that is in no file
-        return said
+        return message
     lines = _lines_of_members(node)
-    named = [name for names in _NAMED.findall(said) for name in names if name]
-    work = _WORK.get(getattr(target, "contract", ""), ()) if of_work else ()
-    line = next((lines[name] for name in (*named, *work) if name in lines), node.lineno)
-    return f"{said} ({file}:{first + line - 1})"
+    names = [name for match in _MEMBER.findall(message) for name in match]
+    if of_work:
+        names += _WORK.get(getattr(target, "contract", ""), ())
+    line = next((lines[name] for name in names if name in lines), node.lineno)
+    return f"{message} ({file}:{first + line - 1})"
 
 
 def _lines_of_members(node: Any) -> dict[str, int]:
     """Return the line of each member that a class defines itself."""
-    found: dict[str, int] = {}
-    for each in node.body:
-        if isinstance(each, ast.FunctionDef):
-            found[each.name] = each.lineno
-        elif isinstance(each, ast.Assign | ast.AnnAssign):
-            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            found |= {target.id: each.lineno for target in targets if isinstance(target, ast.Name)}
-    return found
+    lines: dict[str, int] = {}
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef):
+            lines[member.name] = member.lineno
+        targets = getattr(member, "targets", [getattr(member, "target", None)])
+        lines |= {target.id: member.lineno for target in targets if isinstance(target, ast.Name)}
+    return lines
 
 
 def check_summary(component: Component, target: Any) -> None:
     """Check that a summary is not the scaffold's where the component is another."""
-    scaffold = "".join(
-        each.read_text(encoding="utf-8")
-        for each in (resources.files("gradestack_templates") / "new").iterdir()
-    )
-    same = target.__doc__.splitlines()[0] in scaffold
-    if f'summary="{component.summary}"' in scaffold and not same:
-        package = component.target.partition(":")[0].partition(".")[0]
+    folder = resources.files("gradestack_templates") / "new"
+    scaffold = "".join(file.read_text(encoding="utf-8") for file in folder.iterdir())
+    is_scaffold = target.__doc__.splitlines()[0] in scaffold
+    if f'summary="{component.summary}"' in scaffold and not is_scaffold:
+        package, _, _ = component.target.partition(":")[0].partition(".")
         place = _line_with(package, component.summary)
         raise AssertionError(f"its summary is the scaffold's; say what this one does ({place})")
 

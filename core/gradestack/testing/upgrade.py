@@ -7,44 +7,97 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradestack.api import RENAMED
 from gradestack.errors import ConfigError
 
-Edits = tuple[tuple[int, int, str], ...]  # first byte, one past the last, what stands there
-Change = tuple[int, str, Edits]  # line, what is said; no edits where it is left to its author
-_SELF, _OF_TOTALS = {"self", "super()"}, "(self, totals)"
-_NOT_OWN = re.compile(r"(^|/)(\.|site-packages/)")
+_OF_INSTANCE = {"self", "super()"}
+_OF_TOTALS = "(self, totals)"
+"""Parameters of a method that was given each total by its own name."""
+_FOREIGN_PATH = re.compile(r"(^|/)(\.|site-packages/)")
+
+
+class Edit(NamedTuple):
+    """Bytes of a source, and the text in their place."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Change(NamedTuple):
+    """One word of an earlier contract, and what becomes of it."""
+
+    line: int
+    message: str
+    edits: tuple[Edit, ...]
+    """Empty where it is left to its author."""
 
 
 def upgrade(path: Path, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
     """Put today's words into a Python file, or all files below a folder.
 
-    Returns what is changed, and what is left to be done by hand, each as ``FILE:LINE old -> new``.
+    Returns:
+        What is changed, and what is left to be done by hand, each as ``FILE:LINE old -> new``.
     """
-    below = sorted(path.rglob("*.py"))
-    own = [each for each in below if not _NOT_OWN.search(each.relative_to(path).as_posix())]
-    files = [path] if path.is_file() else own
-    if not files:
-        raise ConfigError(f"{path}: no Python file is there; name one, or the folder of a package")
     changed, left = list[str](), list[str]()
     try:
-        sources = {each: each.read_bytes() for each in files}
-        trees = {each: ast.parse(sources[each], each) for each in files}
-        kinds = _kinds_of(node for tree in trees.values() for node in ast.walk(tree))
-        for file, tree in trees.items():
-            source, changes = sources[file], sorted(_changes(sources[file], tree, kinds))
-            for start, end, text in sorted({e for *_, edits in changes for e in edits})[::-1]:
-                source = source[:start] + text.encode() + source[end:]
-            ast.parse(source, file)
-            for line, said, edits in changes:
-                (changed if edits else left).append(f"{file}:{line} {said}")
-            if source != sources[file] and not dry_run:
-                file.write_bytes(source)
+        sources = {file: _Source(file) for file in _list_files(path)}
+        kinds = _kinds_of(node for source in sources.values() for node in ast.walk(source.tree))
+        for file, source in sources.items():
+            changes = sorted(_list_changes(source, kinds))
+            for change in changes:
+                texts = changed if change.edits else left
+                texts.append(f"{file}:{change.line} {change.message}")
+            edited = source.edited({edit for change in changes for edit in change.edits})
+            ast.parse(edited, file)
+            if edited != source.content and not dry_run:
+                file.write_bytes(edited)
     except (OSError, SyntaxError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be upgraded: {error}", *changed) from error
     return changed, left
+
+
+def _list_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = []
+    for file in sorted(path.rglob("*.py")):
+        if not _FOREIGN_PATH.search(file.relative_to(path).as_posix()):
+            files.append(file)
+    if not files:
+        raise ConfigError(f"{path}: no Python file is there; name one, or the folder of a package")
+    return files
+
+
+class _Source:
+    """A Python file, and the places of its syntax in bytes."""
+
+    def __init__(self, file: Path) -> None:
+        self.content = file.read_bytes()
+        self.tree = ast.parse(self.content, file)
+        lines = self.content.splitlines(keepends=True)
+        self._line_starts = [0, *accumulate(map(len, lines))]
+
+    def line_start(self, line: int) -> int:
+        """Return the first byte of a line, counted from 1."""
+        return self._line_starts[line - 1]
+
+    def start(self, node: Any) -> int:
+        """Return the first byte of a node."""
+        return self.line_start(node.lineno) + int(node.col_offset)
+
+    def end(self, node: Any) -> int:
+        """Return the byte behind a node."""
+        return self.line_start(node.end_lineno) + int(node.end_col_offset)
+
+    def edited(self, edits: Iterable[Edit]) -> bytes:
+        """Return the content with edits made, the last ones first."""
+        content = self.content
+        for start, end, text in sorted(edits, reverse=True):
+            content = content[:start] + text.encode() + content[end:]
+        return content
 
 
 def _kinds_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
@@ -52,69 +105,97 @@ def _kinds_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     kinds = {"Aggregator": "aggregator", "Grader": "grader"}
     for node in classes * 9:  # at so many removes
-        bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
-        for base in kinds.keys() & bases:
-            kinds[node.name] = kinds[base]
+        for base in node.bases:
+            name = ast.unparse(base).rpartition(".")[2]
+            if name in kinds:
+                kinds[node.name] = kinds[name]
     return kinds
 
 
-def _changes(source: bytes, tree: ast.Module, kinds: Mapping[str, str]) -> Iterator[Change]:
-    starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ClassDef) or node.name not in kinds:
-            continue
-        words = RENAMED[kinds[node.name]]
-        found = [each for each in ast.walk(node) if isinstance(each, ast.Attribute)]
-        uses = [each for each in found if each.attr in words and ast.unparse(each.value) in _SELF]
-        for member in node.body:
-            for name in _names_of(member) & words.keys():
-                used = any(each.attr == name for each in uses)
-                yield _change_of(source, starts, member, (name, words[name]), used)
-        for each in uses:
-            new, end = words[each.attr], _end(starts, each)
-            rename = (end - len(each.attr), end, new.partition("(self")[0])
-            same_call = "(self" in new and _OF_TOTALS not in new
-            yield each.lineno, f"{each.attr} -> {new}", (rename,) if same_call else ()
+def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef) and node.name in kinds:
+            yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
 
 
-def _change_of(source: bytes, starts: list[int], member: Any, words: Any, used: bool) -> Change:
-    """Return what becomes of a member of a class that has a name of an earlier contract."""
-    (name, new), is_method, end = words, isinstance(member, ast.FunctionDef), _end(starts, member)
-    begin = starts[member.lineno - 1] + member.col_offset
-    if is_method and "(self" in new:
-        at = begin + source[begin:].index(name.encode(), len("def"))
-        rename = (at, at + len(name), new.partition("(")[0])
-        more = _with_totals(source, starts, member) if _OF_TOTALS in new else ()
-        if more is not None:
-            return member.lineno, f"{name} -> {new}", (rename, *more)
-    rest = source[end : starts[member.end_lineno]].strip()
-    if new.startswith("nothing") and not (used or is_method or rest[:1] not in (b"", b"#")):
-        edits = ((starts[member.lineno - 1], starts[member.end_lineno], ""),)
-        return member.lineno, f"{name} -> {new}", edits
-    return member.lineno, f"{name} -> {new}; no rule does it", ()
+def _changes_of_class(
+    source: _Source, node: ast.ClassDef, words: Mapping[str, str]
+) -> Iterator[Change]:
+    uses = [
+        use
+        for use in ast.walk(node)
+        if isinstance(use, ast.Attribute)
+        and use.attr in words
+        and ast.unparse(use.value) in _OF_INSTANCE
+    ]
+    used = {use.attr for use in uses}
+    for member in node.body:
+        for name in _names_of(member) & words.keys():
+            edits = tuple(_edits_of_member(source, member, name, words[name], name in used))
+            by_hand = "" if edits else "; no rule does it"
+            yield Change(member.lineno, f"{name} -> {words[name]}{by_hand}", edits)
+    for use in uses:
+        new = words[use.attr]
+        edits = ()
+        if "(self" in new and _OF_TOTALS not in new:  # it is called in the same way
+            end = source.end(use)
+            edits = (Edit(end - len(use.attr), end, new.partition("(")[0]),)
+        yield Change(use.lineno, f"{use.attr} -> {new}", edits)
 
 
 def _names_of(member: Any) -> set[str]:
+    """Return the names that a member of a class body defines."""
+    if isinstance(member, ast.FunctionDef):
+        return {member.name}
     targets = getattr(member, "targets", [getattr(member, "target", None)])
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
-    return {member.name} if isinstance(member, ast.FunctionDef) else names
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def _end(starts: list[int], node: Any) -> int:
-    return int(starts[node.end_lineno - 1] + node.end_col_offset)
+def _edits_of_member(
+    source: _Source, member: Any, name: str, new: str, is_used: bool
+) -> Iterator[Edit]:
+    """Yield the edits of a member with a name of an earlier contract; none without a rule."""
+    if isinstance(member, ast.FunctionDef):
+        if "(self" not in new or (_OF_TOTALS in new and not _has_plain_parameters(member)):
+            return
+        begin = source.content.index(name.encode(), source.start(member) + len("def"))
+        yield Edit(begin, begin + len(name), new.partition("(")[0])
+        if _OF_TOTALS in new:
+            yield from _edits_of_totals(source, member)
+        return
+    rest = source.content[source.end(member) : source.line_start(member.end_lineno + 1)].strip()
+    is_alone = not rest or rest.startswith(b"#")
+    if new.startswith("nothing") and is_alone and not is_used:
+        end = source.line_start(member.end_lineno + 1)
+        yield Edit(source.line_start(member.lineno), end, "")
 
 
-def _with_totals(source: bytes, starts: list[int], method: Any) -> Any:
-    """Return edits that make lines of parameters; None where there is no rule for them."""
-    given, body = method.args, method.body[0]
-    names = [each.arg for each in (*given.args[1:], *given.kwonlyargs)]
-    odd = given.vararg or given.defaults or any(given.kw_defaults) or (names and given.kwarg)
-    if odd or not given.args or body.lineno == method.lineno:
-        return None
-    last = [*given.args, *given.kwonlyargs, *filter(None, [given.kwarg])][-1]
-    typed = ": Mapping[str, float]" if last.annotation and b"Mapping" in source else ""
-    whole = given.kwarg.arg if given.kwarg else "totals"
-    parameter = (_end(starts, given.args[0]), _end(starts, last), f", {whole}{typed}")
-    at = starts[body.lineno - 1 if ast.get_docstring(method) is None else body.end_lineno]
-    lines = "".join(f'{" " * body.col_offset}{name} = totals["{name}"]\n' for name in names)
-    return [parameter, (at, at, lines)]
+def _has_plain_parameters(method: ast.FunctionDef) -> bool:
+    """Return whether there is a rule for the parameters: names alone, or ``**totals`` alone."""
+    given = method.args
+    has_names = bool(given.args[1:] or given.kwonlyargs)
+    has_defaults = bool(given.defaults or any(given.kw_defaults))
+    is_mixed = has_names and given.kwarg is not None
+    is_on_one_line = method.body[0].lineno == method.lineno
+    return bool(given.args) and not (given.vararg or has_defaults or is_mixed or is_on_one_line)
+
+
+def _edits_of_totals(source: _Source, method: ast.FunctionDef) -> Iterator[Edit]:
+    """Yield edits that make lines of parameters: ``right = totals["right"]``."""
+    given, first = method.args, method.body[0]
+    self_parameter, *parameters = [*given.args, *given.kwonlyargs]
+    names = [parameter.arg for parameter in parameters]
+    if given.kwarg is not None:
+        parameters.append(given.kwarg)
+    last = parameters[-1] if parameters else self_parameter
+    is_typed = last.annotation is not None and b"Mapping" in source.content
+    annotation = ": Mapping[str, float]" if is_typed else ""
+    totals = given.kwarg.arg if given.kwarg is not None else "totals"
+    start, end = source.end(self_parameter), source.end(last)
+    yield Edit(start, end, f", {totals}{annotation}")
+    has_docstring = ast.get_docstring(method) is not None
+    line = (first.end_lineno or 0) + 1 if has_docstring else first.lineno
+    indent = " " * first.col_offset
+    lines = [f'{indent}{name} = totals["{name}"]\n' for name in names]
+    at = source.line_start(line)
+    yield Edit(at, at, "".join(lines))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import Any
 
 from gradestack.model import Grade
 from gradestack.table import Table
+
+_DEFERRED = {"items", "reasons", "rationale", "fault", "metadata"}
+"""Parts of a grade that a table has only where an aggregator keeps them."""
+_KEPT_BY_NAME = {"fault", "metadata"}
 
 
 class WatchedTable(Table):
@@ -14,23 +18,18 @@ class WatchedTable(Table):
 
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades."""
-        kept = {part.partition(":")[0] for part in self.parts[key]}
-        return [_watched(grade, kept) for grade in super().grades(key)]
+        parts = {part.partition(":")[0] for part in self.parts[key]}
+        return [_watched(grade, _DEFERRED - parts) for grade in super().grades(key)]
 
 
-def _watched(grade: Grade, kept: Iterable[str]) -> Grade:
-    lacking = {"items", "reasons", "rationale", "fault", "metadata"} - {*kept}
-
+def _watched(grade: Grade, lacking: Container[str]) -> Grade:
     class Watched(Grade, frozen=True, kw_only=True, gc=False):
         def __getattribute__(self, name: str) -> Any:
             if name in lacking:
-                advice = "add it to `keeps`" if name in {"fault", "metadata"} else "count it there"
-                where = (
-                    "" if name in {"fault", "metadata"} else "; contribution() sees all of a grade"
-                )
-                raise AssertionError(
-                    f"compute() reads Grade.{name}, which is not kept{where}: {advice}"
-                )
+                advice = "; contribution() sees all of a grade: count it there"
+                if name in _KEPT_BY_NAME:
+                    advice = ": add it to `keeps`"
+                raise AssertionError(f"compute() reads Grade.{name}, which is not kept{advice}")
             return super().__getattribute__(name)
 
     return Watched(**{name: getattr(grade, name) for name in Grade.__struct_fields__})

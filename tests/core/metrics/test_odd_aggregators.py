@@ -14,7 +14,7 @@ from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
-from gradestack.testing import _grades
+from gradestack.testing.components import make_grades
 
 ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
 
@@ -28,7 +28,7 @@ def made(**members):
         (Aggregator,),
         {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members},
     )
-    return figures_of(kind(), _grades(kind(), [ROWS]))
+    return figures_of(kind(), make_grades(kind(), [ROWS]))
 
 
 def counted(_self, grade):
@@ -42,10 +42,10 @@ def share(_self, totals):
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ({"compute": lambda _self, _grades: {"w": float("nan")}}, "not JSON compliant"),
-        ({"compute": lambda _self, _grades: {"w": "many"}}, "the figure w is 'many'"),
-        ({"compute": lambda _self, _grades: {"w": True}}, "the figure w is True"),
-        ({"compute": lambda _self, _grades: None}, r"compute\(\) gave None, not a mapping"),
+        ({"compute": lambda _self, make_grades: {"w": float("nan")}}, "not JSON compliant"),
+        ({"compute": lambda _self, make_grades: {"w": "many"}}, "the figure w is 'many'"),
+        ({"compute": lambda _self, make_grades: {"w": True}}, "the figure w is True"),
+        ({"compute": lambda _self, make_grades: None}, r"compute\(\) gave None, not a mapping"),
         (
             {"contribution": lambda _self, _grade: [1], "figures_of": share},
             r"contribution\(\) gave \[1\], not a mapping",
@@ -133,10 +133,10 @@ def test_a_ratio_needs_no_method():
 
         figures = (Ratio("args", "Arguments right", right="rigth", of="wanted"),)
 
-    found = figures_of(Rate(), _grades(Rate(), [rows]))
+    found = figures_of(Rate(), make_grades(Rate(), [rows]))
     assert found["args"] == 0.75
     with pytest.raises(ValueError, match="'rigth', which no grade contributed"):
-        figures_of(Misspelt(), _grades(Misspelt(), [rows]))
+        figures_of(Misspelt(), make_grades(Misspelt(), [rows]))
 
 
 def test_equal_verdicts_with_other_items_are_told_apart():
@@ -156,7 +156,7 @@ def test_equal_verdicts_with_other_items_are_told_apart():
         def contribution(self, grade):
             return {"n": isinstance(grade, Grade), "hits": grade.items[0].score}
 
-    assert figures_of(First(), _grades(First(), [rows]))["w"] == 0.5
+    assert figures_of(First(), make_grades(First(), [rows]))["w"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_a_metric_sees_it_cannot_change(where):
                 getattr(each, where)["n"] = 5
             return {"w": 1.0}
 
-    grades = _grades(Changing(), [[(Key(id="a"), grade)]])
+    grades = make_grades(Changing(), [[(Key(id="a"), grade)]])
     with pytest.raises(TypeError, match="does not support item assignment"):
         figures_of(Changing(), grades)
     assert next(iter(grades))[1] == grade

@@ -24,7 +24,7 @@ from gradestack import (
     figures,
 )
 from gradestack.grading.metrics import figures_of
-from gradestack.testing import _grades
+from gradestack.testing.components import make_grades
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.program import DeepFabricProgram
@@ -100,7 +100,7 @@ def write_lines(path: Any, *lines: Any) -> Any:
 
 def fold(aggregator: Any, grades: Any) -> Any:
     keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
-    return figures_of(aggregator, _grades(aggregator, [list(zip(keys, grades, strict=True))]))
+    return figures_of(aggregator, make_grades(aggregator, [list(zip(keys, grades, strict=True))]))
 
 
 def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:

@@ -57,10 +57,10 @@ def unknown_plugin(name: str) -> str:
 
 def installed(stacklevel: int = 3) -> Registry:
     """Return all installed plugins; of names GRADESTACK_PLUGINS has too many is warned."""
-    found = discover()
-    for name in found.unknown:
+    registry = discover()
+    for name in registry.unknown:
         warnings.warn(unknown_plugin(name), stacklevel=stacklevel)
-    return found
+    return registry
 
 
 class RunArguments(TypedDict, total=False):
@@ -118,18 +118,19 @@ def run_options(
 
     True for rows is ``full``, False ``none``.
     """
-    named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
+    if isinstance(rows, bool):
+        rows = "full" if rows else "none"
     try:
-        kept: Any = (
-            {True: "full", False: "none"}[rows]
-            if isinstance(rows, bool)
-            else structure(rows, Rows | None)  # type: ignore[arg-type]
-        )
+        structure(rows, Rows | None)  # type: ignore[arg-type]
     except Problems as problems:
         raise ConfigError(f"rows: {problems}") from problems
-    known, place = registry or installed(stacklevel=4), None if output is None else Path(output)
     return RunOptions(
-        registry=known, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more
+        registry=registry or installed(stacklevel=4),
+        output=None if output is None else Path(output),
+        overrides=tuple(overrides),
+        exporters=(exporters,) if isinstance(exporters, str) else tuple(exporters),
+        rows=rows,
+        **more,
     )
 
 
@@ -188,74 +189,82 @@ _OF_INPUT = (
     "target",
     "tasks",
 )
+_RESULTS = (".jsonl", ".csv", ".tsv", ".txt", ".html", ".parquet", ".gz", ".zst")
+"""Endings of files of results, of which one may be given in a suite's place."""
+_KEYS_OF_A_SUITE = {"target", "graders", "stack"}
 
 
 def _suite_of(report: Report) -> dict[str, Any]:
-    config = {
-        name: each for name, each in report.summary["config"].items() if name not in _OF_INPUT
-    }
-    figures = {each["label"]: each["figure"] for each in report.summary["headline"]["figures"]}
-    outcome = report.summary.get("outcome") or {"grader": "none"}
-    return config | {
-        "outcome": outcome["grader"],
-        "headline": {**config.get("headline", {}), "figures": figures},
-    }
-
-
-# Names of files of results, to one of which a suite's place was given.
-_RESULTS = (".jsonl", ".csv", ".tsv", ".txt", ".html", ".parquet", ".gz", ".zst")
+    """Return the suite of a finished run, without its inputs."""
+    config = report.summary["config"]
+    suite = {name: value for name, value in config.items() if name not in _OF_INPUT}
+    figures = report.summary["headline"]["figures"]
+    by_label = {figure["label"]: figure["figure"] for figure in figures}
+    suite["headline"] = {**config.get("headline", {}), "figures": by_label}
+    outcome = report.summary.get("outcome")
+    suite["outcome"] = "none" if outcome is None else outcome["grader"]
+    return suite
 
 
 def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None = None) -> Suite:
     """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to
     run.
     """
-    is_run = isinstance(suite, Report)
-    shown = "suite"
+    texts = typed_texts(options.overrides)
+    is_open = options.allow_outside or options.allow_code
+    folder: Folder | None = None
+    origin: Path | None = None
     if isinstance(suite, Report):
-        shown = str(suite.path)
-        cached, suite = suite.path, _suite_of(suite)
-    if isinstance(suite, Mapping):
-        data = copy.deepcopy(dict(suite))
-        document = Document(data=data, origin=shown, default_name="suite")
-        origin = None
+        cached = suite.path
+        document = _document_of(_suite_of(suite), str(suite.path))
+    elif isinstance(suite, Mapping):
+        document = _document_of(suite, "suite")
     else:
         origin = local_path_of(str(suite))
-        no_suite = f"{origin}: not a suite; to grade a result file: gradestack grade {origin}"
-        if origin.suffix in _RESULTS and origin.is_file():
-            raise ConfigError(no_suite)
-        document = read_yaml(origin)
-        if origin.suffix == ".json" and document.data.keys().isdisjoint(
-            ("target", "graders", "stack")
-        ):
-            raise ConfigError(no_suite)
+        document = _read_suite_file(origin)
     unused: list[str] = []
-    texts = typed_texts(options.overrides)
     if cached is not None:
-        target = document.data.get("target")
-        asked = [
-            key
-            for key in ("model_configs", "model_handles")
-            if isinstance(target, Mapping) and target.get(key)
-        ]
-        unused = [
-            f"target.{key} is not used with --cached: every model of the recording is graded"
-            for key in asked
-        ]
-        typed = str(local_path_of(str(cached)).absolute())
-        document.data["target"] = {"paths": [typed], "reader": "letta"}
-        texts |= {typed}
-    folder = None
-    is_open = options.allow_outside or options.allow_code
-    if is_run:
+        path = str(local_path_of(str(cached)).absolute())
+        unused = _set_cached(document, path)
+        texts |= {path}
+    if isinstance(suite, Report):
         folder = folder_of_runs(is_open=is_open, typed=texts)
     elif origin is not None:
         folder = Folder(origin.parent, is_open, texts)
     resolved = resolve(document, options, folder)
-    warnings = (*resolved.warnings, *unused)
     return msgspec.structs.replace(
-        resolved, same_inputs=cached is not None, origin=origin, warnings=warnings
+        resolved,
+        same_inputs=cached is not None,
+        origin=origin,
+        warnings=(*resolved.warnings, *unused),
     )
+
+
+def _document_of(suite: Mapping[str, Any], origin: str) -> Document:
+    return Document(data=copy.deepcopy(dict(suite)), origin=origin, default_name="suite")
+
+
+def _read_suite_file(path: Path) -> Document:
+    """Return the document of a suite file; a file of results is refused by name."""
+    no_suite = f"{path}: not a suite; to grade a result file: gradestack grade {path}"
+    if path.suffix in _RESULTS and path.is_file():
+        raise ConfigError(no_suite)
+    document = read_yaml(path)
+    if path.suffix == ".json" and _KEYS_OF_A_SUITE.isdisjoint(document.data):
+        raise ConfigError(no_suite)
+    return document
+
+
+def _set_cached(document: Document, path: str) -> list[str]:
+    """Set a recorded run as the target of a suite; return which keys are not used with it."""
+    target = document.data.get("target")
+    document.data["target"] = {"paths": [path], "reader": "letta"}
+    unused = []
+    for key in ("model_configs", "model_handles"):
+        if isinstance(target, Mapping) and target.get(key):
+            why = "is not used with --cached: every model of the recording is graded"
+            unused.append(f"target.{key} {why}")
+    return unused
 
 
 def grade_files(
@@ -319,7 +328,7 @@ def load_files_suite(
     return files_suite(paths, run_options(**options), judged=judged, **given)
 
 
-def files_suite(  # noqa: C901
+def files_suite(
     paths: str | Path | Sequence[str | Path],
     options: RunOptions,
     *,
@@ -336,50 +345,31 @@ def files_suite(  # noqa: C901
     With ``guess`` columns are recognised beside those mapped.
     """
     paths = [paths] if isinstance(paths, str | Path) else paths
-    columns = _mapping(columns)
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
-    data: dict[str, Any] = {
-        "target": {"paths": [str(path) for path in paths]},
+    ids = given.pop("ids", None)
+    data: dict[str, Any] = {key: str(value) for key, value in given.items() if value is not None}
+    data["target"] = {"paths": [str(path) for path in paths]}
+    mapping = _parse_columns(columns)
+    if ids is None and mapping.keys() == {"id"} and data.get("reader") != RECORDS:
+        ids = mapping.pop("id")  # for any reader
+    options_of_reader = {
+        "records": records,
+        "ids": ids,
+        "columns": mapping or None,
+        "guess": guess if mapping else None,
+        "merge": False if no_merge else None,
     }
-    ids, reader = given.pop("ids", None), given.get("reader")
-    if (
-        ids is None and columns and set(columns) == {"id"} and reader != RECORDS
-    ):  # which is for any reader
-        ids, columns = columns["id"], None
-    data |= {key: str(value) for key, value in given.items() if value is not None}
-    own = columns or records
-    if own and reader not in {None, RECORDS}:
-        why = f"the reader {str(reader)!r} takes none, leave one of them out"
-        raise ConfigError(
-            f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}"
-        )
-    if own or ids is not None or no_merge:
-        said: dict[str, Any] = {"kind": RECORDS if own else reader, "records": records, "ids": ids}
-        said |= {"columns": dict(columns), "guess": guess} if columns else {}
-        said |= {"merge": False} if no_merge else {}
-        data["reader"] = {key: each for key, each in said.items() if each is not None}
-    if graders and isinstance(graders, Mapping):
-        data["graders"] = dict(graders)
-    elif graders:
-        several: Any = graders if isinstance(graders, list | tuple) else [graders]
-        if others := [each for each in several if not isinstance(each, str)]:
-            what = "graders of files are names or FILE.py:NAME"
-            raise ConfigError(f"{what}, got {others[0]!r}; gradestack.stream takes objects, too")
-        advice = "give one of them another key with --set graders.KEY=NAME instead"
-        data["graders"] = by_key(((key_of(each), each) for each in several), advice)
+    _set_reader(data, options_of_reader)
+    keyed = _keyed_graders(graders)
     if judged is not None:
         if graders or "stack" in data:
-            raise ConfigError(
-                "a rubric takes the place of graders and stack; add others with --set "
-                "graders.KEY=NAME"
-            )
-        options_of = {key: str(each) for key, each in judged.items() if each is not None}
-        name = "judged"
-        with suppress(GradestackError):  # the grader says what is wrong with a rubric
-            name = str(read_yaml(local_path_of(options_of["rubric"])).data.get("name") or name)
-        graders, data["graders"] = (name,), {name: {"kind": "judged", **options_of}}
-    if graders and "stack" in data:
+            what = "a rubric takes the place of graders and stack"
+            raise ConfigError(f"{what}; add others with --set graders.KEY=NAME")
+        keyed = _judged_grader(judged)
+    if keyed:
+        data["graders"] = keyed
+    if keyed and "stack" in data:
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
@@ -387,19 +377,56 @@ def files_suite(  # noqa: C901
     return resolve(Document(data=data, origin="command line", default_name=name), options)
 
 
-def _mapping(columns: Columns) -> dict[str, str]:
-    found: dict[str, str] = dict(columns) if isinstance(columns, Mapping) else {}
-    for each in () if found else columns or ():
-        field, equals, place = each.partition("=")
-        if not (field and equals and place) or field in found:
-            what = (
-                "is mapped twice"
-                if equals and field in found
-                else "expected FIELD=COLUMN, such as --map id=task"
-            )
-            raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
-        found[field] = place
-    return found
+def _set_reader(data: dict[str, Any], options: Mapping[str, Any]) -> None:
+    """Set options of the reader of a suite; those about columns are for ``records`` alone."""
+    given = {name: value for name, value in options.items() if value is not None}
+    reader = data.get("reader")
+    for name, what in (("columns", "mapping of columns"), ("records", "path")):
+        if name in given and reader not in {None, RECORDS}:
+            why = f"the reader {reader!r} takes none, leave one of them out"
+            raise ConfigError(f"a {what} is for the reader {RECORDS!r}; {why}")
+        if name in given:
+            reader = RECORDS
+    if given:
+        data["reader"] = {"kind": reader, **given} if reader is not None else given
+
+
+def _keyed_graders(graders: Any) -> dict[str, Any]:
+    """Return the graders of files by key."""
+    if isinstance(graders, Mapping):
+        return dict(graders)
+    several = graders if isinstance(graders, list | tuple) else [graders]
+    for grader in several:
+        if not isinstance(grader, str):
+            what = "graders of files are names or FILE.py:NAME"
+            raise ConfigError(f"{what}, got {grader!r}; gradestack.stream takes objects, too")
+    advice = "give one of them another key with --set graders.KEY=NAME instead"
+    return by_key(((key_of(grader), grader) for grader in several), advice)
+
+
+def _judged_grader(judged: Mapping[str, str | Path | None]) -> dict[str, Any]:
+    """Return the grader of a rubric, by the rubric's name."""
+    options = {key: str(value) for key, value in judged.items() if value is not None}
+    name = "judged"
+    with suppress(GradestackError):  # the grader says what is wrong with a rubric
+        rubric = read_yaml(local_path_of(options["rubric"]))
+        name = str(rubric.data.get("name") or name)
+    return {name: {"kind": "judged", **options}}
+
+
+def _parse_columns(columns: Columns) -> dict[str, str]:
+    """Return a mapping of fields to columns, written as one or as texts ``FIELD=COLUMN``."""
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    mapping: dict[str, str] = {}
+    for text in columns or ():
+        field, equals, column = text.partition("=")
+        if equals and field in mapping:
+            raise ConfigError(f"--map {text}: {field} is mapped twice")
+        if not (field and column):
+            raise ConfigError(f"--map {text}: expected FIELD=COLUMN, such as --map id=task")
+        mapping[field] = column
+    return mapping
 
 
 def grade(
@@ -465,16 +492,13 @@ def grade(
         "metrics": dict(metrics or {}),
         "reports": list(reports),
     }
-    if gate is not None:
-        data["gate"] = dict(gate)
-    if min_graded is not None:
-        data["min_graded"] = min_graded
-    if limits is not None:
-        data["limits"] = dict(limits)
+    optional = {"gate": gate, "min_graded": min_graded, "limits": limits}
+    for key, value in optional.items():
+        if value is not None:
+            data[key] = dict(value) if isinstance(value, Mapping) else value
     options = run_options(registry=registry, output=output, allow_code=allow_code, strict=strict)
-    reader = python_inputs.MemoryReader(
-        samples=python_inputs.as_samples(samples, registry, columns)
-    )
+    rows = python_inputs.as_samples(samples, registry, columns)
+    reader = python_inputs.MemoryReader(samples=rows)
     stack: Mapping[str, Any] = {}
     if graders is None:
         stack = stack_for(registry, "auto", samples=lambda: samples_of(reader, Inputs(data=())))
@@ -482,21 +506,25 @@ def grade(
         data |= {key: stack[key] for key in ("outcome", "headline")}
     data["graders"] = python_inputs.graders_by_key(graders, registry)
     suite = resolve(Document(data=data, origin="grade()"), options, samples=reader)
-    said = {key: (*getattr(suite, key), *stack.get(key, ())) for key in ("notes", "warnings")}
-    suite = msgspec.structs.replace(suite, **said)
-    if output is None and not reports:
-        return grade_suite(suite, options)
+    suite = msgspec.structs.replace(
+        suite,
+        notes=(*suite.notes, *stack.get("notes", ())),
+        warnings=(*suite.warnings, *stack.get("warnings", ())),
+    )
     if output is not None:
         return run_suite(suite, options)
+    return _run_with_temporary_pages(suite, options) if reports else grade_suite(suite, options)
+
+
+def _run_with_temporary_pages(suite: Suite, options: RunOptions) -> Report:
+    """Run a suite in a temporary directory, which the report removes when it is closed."""
     folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
     try:
-        return attrs.evolve(
-            run_suite(suite, msgspec.structs.replace(options, output=folder / "run")),
-            temporary=folder,
-        )
+        report = run_suite(suite, msgspec.structs.replace(options, output=folder / "run"))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return attrs.evolve(report, temporary=folder)
 
 
 def stream(
@@ -557,22 +585,26 @@ def stream(
     options = RunOptions(
         overrides=tuple(overrides), allow_code=allow_code, strict=strict, registry=registry
     )
-    ready = python_inputs.graders_by_key(graders, registry)
+    keyed = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
-        document = Document(data={"name": "samples", "graders": ready}, origin="stream()")
-        reading = python_inputs.MemoryReader(
-            samples=python_inputs.as_samples(cast("Samples", data), registry)
-        )
-        suite = resolve(document, options, samples=reading)
+        rows = python_inputs.as_samples(cast("Samples", data), registry)
+        memory = python_inputs.MemoryReader(samples=rows)
+        document = Document(data={"name": "samples", "graders": keyed}, origin="stream()")
+        suite = resolve(document, options, samples=memory)
     else:
-        given: dict[str, Any] = {
-            "reader": reader,
-            "ids": ids,
-            "dataset": dataset,
-        }
-        given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}
-        suite = files_suite(paths, options, graders=ready, **given)
+        suite = files_suite(
+            paths,
+            options,
+            graders=keyed,
+            columns=columns,
+            records=records,
+            guess=True,
+            no_merge=no_merge,
+            reader=reader,
+            ids=ids,
+            dataset=dataset,
+        )
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
     return stream_grades(plan, bad or _warn, strict=strict)
 
@@ -610,7 +642,7 @@ def _warn(record: BadRecord) -> None:
     warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=3)
 
 
-_OF = "grader"
+_GRADER = "grader"
 _COLUMNS = ("task", "run", "model", "grade")
 
 GradedRow = tuple[str | int, str | int | None, str | None, Grade | float] | Mapping[str, Any]
@@ -646,51 +678,45 @@ def figures(
         >>> figures({"mean": {}}, rows)["mean"]["mean"]
         0.5
     """
-    data = {
-        key: {"kind": each} if isinstance(each, str) else {"kind": key, **each}
-        for key, each in metrics.items()
-    }
     resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None)
-    stages = {
-        key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()
-    }
+    chosen = []
+    for key, written in metrics.items():
+        entry = {"kind": written} if isinstance(written, str) else {"kind": key, **written}
+        stage = resolver.stage("aggregator", key, entry, ("metrics", key))
+        if stage is not None:
+            chosen.append(Metric(of=_GRADER, stage=stage))
     if resolver.problems:
         resolver.finish()
-    graded = _without_copies([_graded(row, ordinal) for ordinal, row in enumerate(rows)])
-    chosen = [Metric(of=_OF, stage=stage) for stage in stages.values() if stage is not None]
-    table = Table.of(
-        wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]}
-    )
-    return {
-        each.stage.key: figures_of(
-            each.stage.component, grades_of(each.stage.component, table, _OF, each.name)
-        )
-        for each in chosen
-    }
+    table = _table_of([_graded_row(row, ordinal) for ordinal, row in enumerate(rows)], chosen)
+    results: dict[str, Mapping[str, JSON]] = {}
+    for metric in chosen:
+        aggregator = metric.stage.component
+        grades = grades_of(aggregator, table, _GRADER, metric.name)
+        results[metric.stage.key] = figures_of(aggregator, grades)
+    return results
 
 
-def _without_copies(graded: list[tuple[Key, Grade]]) -> list[tuple[Key, Grade]]:
-    """Return the rows without those whose task, model and named run a later one has."""
-    last = {(key.id, key.model, key.run): at for at, (key, _) in enumerate(graded)}
-    return [
-        (key, grade)
-        for at, (key, grade) in enumerate(graded)
-        if key.run is None or last[key.id, key.model, key.run] == at
-    ]
+def _table_of(rows: Sequence[tuple[Key, Grade]], metrics: Sequence[Metric]) -> Table:
+    """Return rows as a table; of several of one task, model and named run the last counts."""
+    last = {(key.id, key.model, key.run): key.ordinal for key, _ in rows}
+    keys, grades = [], []
+    for key, grade in rows:
+        if key.run is None or last[key.id, key.model, key.run] == key.ordinal:
+            keys.append(key)
+            grades.append(grade)
+    return Table.of(wanted([_GRADER], metrics), keys, {_GRADER: grades})
 
 
-def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
-    fields: Mapping[str, Any] = (
-        row if isinstance(row, Mapping) else dict(zip(_COLUMNS, row, strict=False))
-    )
-    grade = fields.get("grade")
+def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
+    """Return the key and the grade of a row, which the caller wrote as a tuple or a mapping."""
+    fields: Mapping[str, Any]
+    fields = row if isinstance(row, Mapping) else dict(zip(_COLUMNS, row, strict=False))
+    grade, cluster = fields.get("grade"), fields.get("cluster")
     if isinstance(grade, int | float):
         grade = Grade(score=float(grade))
     if not isinstance(grade, Grade) or fields.get("task") is None:
-        raise ConfigError(
-            f"row {ordinal}: expected task, run, model and a grade or score, got {row!r:.200}"
-        )
-    cluster = fields.get("cluster")
+        expected = "task, run, model and a grade or score"
+        raise ConfigError(f"row {ordinal}: expected {expected}, got {row!r:.200}")
     key = Key(
         id=str(fields["task"]),
         cluster=None if cluster is None else str(cluster),

@@ -14,6 +14,9 @@ from typing import Any
 _LONGEST, _MOST = 2_000, 100
 """Characters of a message, and problems of an error; what comes from files may be of any size."""
 
+_LONGEST_TEXT = 500
+"""Characters of a component's error."""
+
 
 def shortened(text: str) -> str:
     """Return a text as it is, or the beginning and the end of one too long to be read."""
@@ -33,21 +36,21 @@ class GradestackError(Exception):
     exit_code: int = 2
 
     def __init__(self, message: str, *problems: str) -> None:
-        more = (
-            (f"and {len(problems) - _MOST} more",)
-            if len(problems) > _MOST + 1
-            else problems[_MOST:]
-        )
-        self.problems: tuple[str, ...] = (*map(shortened, problems[:_MOST]), *more)
+        rest = problems[_MOST:]
+        if len(rest) > 1:
+            rest = (f"and {len(rest)} more",)
+        self.problems: tuple[str, ...] = (*map(shortened, problems[:_MOST]), *rest)
         super().__init__(shortened(message))
 
     def __str__(self) -> str:
-        return "\n".join([str(self.args[0]), *(f"  - {problem}" for problem in self.problems)])
+        lines = [f"  - {problem}" for problem in self.problems]
+        return "\n".join([str(self.args[0]), *lines])
 
     @property
     def line(self) -> str:
         """All of it on one line, for use inside another message."""
-        return ": ".join(filter(None, (str(self.args[0]), "; ".join(self.problems))))
+        message = str(self.args[0])
+        return f"{message}: {'; '.join(self.problems)}" if self.problems else message
 
     def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
         return (type(self), (str(self.args[0]), *self.problems))
@@ -72,9 +75,8 @@ def missing_library(name: str, extra: str = "") -> ConfigError:
     One of an extra from a copy of the repository.
     """
     package = name.partition(".")[0]
-    return ConfigError(
-        f"{package} is not installed: pip install {package}{f' (extra {extra!r})' if extra else ''}"
-    )
+    of_extra = f" (extra {extra!r})" if extra else ""
+    return ConfigError(f"{package} is not installed: pip install {package}{of_extra}")
 
 
 def library(name: str, *, extra: str = "") -> Any:
@@ -111,9 +113,8 @@ def writing(shown: object) -> Iterator[None]:
         yield
     except OSError as error:
         kind = DataError if storage_failed(error) else ConfigError
-        raise kind(
-            f"{error.filename or shown}: cannot be written: {error.strerror or error}"
-        ) from error
+        name, why = error.filename or shown, error.strerror or error
+        raise kind(f"{name}: cannot be written: {why}") from error
 
 
 class PluginError(GradestackError):
@@ -147,7 +148,8 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return " (did you mean 'x'?)" for the closest known word, or ""."""
     import difflib  # noqa: PLC0415 - only where something is wrong
 
-    close = difflib.get_close_matches(str(word)[:_LONGEST], list(known), n=1, cutoff=cutoff)
+    text = str(word)[:_LONGEST]
+    close = difflib.get_close_matches(text, list(known), n=1, cutoff=cutoff)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -178,8 +180,9 @@ def place_in_code(error: BaseException) -> str:
     from traceback import walk_tb  # noqa: PLC0415
 
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
-        file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
-        if file in LOCAL_CODE or module.partition(".")[0] in AUTHORED:
+        file = frame.f_code.co_filename
+        package, _, _ = str(frame.f_globals.get("__name__")).partition(".")
+        if file in LOCAL_CODE or package in AUTHORED:
             return f"{Path(file).name}:{line}"
     return ""
 
@@ -195,27 +198,25 @@ def written_text(value: object) -> str:
 def message_of(error: BaseException) -> str:
     """Return an error's text without what differs from run to run: object addresses."""
     text = re.sub(" at 0x[0-9a-fA-F]*", "", written_text(error))
-    return (
-        f"{text}; name each field: Grade(score=1.0)"
-        if text == "Extra positional arguments provided"
-        else text
-    )
+    if text == "Extra positional arguments provided":
+        text += "; name each field: Grade(score=1.0)"
+    return text
 
 
 def stable_text(error: BaseException) -> str:
     """Return the same, at most 500 characters, and the line of the user's own code that an error
     has its place in.
     """
-    text = message_of(error)
-    where = (
-        "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
-    )
-    return f"{text[:500]} ({where})".lstrip() if where else text[:500]
+    text = message_of(error)[:_LONGEST_TEXT]
+    is_anywhere = isinstance(error, MemoryError | RecursionError | TimedOut)
+    place = "" if is_anywhere else place_in_code(error)
+    return f"{text} ({place})".lstrip() if place else text
 
 
 def error_text(error: BaseException) -> str:
     """Return an error's type and stable text, on one line."""
-    return " ".join(map(str.strip, f"{type(error).__name__}: {stable_text(error)}".split("\n")))
+    text = f"{type(error).__name__}: {stable_text(error)}"
+    return " ".join(map(str.strip, text.split("\n")))
 
 
 @contextmanager

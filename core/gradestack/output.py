@@ -35,9 +35,11 @@ def distinguishing_decimals(number: float, threshold: float, decimals: int = 2) 
         ``0.8999`` beside 0.9 and ``0.80`` beside 0.75: rounded, it compares to the threshold as it
         does itself.
     """
-    for places in range(0 if isinstance(number, int) else decimals, _MOST_DECIMALS):
+    fewest = 0 if isinstance(number, int) else decimals
+    side = _side(number, threshold)
+    for places in range(fewest, _MOST_DECIMALS):
         text = f"{number:.{places}f}"
-        if _side(float(text), threshold) == _side(number, threshold):
+        if _side(float(text), threshold) == side:
             return text
     return repr(number)
 
@@ -63,13 +65,12 @@ def csv_line(*values: object, delimiter: str = ",") -> str:
     import csv  # noqa: PLC0415 - not needed for --help
 
     file = io.StringIO(newline="")
-    cells = [
-        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-        for value in values
-    ]
-    csv.writer(file, delimiter=delimiter).writerow(
-        cells
-    )  # with CR LF: it quotes what stands in its line end only
+    cells = []
+    for value in values:
+        is_formula = isinstance(value, str) and value.startswith(_FORMULA)
+        cells.append(f"'{value}" if is_formula else value)
+    # with CR LF: it quotes what stands in its line end only
+    csv.writer(file, delimiter=delimiter).writerow(cells)
     return file.getvalue().removesuffix("\r\n") + "\n"
 
 
@@ -97,36 +98,41 @@ def terminal_line(text: object) -> str:
     """
     line = str(text)
     if not line.isprintable():
-        line = "".join(
-            char if char.isprintable() else char.encode("unicode_escape").decode() for char in line
-        )
-    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):x}", line)
+        line = "".join(map(_escape, line))
+    return _COMMAND.sub(_escape_command, line)
+
+
+def _escape(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def _escape_command(match: re.Match[str]) -> str:
+    last = match[0][-1]
+    return f"{match[1] or ''}\\x{ord(last):x}"
 
 
 def coloured(line: str, stream: TextIO | None) -> str:
     """Return a line in its colour where a stream is a terminal that shows colours, and nobody asked
     for none.
     """
-    if (
-        stream is None
-        or not stream.isatty()
-        or os.environ.get("NO_COLOR")
-        or os.environ.get("TERM") == "dumb"
-    ):
+    is_unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if stream is None or not stream.isatty() or is_unwanted:
         return line
-    return next(
-        (f"\x1b[{code}m{line}\x1b[0m" for lines, code in _COLOURS.items() if re.match(lines, line)),
-        line,
-    )
+    for pattern, code in _COLOURS.items():
+        if re.match(pattern, line):
+            return f"\x1b[{code}m{line}\x1b[0m"
+    return line
 
 
 def traceback_text(error: BaseException, at: TracebackType | None) -> str:
     """Return a traceback whose lines are safe; further lines of a message stand behind a bar."""
     import traceback  # noqa: PLC0415 - only where something is wrong
 
-    found: list[str] = []
+    lines: list[str] = []
     for part in traceback.format_exception(type(error), error, at):
-        first, *more = part.rstrip("\n").split("\n")
-        frame = part.startswith((" ", "\n"))  # or what stands between two tracebacks
-        found += [first, *(more if frame else (f"  | {line}" for line in more))]
-    return "\n".join(map(terminal_line, found))
+        first, *rest = part.rstrip("\n").split("\n")
+        is_frame = part.startswith((" ", "\n"))  # or what stands between two tracebacks
+        if not is_frame:
+            rest = [f"  | {line}" for line in rest]
+        lines += [first, *rest]
+    return "\n".join(map(terminal_line, lines))

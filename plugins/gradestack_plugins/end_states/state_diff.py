@@ -5,90 +5,109 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Item, Reason, Sample, failed, skipped
-from gradestack.jsonio import as_list, as_map, compact, dumps
+from gradestack import Grade, Grader, Item, Reason, Sample, replace, skipped
+from gradestack.jsonio import as_map, compact, dumps
+from gradestack_plugins.end_states.declared import (
+    Row,
+    Tables,
+    Unusable,
+    convert,
+    rows_by_table,
+    unusable_state,
+)
 
-Row = Mapping[str, Any]
 Test = Callable[[Any, Any], bool]
 
 
-class Unusable(ValueError):
-    """An assertion or a state that is not of its form; the message says where and what."""
-
-
-def _text(value: Any) -> Any:
+def _text_of(value: Any) -> Any:
+    """Return the JSON text of an object or a list, None where it has none; else the value."""
     if not isinstance(value, dict | list):
         return value
-    try:
+    with suppress(TypeError, ValueError):
         return json.dumps(value, separators=(",", ":"))
-    except (TypeError, ValueError):
-        return None
+    return None
 
 
-def _of_texts(
-    test: Callable[[str, str], bool], *, folded: bool = False, inside: bool = False
-) -> Test:
-    def tested(value: Any, wanted: Any) -> bool:
-        value = _text(value) if inside else value
-        if not isinstance(value, str) or not isinstance(wanted, str):
+def _on_texts(test: Callable[[str, str], bool], *, fold_case: bool = False) -> Test:
+    """Return a test of two texts that anything else fails."""
+
+    def is_kept(value: Any, operand: Any) -> bool:
+        if not isinstance(value, str) or not isinstance(operand, str):
             return False
-        return test(value.lower(), wanted.lower()) if folded else test(value, wanted)
+        return test(value.lower(), operand.lower()) if fold_case else test(value, operand)
 
-    return tested
+    return is_kept
 
 
-def _compared(test: Callable[[Any, Any], Any]) -> Test:
-    def tested(value: Any, wanted: Any) -> bool:
-        with suppress(TypeError):  # values that have no order
-            return bool(test(value, wanted))
+def _inside(test: Test) -> Test:
+    """Return a test that looks into the JSON text of objects and lists."""
+    return lambda value, operand: test(_text_of(value), operand)
+
+
+def _where_comparable(test: Callable[[Any, Any], Any]) -> Test:
+    """Return a test that values without an order fail."""
+
+    def is_kept(value: Any, operand: Any) -> bool:
+        with suppress(TypeError):
+            return bool(test(value, operand))
         return False
 
-    return tested
+    return is_kept
 
 
-def _regex(value: str, wanted: str) -> bool:
+def _matches_pattern(value: str, pattern: str) -> bool:
     with suppress(re.error):
-        return re.search(wanted, value) is not None
+        return re.search(pattern, value) is not None
     return False
 
 
-def _held(value: Any, wanted: Any) -> Iterator[bool]:
-    return (_compared(lambda each, within: each in within)(each, value) for each in wanted or ())
+def _on_members(join: Callable[[Iterable[bool]], bool]) -> Test:
+    """Return a test of which wanted members a list or a text has."""
+    is_member = _where_comparable(lambda values, member: member in values)
+
+    def is_kept(values: Any, members: Any) -> bool:
+        is_listed = isinstance(values, list | tuple | str)
+        return is_listed and join(is_member(values, member) for member in members or ())
+
+    return is_kept
 
 
+_contains = _on_texts(lambda value, operand: operand in value)
+_contains_folded = _on_texts(lambda value, operand: operand in value, fold_case=True)
+_contains_not = _on_texts(lambda value, operand: operand not in value)
+_is_null: Test = lambda value, operand: bool(operand) is (value is None)  # noqa: E731
+_is_not_null: Test = lambda value, operand: bool(operand) is (value is not None)  # noqa: E731
 _TESTS: Final[Mapping[str, Test]] = {
-    "eq": lambda value, wanted: bool(value == wanted),
-    **dict.fromkeys(("ne", "neq", "not_eq"), lambda value, wanted: bool(value != wanted)),
-    "gt": _compared(operator.gt),
-    "gte": _compared(operator.ge),
-    "lt": _compared(operator.lt),
-    "lte": _compared(operator.le),
-    "in": _compared(lambda value, wanted: value in wanted),
-    "not_in": _compared(lambda value, wanted: value not in wanted),
-    "contains": _of_texts(lambda value, wanted: wanted in value, inside=True),
-    "not_contains": _of_texts(lambda value, wanted: wanted not in value, inside=True),
-    "i_contains": _of_texts(lambda value, wanted: wanted in value, folded=True, inside=True),
-    "starts_with": _of_texts(str.startswith),
-    "ends_with": _of_texts(str.endswith),
-    "i_starts_with": _of_texts(str.startswith, folded=True),
-    "i_ends_with": _of_texts(str.endswith, folded=True),
-    "regex": _of_texts(_regex),
-    "has_any": lambda value, wanted: (
-        isinstance(value, list | tuple | str) and any(_held(value, wanted))
-    ),
-    "has_all": lambda value, wanted: (
-        isinstance(value, list | tuple | str) and all(_held(value, wanted))
-    ),
-    "exists": lambda value, wanted: bool(wanted) is (value is not None),
-    "is_null": lambda value, wanted: bool(wanted) is (value is None),
-    "not_null": lambda value, wanted: bool(wanted) is (value is not None),
+    "eq": operator.eq,
+    **dict.fromkeys(("ne", "neq", "not_eq"), operator.ne),
+    "gt": _where_comparable(operator.gt),
+    "gte": _where_comparable(operator.ge),
+    "lt": _where_comparable(operator.lt),
+    "lte": _where_comparable(operator.le),
+    "in": _where_comparable(lambda value, values: value in values),
+    "not_in": _where_comparable(lambda value, values: value not in values),
+    "contains": _inside(_contains),
+    "not_contains": _inside(_contains_not),
+    "i_contains": _inside(_contains_folded),
+    "starts_with": _on_texts(str.startswith),
+    "ends_with": _on_texts(str.endswith),
+    "i_starts_with": _on_texts(str.startswith, fold_case=True),
+    "i_ends_with": _on_texts(str.endswith, fold_case=True),
+    "regex": _on_texts(_matches_pattern),
+    "has_any": _on_members(any),
+    "has_all": _on_members(all),
+    "exists": _is_not_null,
+    "is_null": _is_null,
+    "not_null": _is_not_null,
 }
 _JOINED: Final = {"and": all, "or": any}
 
@@ -96,25 +115,26 @@ _JOINED: Final = {"and": all, "or": any}
 def matches(value: Any, predicate: Any) -> bool:
     """Return whether a value keeps a predicate.
 
-    ``{operator: operand}``, all of several, or a value to equal.
+    A predicate is ``{operator: operand}``, of which all have to hold, or a value to equal.
     """
     if not isinstance(predicate, Mapping):
         return bool(value == predicate)
-    return all(_applies(value, name, operand) for name, operand in predicate.items())
+    return all(_holds(value, name, operand) for name, operand in predicate.items())
 
 
-def _applies(value: Any, name: str, operand: Any) -> bool:
-    if name in _JOINED:
-        if not isinstance(operand, list):
-            raise Unusable(f"{name}: expected a list of predicates, found {compact(operand)[:60]}")
-        return _JOINED[name](matches(value, each) for each in operand)
-    if name not in _TESTS:
-        raise Unusable(f"{name}: unknown operator; there are {', '.join([*_TESTS, *_JOINED])}")
-    return _TESTS[name](value, operand)
+def _holds(value: Any, name: str, operand: Any) -> bool:
+    if name in _TESTS:
+        return _TESTS[name](value, operand)
+    if name not in _JOINED:
+        known = ", ".join([*_TESTS, *_JOINED])
+        raise Unusable(f"{name}: unknown operator; there are {known}")
+    if not isinstance(operand, list):
+        raise Unusable(f"{name}: expected a list of predicates, found {compact(operand)[:60]}")
+    return _JOINED[name](matches(value, predicate) for predicate in operand)
 
 
-def at(row: Row, path: str) -> Any:
-    """Return what stands at a dotted path of a row, None where nothing does."""
+def value_at(row: Row, path: str) -> Any:
+    """Return the value at a dotted path of a row, None where nothing is there."""
     value: Any = row
     for step in path.split("."):
         if not isinstance(value, Mapping) or step not in value:
@@ -123,203 +143,208 @@ def at(row: Row, path: str) -> Any:
     return value
 
 
-def fits(row: Row, where: Any) -> bool:
+def row_fits(row: Row, where: Any) -> bool:
     """Return whether a row keeps all predicates of a ``where``.
 
-    ``and`` and ``or`` take lists of such.
+    ``and`` and ``or`` take lists of such conditions.
     """
     if where is None:
         return True
     if not isinstance(where, Mapping):
         raise Unusable(f"where: expected predicates by field, found {compact(where)[:60]}")
-    for field, predicate in where.items():
-        if field in _JOINED and isinstance(predicate, list):
-            if not _JOINED[field](fits(row, each) for each in predicate):
-                return False
-        elif not matches(at(row, field), predicate):
-            return False
-    return True
+    return all(_field_fits(row, field, predicate) for field, predicate in where.items())
+
+
+def _field_fits(row: Row, field: str, predicate: Any) -> bool:
+    if field in _JOINED and isinstance(predicate, list):
+        return _JOINED[field](row_fits(row, condition) for condition in predicate)
+    return matches(value_at(row, field), predicate)
 
 
 TABLE = "__table__"
-
-
-class Change(NamedTuple):
-    """One row that changed."""
-
-    before: Row
-    after: Row
+Change = tuple[Row, Row]
+"""A row before and after."""
 
 
 class Difference(NamedTuple):
-    """What changed, by table."""
+    """The rows that changed, by table."""
 
-    added: dict[str, list[Row]]
-    removed: dict[str, list[Row]]
-    changed: dict[str, list[Change]]
+    added: Mapping[str, list[Row]]
+    removed: Mapping[str, list[Row]]
+    changed: Mapping[str, list[Change]]
+
+
+Rows = list[dict[str, Any]] | None
+
+
+class _State(msgspec.Struct, frozen=True):
+    """A recorded end state: what changed, or tables before and after."""
+
+    inserts: Rows = None
+    updates: Rows = None
+    deletes: Rows = None
+    before: Tables | None = None
+    after: Tables | None = None
 
 
 def difference_of(state: Any, key: str) -> Difference:
-    """Return what changed in a recorded state."""
-    if isinstance(state, Mapping):
-        recorded = {"inserts", "updates", "deletes"} & state.keys()
-        if recorded:
-            changed = {
-                name: [
-                    Change(as_map(each.get("before")), as_map(each.get("after"))) for each in rows
-                ]
-                for name, rows in _by_table(state.get("updates")).items()
-            }
-            return Difference(
-                _by_table(state.get("inserts")), _by_table(state.get("deletes")), changed
-            )
-        if "before" in state and "after" in state:
-            return _rows_compared(
-                tables_of(state["before"], "before"), tables_of(state["after"], "after"), key
-            )
-    raise Unusable(
-        "the state is neither recorded as inserts, updates and deletes nor as before and after"
-    )
+    """Return the difference that a recorded state holds.
+
+    Args:
+        state: The state as it was recorded.
+        key: The field that tells rows apart, where tables are recorded before and after.
+
+    Raises:
+        Unusable: It is of neither form.
+    """
+    recorded = convert(state, _State, "state")
+    lists = recorded.inserts, recorded.deletes, recorded.updates
+    if any(rows is not None for rows in lists):
+        added, removed, updated = map(_by_table, lists)
+        changed = {table: list(map(_change_of, rows)) for table, rows in updated.items()}
+        return Difference(added, removed, changed)
+    if recorded.before is None or recorded.after is None:
+        forms = "as inserts, updates and deletes nor as before and after"
+        raise Unusable(f"the state is neither recorded {forms}")
+    return _compare_tables(rows_by_table(recorded.before), rows_by_table(recorded.after), key)
 
 
-def tables_of(value: Any, where: str) -> dict[str, list[Row]]:
-    """Return the tables of a state: name -> rows, which may be given by key."""
-    if not isinstance(value, Mapping):
-        raise Unusable(f"{where}: expected tables by name, found {compact(value)[:60]}")
-    found = {}
-    for name, rows in value.items():
-        listed = list(rows.values()) if isinstance(rows, Mapping) else rows
-        if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-            raise Unusable(f"{where}.{name}: expected a list of rows, found {compact(rows)[:60]}")
-        found[str(name)] = listed
-    return found
+def _change_of(row: Row) -> Change:
+    return as_map(row.get("before")), as_map(row.get("after"))
 
 
-def _by_table(rows: Any) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in as_list(rows):
-        if not isinstance(row, Mapping) or not isinstance(row.get(TABLE), str):
+def _by_table(rows: Rows) -> dict[str, list[Row]]:
+    tables: dict[str, list[Row]] = {}
+    for row in rows or ():
+        table = row.get(TABLE)
+        if not isinstance(table, str):
             raise Unusable(f"a change names no {TABLE}: {compact(row)[:60]}")
-        found.setdefault(row[TABLE], []).append(row)
-    return found
+        tables.setdefault(table, []).append(row)
+    return tables
 
 
-def _rows_compared(
+def _compare_tables(
     before: Mapping[str, list[Row]], after: Mapping[str, list[Row]], key: str
 ) -> Difference:
-    found = Difference({}, {}, {})
-    for name in dict.fromkeys((*before, *after)):
-        old, new = dict(_keyed(before.get(name, []), key)), dict(_keyed(after.get(name, []), key))
-        added = [row for mark, row in new.items() if mark not in old]
-        removed = [row for mark, row in old.items() if mark not in new]
-        changed = [
-            Change(row, new[mark]) for mark, row in old.items() if mark in new and row != new[mark]
-        ]
-        found.added.update({name: added} if added else {})
-        found.removed.update({name: removed} if removed else {})
-        found.changed.update({name: changed} if changed else {})
-    return found
+    added: dict[str, list[Row]] = {}
+    removed: dict[str, list[Row]] = {}
+    changed: dict[str, list[Change]] = {}
+    for table in dict.fromkeys((*before, *after)):
+        old = dict(_keyed(before.get(table, ()), key))
+        new = dict(_keyed(after.get(table, ()), key))
+        pairs = [(row, new[mark]) for mark, row in old.items() if mark in new]
+        added[table] = [row for mark, row in new.items() if mark not in old]
+        removed[table] = [row for mark, row in old.items() if mark not in new]
+        changed[table] = [(row, other) for row, other in pairs if row != other]
+    return Difference(added, removed, changed)
 
 
-def _keyed(rows: list[Row], key: str) -> Iterator[tuple[str, Row]]:
-    met: dict[str, int] = {}
+def _keyed(rows: Iterable[Row], key: str) -> Iterator[tuple[str, Row]]:
+    """Yield each row with what tells it apart: its key, else all of it; and its number."""
+    numbers = Counter[str]()
     for row in rows:
-        mark = dumps([row[key]]) if row.get(key) is not None else dumps(row)
-        met[mark] = met.get(mark, 0) + 1
-        yield f"{mark} {met[mark]}", row
+        mark = dumps(row if row.get(key) is None else [row[key]])
+        numbers[mark] += 1
+        yield f"{mark} {numbers[mark]}", row
 
 
-_KINDS: Final = ("added", "removed", "changed", "unchanged")
+class Count(msgspec.Struct, frozen=True):
+    """The expected number of rows, both ends included."""
+
+    min: float | None = None
+    max: float | None = None
 
 
-class Policy(NamedTuple):
-    """What holds for all assertions of a task."""
+Fields = list[Any] | None
+
+
+class Assertion(msgspec.Struct, frozen=True):
+    """An assertion of agent-diff about the rows of a table."""
+
+    diff_type: Literal["added", "removed", "changed", "unchanged"]
+    entity: str
+    where: Any = None
+    expected_count: int | Count | None = None
+    expected_changes: dict[str, Any] | None = None
+    strict: bool | None = None
+    ignore: Fields = None
+    ignore_fields: Fields = None
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """Defaults of all assertions of a task."""
 
     strict: bool
-    ignored: Mapping[str, Any]
+    ignore_fields: Mapping[str, Sequence[Any]]
     """``global`` and tables -> fields whose change does not count."""
 
 
-def name_of(number: int, assertion: Any) -> str:
-    """Return an assertion's name: its number and what it is about."""
-    about = as_map(assertion)
-    return f"{number} {about.get('diff_type')} {about.get('entity')}"
-
-
-def broken(assertion: Any, difference: Difference, policy: Policy) -> list[str]:
+def find_problems(assertion: Assertion, difference: Difference, policy: Policy) -> list[str]:
     """Return why an assertion is not kept; nothing where it is."""
-    kind, table = as_map(assertion).get("diff_type"), as_map(assertion).get("entity")
-    if kind not in _KINDS or not isinstance(table, str):
-        raise Unusable(
-            f"expected diff_type ({', '.join(_KINDS)}) and entity, found {compact(assertion)[:80]}"
-        )
-    where, count = assertion.get("where"), assertion.get("expected_count")
-    rows = difference.added.get(table, []) if kind == "added" else difference.removed.get(table, [])
+    table, where, count = assertion.entity, assertion.where, assertion.expected_count
+    kind = assertion.diff_type
+    added, removed = difference.added.get(table, []), difference.removed.get(table, [])
+    changes = difference.changed.get(table, [])
     if kind in {"added", "removed"}:
-        return _miscounted(count, sum(fits(row, where) for row in rows))
+        rows = added if kind == "added" else removed
+        return _check_count(count, sum(row_fits(row, where) for row in rows))
     changes = [
-        each
-        for each in difference.changed.get(table, [])
-        if fits(each.after, where) or fits(each.before, where)
+        change for change in changes if row_fits(change[1], where) or row_fits(change[0], where)
     ]
     if kind == "unchanged":
-        moved = [*difference.added.get(table, []), *difference.removed.get(table, [])]
-        number = sum(fits(row, where) for row in moved) + len(changes)
-        return _miscounted(0 if count is None else count, number)
-    return _changed(assertion, changes, policy)
+        moved = sum(row_fits(row, where) for row in [*added, *removed])
+        number = moved + len(changes)
+        return _check_count(count or 0, number)
+    return _check_changes(assertion, changes, policy)
 
 
-def _changed(assertion: Mapping[str, Any], changes: Sequence[Change], policy: Policy) -> list[str]:
-    expected = as_map(assertion.get("expected_changes"))
-    strict = assertion.get("strict", policy.strict)
-    own = assertion.get("ignore", assertion.get("ignore_fields"))
-    names = (policy.ignored.get("global"), policy.ignored.get(assertion["entity"]), own)
-    ignored = {each for listed in names for each in as_list(listed)}
-    said, number = [], 0
+def _check_changes(assertion: Assertion, changes: Iterable[Change], policy: Policy) -> list[str]:
+    expected = assertion.expected_changes or {}
+    strict = policy.strict if assertion.strict is None else assertion.strict
+    ignored = set(assertion.ignore or assertion.ignore_fields or ())
+    for name in ("global", assertion.entity):
+        ignored.update(policy.ignore_fields.get(name, ()))
+    problems, number = [], 0
     for before, after in changes:
-        fields = {
-            each
-            for each in {*before, *after}
-            if each not in ignored and before.get(each) != after.get(each)
-        }
-        if strict and (others := sorted(map(str, fields - expected.keys()))):
-            said.append(f"other fields changed: {', '.join(others)}")
-            continue
-        number += all(
-            field in fields and _as_expected(field, each, before, after)
-            for field, each in expected.items()
-        )
-    return [*said, *_miscounted(assertion.get("expected_count"), number)]
+        names = {*before, *after} - ignored
+        fields = {name for name in names if before.get(name) != after.get(name)}
+        others = fields - expected.keys()
+        if strict and others:
+            problems.append(f"other fields changed: {', '.join(sorted(others))}")
+        elif fields.issuperset(expected):
+            number += all(
+                _changed_as_expected(before.get(name), after.get(name), ends)
+                for name, ends in expected.items()
+            )
+    return [*problems, *_check_count(assertion.expected_count, number)]
 
 
-def _as_expected(
-    field: str, expected: Any, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> bool:
+def _changed_as_expected(before: Any, after: Any, expected: Any) -> bool:
     ends = expected if isinstance(expected, Mapping) else {"to": expected}
-    return all(
-        end not in ends or matches(row.get(field), ends[end])
-        for end, row in (("from", before), ("to", after))
-    )
+    if "from" in ends and not matches(before, ends["from"]):
+        return False
+    return "to" not in ends or matches(after, ends["to"])
 
 
-def _miscounted(expected: Any, number: int) -> list[str]:
+def _check_count(expected: int | Count | None, number: int) -> list[str]:
     if expected is None:
         return [] if number else ["expected at least 1 row, found 0"]
     if isinstance(expected, int):
         return [] if number == expected else [f"expected {expected} row(s), found {number}"]
-    if not isinstance(expected, Mapping):
-        raise Unusable(
-            f"expected_count: expected a number, or min and max, found {compact(expected)[:60]}"
-        )
-    low, high = expected.get("min"), expected.get("max")
+    low, high = expected.min, expected.max
     if (low is None or number >= low) and (high is None or number <= high):
         return []
-    return [
-        (
-            f"expected {'' if low is None else low} to {'' if high is None else high} row(s), found "
-            f"{number}"
-        )
-    ]
+    least = "" if low is None else f"{low:g}"
+    most = "" if high is None else f"{high:g}"
+    return [f"expected {least} to {most} row(s), found {number}"]
+
+
+class _Reference(msgspec.Struct, frozen=True):
+    """A reference: the assertions of a task, and what holds for all of them."""
+
+    assertions: list[Assertion] | None = None
+    strict: bool | None = None
+    ignore_fields: dict[str, list[Any]] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -351,8 +376,8 @@ class StateDiff(Grader):
         key: The field that rows are told by.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state"})
-    metrics: ClassVar[tuple[str, ...]] = ("mean",)
+    needs = frozenset({"state"})
+    metrics = ("mean",)
 
     assertions: tuple[dict[str, Any], ...] = ()
     strict: bool = True
@@ -366,49 +391,42 @@ class StateDiff(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        reference = as_map(sample.expected.state)
-        assertions = reference.get("assertions", list(self.assertions) or None)
         if sample.state is None:
             return skipped("state_not_recorded", "the end state is not recorded")
-        if assertions is None:
-            return skipped(
-                "no_assertions",
-                "neither the reference nor the options assert anything of the state",
-            )
-        policy = Policy(
-            reference.get("strict", self.strict),
-            as_map(reference.get("ignore_fields", self.ignore_fields)),
-        )
         try:
-            return self._graded(sample, assertions, policy)
-        except Unusable as problem:
-            return failed(Fault(category="data", code="unusable_state", message=str(problem)))
-        except RecursionError:
-            return failed(
-                Fault(category="data", code="unusable_state", message="nested too deeply")
-            )
+            reference = convert(as_map(sample.expected.state), _Reference, "expected.state")
+            assertions = reference.assertions
+            if assertions is None and self.assertions:
+                assertions = convert([*self.assertions], list[Assertion], "assertions")
+            if assertions is None:
+                missing = "neither the reference nor the options assert anything of the state"
+                return skipped("no_assertions", missing)
+            difference = difference_of(sample.state, self.key)
+            return _grade_of(assertions, difference, self._policy_of(reference))
+        except (Unusable, RecursionError) as problem:
+            return unusable_state(problem)
 
-    def _graded(self, sample: Sample, assertions: Any, policy: Policy) -> Grade:
-        if not isinstance(assertions, list):
-            raise Unusable("expected.state.assertions: expected a list")
-        difference = difference_of(sample.state, self.key)
-        items, reasons = [], []
-        for number, assertion in enumerate(assertions):
-            said = broken(assertion, difference, policy)
-            items.append(Item(id=name_of(number, assertion), score=float(not said)))
-            subject = str(as_map(assertion).get("entity"))
-            pointer = f"/assertions/{number}"
-            reasons += [
-                Reason(code="assertion", pointer=pointer, subject=subject, message=each)
-                for each in said
-            ]
-        kept = sum(item.score == 1.0 for item in items)
-        score = kept / len(items) if items else 1.0
-        counts = {"assertions": len(items), "kept": kept}
-        return Grade(
-            score=score,
-            passed=kept == len(items),
-            counts=counts,
-            items=tuple(items),
-            reasons=tuple(reasons),
+    def _policy_of(self, reference: _Reference) -> Policy:
+        strict, ignored = reference.strict, reference.ignore_fields
+        return Policy(
+            strict=self.strict if strict is None else strict,
+            ignore_fields=self.ignore_fields if ignored is None else ignored,
         )
+
+
+def _grade_of(assertions: list[Assertion], difference: Difference, policy: Policy) -> Grade:
+    items, reasons = list[Item](), list[Reason]()
+    for number, assertion in enumerate(assertions):
+        problems = find_problems(assertion, difference, policy)
+        name = f"{number} {assertion.diff_type} {assertion.entity}"
+        items.append(Item(id=name, score=float(not problems)))
+        about = Reason(code="assertion", pointer=f"/assertions/{number}", subject=assertion.entity)
+        reasons += [replace(about, message=problem) for problem in problems]
+    passed = sum(item.score == 1.0 for item in items)
+    return Grade(
+        score=passed / len(items) if items else 1.0,
+        passed=passed == len(items),
+        counts={"assertions": len(items), "kept": passed},
+        items=tuple(items),
+        reasons=tuple(reasons),
+    )

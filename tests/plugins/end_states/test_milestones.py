@@ -12,14 +12,10 @@ from scipy.optimize import linear_sum_assignment
 
 from gradestack import Expectation, Sample
 from gradestack_plugins.end_states import milestones
-from gradestack_plugins.end_states.milestones import (
-    Milestones,
-    assignment,
-    graph_of,
-    snapshots_of,
-    table_similarity,
-)
-from gradestack_plugins.end_states.state_diff import Unusable
+from gradestack_plugins.end_states.declared import Unusable, convert
+from gradestack_plugins.end_states.milestones import Milestone, Milestones, graph_of, snapshots_of
+from gradestack_plugins.end_states.similarity import table_similarity
+from gradestack_plugins.statistics.assignment import assign_rows
 from tests.core.outcomes import data
 
 DATA = data(__file__, "milestones.yaml")
@@ -38,6 +34,10 @@ def graded(reference, state=SNAPSHOTS):
     return Milestones().grade(
         Sample(id="a", state={"snapshots": state}, expected=Expectation(state=reference))
     )
+
+
+def matcher_of(nodes, edges, databases):
+    return graph_of(convert(nodes, list[Milestone], "milestones"), edges, databases)
 
 
 def test_tables_are_compared_by_the_best_assignment_of_rows():
@@ -69,7 +69,7 @@ def test_assignments_are_those_of_another_solver():
         costs = [
             [rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)] for _ in range(size)
         ]
-        found = assignment(costs)
+        found = assign_rows(costs)
         assert sorted(found) == list(range(size))
         rows, columns = linear_sum_assignment(costs)
         wanted = sum(costs[row][column] for row, column in zip(rows, columns, strict=True))
@@ -135,7 +135,7 @@ def test_the_best_mapping_is_found():
                 nodes[j]["constraints"].append(
                     {"database": "A", "kind": "update", "target": [{"x": 1}], "reference": i}
                 )
-        matcher, snapshots = graph_of(nodes, edges, ["A", "B"]), snapshots_of(tables)
+        matcher, snapshots = matcher_of(nodes, edges, ["A", "B"]), snapshots_of(tables)
         found = sum(each for _, each in matcher.best(snapshots).values())
         assert found == pytest.approx(_tried(matcher, snapshots))
         seen.add(round(found, 3))
@@ -157,4 +157,4 @@ def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
     never = [{"constraints": [{"database": "T", "target": [{"x": -n - 1}]}]} for n in range(20)]
     monkeypatch.setattr(milestones, "_BUDGET", 5000)
     with pytest.raises(Unusable, match="more than 5,000 mappings"):
-        graph_of(never, [], ["T"]).best(snapshots_of(tables))
+        matcher_of(never, [], ["T"]).best(snapshots_of(tables))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -24,12 +25,10 @@ from gradestack.jsonio import as_text
 from gradestack_plugins.readers.chat.unread import NOT_DECODED, calls_unknown
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
-from gradestack_plugins.tool_calls.presets import find, peer_grade
+from gradestack_plugins.tool_calls.presets import find, grade_as_published
 from gradestack_plugins.tool_calls.published import bfcl
-from gradestack_plugins.tool_calls.published.preset import Preset
 
-_PEER = find("bfcl/ast")
-_OPTIMAL = attrs.evolve(_PEER, rule=bfcl.rule(optimal=True))
+_OPTIMAL = attrs.evolve(find("bfcl/ast"), rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
 _RULED = re.compile(r"(live_)?(simple|multiple|parallel)(?!_java)")
 _FORM = (
@@ -56,20 +55,20 @@ class BfclAst(Grader):
     rule is the preset ``bfcl/ast`` of ``tool_calls``.
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
-    relevance any is right. An answer with a call in no known form is one that was not decoded. A reason has the error type as its code; so has ``metadata.error_type``.
+    relevance any is right. An answer with a call in no known form is one that was not decoded. A
+    reason has the error type as its code; so has ``metadata.error_type``.
     Where the program raises, as on ground truth of no valid form, the grade is failed. A run that
     ended in an error scores 0 (``run_error``), as the leaderboard divides by all its entries.
     Skipped: ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without
     tools, for categories of Java and JavaScript, and for calls by turn, which must be executed.
     """
 
-    version: ClassVar[str] = "3"
-
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
-    graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
-    verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
+    version = "3"
+    needs = frozenset({"calls", "expected"})
+    compares = frozenset({"calls"})
+    graded_statuses = frozenset({Status.OK, Status.FAILED})
+    metrics = ("mean", "call_figures")
+    verdict_labels = ("valid", "not valid")
 
     @property
     @override
@@ -86,29 +85,27 @@ class BfclAst(Grader):
         if sample.calls is None:
             return _grade_of_undecoded(sample, category)
         if sample.expected.calls is None:
-            if _is_of_relevance(category):
-                return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
-            if (
-                _RULED.match(category) and _UNUSABLE.code in sample.remarks
-            ):  # looked at once calls are decoded
-                problem = bfcl.undecoded(
-                    Made(index, call) for index, call in enumerate(sample.calls)
-                )
-                return (
-                    failed(_UNUSABLE)
-                    if problem is None
-                    else _told(Grade(score=0.0, passed=False), problem)
-                )
-            return skipped("no_reference", "no expected calls")
+            return _grade_without_reference(sample, category)
         if not sample.expected.calls:
-            return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
+            return _grade_by_calling(sample, False, "irrelevance_error:decoder_success")
         if "java" in category:
             return skipped("not_expressible", _JAVA)
-        return _graded(sample, _OPTIMAL)
+        return _grade_by_rules(sample)
 
 
 def _is_of_relevance(category: str) -> bool:
     return category.removeprefix("live_") == "relevance"
+
+
+def _grade_without_reference(sample: Sample, category: str) -> Grade:
+    if _is_of_relevance(category):
+        return _grade_by_calling(sample, True, "relevance_error:decoder_failed")
+    if not _RULED.match(category) or _UNUSABLE.code not in sample.remarks:
+        return skipped("no_reference", "no expected calls")
+    # the program looks at the ground truth once calls are decoded
+    made = [Made(index, call) for index, call in enumerate(sample.calls or ())]
+    problem = bfcl.decoding_problem(made)
+    return failed(_UNUSABLE) if problem is None else _wrong(problem)
 
 
 def _grade_of_failed_run(sample: Sample) -> Grade:
@@ -127,8 +124,12 @@ def _grade_of_failed_run(sample: Sample) -> Grade:
         return skipped("not_expressible", bfcl.EXECUTED)
     message = sample.error.message if sample.error is not None else "the run ended in an error"
     reason = Reason(code="run_error", message=message)
-    counts = {"expected": len(expected or ()), "made": 0}
+    counts = _counts(sample, 0)
     return Grade(score=0.0, passed=False, reasons=(reason,), rationale=message, counts=counts)
+
+
+def _counts(sample: Sample, made: int) -> dict[str, int]:
+    return {"expected": len(sample.expected.calls or ()), "made": made}
 
 
 def _grade_of_undecoded(sample: Sample, category: str) -> Grade:
@@ -142,45 +143,46 @@ def _grade_of_undecoded(sample: Sample, category: str) -> Grade:
     has_turns = any(call.turn is not None for call in expected or ())
     if NOT_DECODED not in sample.remarks or not is_ruled or has_turns:
         return calls_unknown(sample)
-    counts = {"expected": len(expected or ()), "made": 0}
+    counts = _counts(sample, 0)
     if expected == ():
         return Grade(score=1.0, passed=True, counts=counts)
-    problem = "relevance_error:decoder_failed" if expected is None else _UNDECODED
-    return _told(Grade(score=0.0, passed=False, counts=counts), problem)
+    return _wrong("relevance_error:decoder_failed" if expected is None else _UNDECODED, counts)
 
 
-def _by_calling(sample: Sample, *, right: bool, problem: str) -> Grade:
-    """Return the grade of a run that should call something, or nothing.
+def _grade_by_calling(sample: Sample, is_right: bool, problem: str) -> Grade:
+    """Return the grade of a run that should call a tool, or none.
 
-    What cannot be decoded is no call.
+    Calls that cannot be decoded do not count.
     """
     made = sample.calls or ()
-    called = bool(made) and all(
-        call.arguments is not None or call.raw_arguments is None for call in made
-    )
-    grade = Grade(
-        score=float(called is right),
-        passed=called is right,
-        counts={"expected": 0, "made": len(made)},
-    )
-    return grade if called is right else _told(grade, problem)
+    is_decoded = [call.arguments is not None or call.raw_arguments is None for call in made]
+    has_called = bool(made) and all(is_decoded)
+    counts = _counts(sample, len(made))
+    if has_called is not is_right:
+        return _wrong(problem, counts)
+    return Grade(score=1.0, passed=True, counts=counts)
 
 
-def _graded(sample: Sample, preset: Preset) -> Grade:
+def _grade_by_rules(sample: Sample) -> Grade:
     try:
-        grade = peer_grade(preset, sample, sample.calls or (), _MOST_PAIRS)
+        grade = grade_as_published(_OPTIMAL, sample, sample.calls or (), _MOST_PAIRS)
     except TooManyCalls as error:
         return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
     except RecursionError:
-        told = "arguments are nested too deeply to be compared"
-        return failed(Fault(category="data", code="nested_too_deeply", message=told))
+        message = "arguments are nested too deeply to be compared"
+        return failed(Fault(category="data", code="nested_too_deeply", message=message))
     problem: Any = grade.metadata.get("error_type")
-    grade = replace(grade, metadata={})
-    return (
-        grade if grade.outcome is not Outcome.GRADED or problem is None else _told(grade, problem)
-    )
+    if grade.outcome is Outcome.GRADED and problem is not None:
+        return _wrong(problem, grade.counts)
+    return replace(grade, metadata={})
 
 
-def _told(grade: Grade, problem: str) -> Grade:
+def _wrong(problem: str, counts: Mapping[str, int] | None = None) -> Grade:
     reason = Reason(code=problem, message="by BFCL's rules for calls")
-    return replace(grade, reasons=(reason,), metadata={"error_type": problem})
+    return Grade(
+        score=0.0,
+        passed=False,
+        counts=counts or {},
+        reasons=(reason,),
+        metadata={"error_type": problem},
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -22,48 +22,41 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.readers.chat.unread import calls_unknown
-from gradestack_plugins.tool_calls.diff import (
-    Equality,
-    Expected,
-    Made,
-    Mode,
-    ToolTerms,
-    UnusableRule,
-    name_of,
-    value_of,
-)
+from gradestack_plugins.tool_calls.diff import Expected, Made, Mode, ToolTerms, name_of, value_of
 from gradestack_plugins.tool_calls.matching import (
+    Assignment,
+    Count,
+    Credit,
+    Empty,
+    Extra,
     FigureName,
     Matching,
+    Missing,
     Options,
     Order,
+    Repeats,
+    Requestor,
     TooManyCalls,
+    Unit,
 )
 from gradestack_plugins.tool_calls.outcomes import (
     ONE,
     ZERO,
     Scored,
+    Tools,
     explanation_of,
     figures_of,
-    scored,
+    score_calls,
 )
-from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
+from gradestack_plugins.tool_calls.presets import DOCUMENTED, find, grade_as_published, refuse
 from gradestack_plugins.tool_calls.published.preset import Preset
+from gradestack_plugins.tool_calls.rules import UnusableRule
+from gradestack_plugins.tool_calls.values import Equality
 
 _SIDES = frozenset({"assistant", "user"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs"})
-
-
-@attrs.frozen(kw_only=True)
-class Empty:
-    """What a sample without calls on one side, or on both, comes to."""
-
-    both: Literal[0, 1, "skip"] = 1
-    """Nothing expected, nothing made."""
-    expected_only: Literal[0, "skip"] = 0
-    """Something expected, nothing made."""
-    made_only: Literal[0, 1, "skip"] = 0
-    """Nothing expected, something made."""
+_NO_SIDE = "there are no calls on one side, and such samples are left out (empty)"
+_EXPORT_ADVICE = "of a data set, grade its log: gradestack grade LOG --dataset FILE"
 
 
 @attrs.frozen(kw_only=True)
@@ -129,25 +122,24 @@ class ToolCalls(Grader):
         max_pairs: Pairs of calls of one name that are compared at most, pairs of equal calls aside.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
-    compares: ClassVar[frozenset[str] | None] = frozenset({"calls"})
-    metrics: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
-    verdict_labels: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs = frozenset({"calls", "expected"})
+    compares = frozenset({"calls"})
+    metrics = ("mean", "call_figures")
+    verdict_labels = ("all calls right", "not all calls right")
 
     preset: str | None = None
     order: Order | None = None
-    extra: Literal["allow", "forbid", "penalise"] | None = None
-    missing: Literal["forbid", "penalise"] | None = None
+    extra: Extra | None = None
+    missing: Missing | None = None
     arguments: Mode | None = None
     per_tool: Mapping[str, ToolTerms] | None = None
     equality: Equality | None = None
-    repeats: Literal["multiset", "set"] | None = None
-    assignment: Literal["optimal", "first_fit"] | None = None
-    credit: Literal["none", "call", "path"] | None = None
-    unit: Literal["sample", "turn"] | None = None
-    requestor: Literal["stated", "any", "assistant", "user"] | None = None
-    count: Literal["attempted", "executed"] | None = None
+    repeats: Repeats | None = None
+    assignment: Assignment | None = None
+    credit: Credit | None = None
+    unit: Unit | None = None
+    requestor: Requestor | None = None
+    count: Count | None = None
     empty: Empty | None = None
     score: FigureName | None = None
     max_pairs: int = attrs.field(default=65_536, validator=attrs.validators.ge(1))
@@ -155,30 +147,20 @@ class ToolCalls(Grader):
     _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        names = [
-            each.name
-            for each in attrs.fields(type(self))
-            if each.init and each.name not in _NOT_OPTIONS
-        ]
-        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
-        preset = (
-            find(self.preset) if self.preset is not None else None if stated else find(DOCUMENTED)
-        )
-        if preset is not None:
+        fields = [field.name for field in attrs.fields(type(self)) if field.init]
+        values = {name: getattr(self, name) for name in fields if name not in _NOT_OPTIONS}
+        stated = {name: value for name, value in values.items() if value is not None}
+        preset = None
+        if self.preset is not None or not stated:
+            preset = find(self.preset or DOCUMENTED)
             refuse(preset, stated)
-        if preset is None and self.order == "strict" and self.assignment == "first_fit":
-            raise ValueError(
-                "assignment: first_fit has no meaning with order: strict, which goes index by index"
-            )
-        if preset is None and self.credit == "none" and self.score is not None:
-            raise ValueError(
-                f"score: {self.score} has no meaning with credit: none, whose score is the "
-                "verdict, 1 or 0"
-            )
-        own = {**OWN, "per_tool": {}, **stated, "max_pairs": self.max_pairs}
-        options = Options(
-            **{each.name: own[each.name] for each in attrs.fields(Options) if each.init}
-        )
+        elif self.order == "strict" and self.assignment == "first_fit":
+            problem = "assignment: first_fit has no meaning with order: strict"
+            raise ValueError(f"{problem}, which goes index by index")
+        elif self.credit == "none" and self.score is not None:
+            problem = f"score: {self.score} has no meaning with credit: none"
+            raise ValueError(f"{problem}, whose score is the verdict, 1 or 0")
+        options = Options(**stated, max_pairs=self.max_pairs)
         object.__setattr__(self, "_preset", preset)
         object.__setattr__(self, "_options", options)
 
@@ -187,13 +169,13 @@ class ToolCalls(Grader):
     ) -> ToolCalls:
         """Return the grader as header.json shows it.
 
-        Preset as ``NAME@VERSION``, with what a peer's stands for.
+        Preset as ``NAME@VERSION``, with the options that a published one stands for.
         """
         preset = self._preset
         if preset is None:
             return self
-        stands = {} if preset.name == DOCUMENTED else preset.settings
-        return attrs.evolve(self, preset=preset.full_name, **stands)
+        settings = {} if preset.name == DOCUMENTED else preset.settings
+        return attrs.evolve(self, preset=preset.full_name, **settings)
 
     @property
     @override
@@ -206,12 +188,11 @@ class ToolCalls(Grader):
         if expected.calls is None and not expected.alternatives:
             return skipped("no_reference", "no expected calls")
         if made is None:
-            advice = "of a data set, grade its log: gradestack grade LOG --dataset FILE"
-            return calls_unknown(sample, advice)
+            return calls_unknown(sample, _EXPORT_ADVICE)
         preset = self._preset
         try:
             if preset is not None and preset.name != DOCUMENTED:
-                return peer_grade(preset, sample, made, self.max_pairs)
+                return grade_as_published(preset, sample, made, self.max_pairs)
             return self._best(sample, made)
         except TooManyCalls as error:
             return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
@@ -224,112 +205,95 @@ class ToolCalls(Grader):
     def _best(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
         """Return the grade by the list of expected calls that gives the best one."""
         metadata = {} if self._preset is None else {"preset": self._preset.full_name}
-        if self.count == "executed":
+        if self._options.count == "executed":
             if any(call.status is None for call in made):
                 message = "not every call's execution is recorded"
                 return replace(skipped("execution_not_recorded", message), metadata=metadata)
             made = [call for call in made if call.status in {"ok", "error"}]
-        tools = (
-            None
-            if sample.tools is None
-            else frozenset([name_of(tool.name) for tool in sample.tools])
-        )
+        tools: Tools = None
+        if sample.tools is not None:
+            tools = frozenset([name_of(tool.name) for tool in sample.tools])
         grades = []
         if sample.expected.calls is not None:
             grades.append(self._graded(sample.expected.calls, made, tools, metadata))
-        for place, calls in enumerate(sample.expected.alternatives):
-            grades.append(self._graded(calls, made, tools, {**metadata, "alternative": place}))
-        return max(
-            grades,
-            key=lambda grade: (grade.score is not None, grade.score or 0.0, bool(grade.passed)),
-        )
+        for index, calls in enumerate(sample.expected.alternatives):
+            about = {**metadata, "alternative": index}
+            grades.append(self._graded(calls, made, tools, about))
+        return max(grades, key=_rank)
 
     def _graded(
         self,
         expected: Sequence[ExpectedCall],
         made: Sequence[ToolCall],
-        tools: frozenset[str] | None,
+        tools: Tools,
         metadata: Mapping[str, Any],
     ) -> Grade:
         turns = self._scored(expected, made, tools)
         if isinstance(turns, Grade):
             return replace(turns, metadata=metadata)
-        return Grade(
-            **figures_of(turns), **explanation_of(turns, tools, self._options), metadata=metadata
-        )
+        explanation = explanation_of(turns, tools, self._options)
+        return Grade(**figures_of(turns), **explanation, metadata=metadata)
 
     def _scored(
-        self,
-        expected: Sequence[ExpectedCall],
-        made: Sequence[ToolCall],
-        tools: frozenset[str] | None,
+        self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: Tools
     ) -> list[Scored] | Grade:
-        who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
-        rules = self._options.arguments == "rules"
-        wanted = [
-            Expected(index, call, rules=rules, requestor=stated)
-            for index, call in enumerate(expected)
-            if who not in _SIDES or (call.requestor or "assistant") == who
-        ]
-        done = [
-            Made(index, call)
-            for index, call in enumerate(made)
-            if who not in _SIDES or call.requestor == who
-        ]
-        if self.unit != "turn":
-            found = self._scored_turn(wanted, done, tools, None)
-            message = "there are no calls on one side, and such samples are left out (empty)"
-            return [found] if found is not None else skipped("nothing_to_match", message)
+        """Return the calls of each turn scored, or the grade of a sample without any turn."""
+        side = self._options.requestor
+        options = {"rules": self._options.arguments == "rules", "requestor": side == "stated"}
+        wanted = [Expected(index, call, **options) for index, call in enumerate(expected)]
+        done = [Made(index, call) for index, call in enumerate(made)]
+        if side in _SIDES:
+            whose = [call.requestor or "assistant" for call in expected]
+            wanted = [call for call in wanted if whose[call.index] == side]
+            done = [call for call in done if call.requestor == side]
+        if self._options.unit != "turn":
+            scored = self._scored_turn(wanted, done, tools, None)
+            return skipped("nothing_to_match", _NO_SIDE) if scored is None else [scored]
         if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call has a turn")
         turns = []
-        for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in done}):
+        for turn in sorted({call.turn or 0 for call in (*wanted, *done)}):
             due = [call for call in wanted if (call.turn or 0) == turn]
-            own = [call for call in done if (call.turn or 0) == turn]
-            if (found := self._scored_turn(due, own, tools, turn)) is not None:
-                turns.append(found)
+            calls = [call for call in done if (call.turn or 0) == turn]
+            scored = self._scored_turn(due, calls, tools, turn)
+            turns += [] if scored is None else [scored]
         return turns or skipped("nothing_to_match", "every turn is left out (empty)")
 
     def _scored_turn(
-        self,
-        expected: list[Expected],
-        made: list[Made],
-        tools: frozenset[str] | None,
-        turn: int | None,
+        self, expected: list[Expected], made: list[Made], tools: Tools, turn: int | None
     ) -> Scored | None:
         """Return the calls of a run or a turn matched, None where ``empty`` leaves it out."""
-        if self.repeats == "set":
-            expected, made = self._once(expected), self._once(made)
-        found = scored(Matching(self._options, expected, made), expected, made, tools, turn)
+        if self._options.repeats == "set":
+            expected, made = self._without_repeats(expected), self._without_repeats(made)
+        scored = score_calls(Matching(self._options, expected, made), expected, made, tools, turn)
         if expected and made:
-            return found
-        empty = self.empty or Empty()
-        worth = (
-            empty.both
-            if not expected and not made
-            else empty.expected_only
-            if expected
-            else empty.made_only
-        )
+            return scored
+        empty = self._options.empty
+        worth = empty.expected_only if expected else empty.made_only
+        worth = worth if expected or made else empty.both
         if worth == "skip":
             return None
         if expected and all(call.optional for call in expected):
-            return found
-        ratio = ONE if worth else ZERO
-        return found._replace(
-            ratios=(ratio,) * 4 + found.ratios[4:], passed=bool(worth), silent=bool(worth)
-        )
+            return scored
+        ratios = (ONE if worth else ZERO,) * 4 + scored.ratios[4:]
+        return scored._replace(ratios=ratios, passed=bool(worth), silent=bool(worth))
 
-    def _once(self, calls: list[Any]) -> list[Any]:
+    def _without_repeats(self, calls: list[Any]) -> list[Any]:
         """Return calls without those that equal an earlier one.
 
         Expected calls with rules are left as they are.
         """
         first: dict[object, Any] = {}
         for call in calls:
-            plain = isinstance(call, Made) or (
-                not call.rules and len(call.names) == 1 and call.compared
-            )
-            value = value_of(call, self._options.terms(call.name)) if plain else call.index
+            is_made = isinstance(call, Made)
+            if is_made or (not call.rules and len(call.names) == 1 and call.compared):
+                value = value_of(call, self._options.terms(call.name))
+            else:
+                value = call.index
             first.setdefault(value, call)
         return list(first.values())
+
+
+def _rank(grade: Grade) -> tuple[bool, float, bool]:
+    """Return a key of which the best grade has the greatest."""
+    return grade.score is not None, grade.score or 0.0, bool(grade.passed)

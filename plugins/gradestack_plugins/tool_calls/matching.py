@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import lcm
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import attrs
 
+from gradestack_plugins.statistics.assignment import assign_rows
 from gradestack_plugins.tool_calls.diff import (
     NOTHING,
     Diff,
@@ -24,11 +25,11 @@ from gradestack_plugins.tool_calls.diff import (
 )
 
 Weights = Sequence[Sequence[int]]
-Chosen = list[int | None]
-"""Row -> column, None where the row has none."""
+Columns = list[int | None]
+"""The column of each row, None of a row without one."""
 
 
-def heaviest(weights: Weights) -> Chosen:
+def heaviest(weights: Weights) -> Columns:
     """Return the heaviest assignment of rows to columns, each used once.
 
     A weight of 0 assigns nothing.
@@ -38,75 +39,42 @@ def heaviest(weights: Weights) -> Chosen:
     it that no sum carries over.
     """
     rows, columns = len(weights), len(weights[0]) if weights else 0
+    if not columns:
+        return [None] * rows
     base, size = columns + 1, max(rows, columns)
-    profits = [[0] * size for _ in range(size)]
+    costs = [[0] * size for _ in range(size)]
     for row, line in enumerate(weights):
-        place = base ** (rows - 1 - row)
+        digit = base ** (rows - 1 - row)
         for column, weight in enumerate(line):
             if weight:
-                profits[row][column] = weight * base**rows + (columns - column) * place
-    chosen: Chosen = [None] * rows
-    for column, row in enumerate(_most_profitable(profits) if columns else ()):
-        if row < rows and profits[row][column]:
-            chosen[row] = column
-    return chosen
+                profit = weight * base**rows + (columns - column) * digit
+                costs[row][column] = -profit
+    assigned = assign_rows(costs)[:rows]
+    return [column if costs[row][column] else None for row, column in enumerate(assigned)]
 
 
-def _most_profitable(profits: Sequence[Sequence[int]]) -> list[int]:
-    """Return the row of each column of a square, at the greatest sum.
-
-    Shortest augmenting paths (Hungarian method).
-    """
-    size = len(profits)
-    labels, others, owners = [max(line) for line in profits], [0] * size, [-1] * size
-    for start in range(size):
-        row, column = start, -1
-        gaps: list[int | None] = [None] * size
-        before, free, reached = [-1] * size, list(range(size)), list[int]()
-        while row >= 0:
-            line, label, least, place = profits[row], labels[row], -1, -1
-            for other in free:
-                gap, held = label + others[other] - line[other], gaps[other]
-                if held is None or gap < held:
-                    gaps[other], before[other], held = gap, column, gap
-                if least < 0 or held < least:
-                    least, place = held, other
-            if least:
-                labels[start] -= least
-                for other in reached:
-                    labels[owners[other]] -= least
-                    others[other] += least
-                gaps = [None if gap is None else gap - least for gap in gaps]
-            free.remove(place)
-            reached.append(place)
-            column, row = place, owners[place]
-        while column >= 0:
-            owners[column] = owners[before[column]] if before[column] >= 0 else start
-            column = before[column]
-    return owners
-
-
-def in_order(weights: Weights) -> Chosen:
+def in_order(weights: Weights) -> Columns:
     """Return the heaviest assignment in which columns rise with rows.
 
     A weighted longest common subsequence.
     """
-    rows, columns = len(weights), len(weights[0]) if weights else 0
-    rest = [[0] * (columns + 1)]
-    """Of the rows from one on (last first): heaviest from each column on."""
+    columns = len(weights[0]) if weights else 0
+    best = [[0] * (columns + 1)]
+    """Of the rows from one on, the last first: the heaviest weight from each column on."""
     for line in reversed(weights):
-        below, best = rest[-1], [0] * (columns + 1)
-        for column in range(columns - 1, -1, -1):
-            found = max(below[column], best[column + 1])
-            weight = line[column]
-            best[column] = max(found, weight + below[column + 1]) if weight else found
-        rest.append(best)
-    chosen: Chosen = [None] * rows
+        below, here = best[-1], [0] * (columns + 1)
+        for column in reversed(range(columns)):
+            taken_here = line[column] + below[column + 1]
+            here[column] = max(below[column], here[column + 1], taken_here)
+        best.append(here)
+    best.reverse()
+    chosen: Columns = [None] * len(weights)
     start = 0
     for row, line in enumerate(weights):
-        here, below = rest[rows - row], rest[rows - row - 1]
+        most, below = best[row][start], best[row + 1]
         for column in range(start, columns):
-            if line[column] and line[column] + below[column + 1] == here[start]:
+            weight = line[column]
+            if weight and weight + below[column + 1] == most:
                 chosen[row], start = column, column + 1
                 break
     return chosen
@@ -115,51 +83,105 @@ def in_order(weights: Weights) -> Chosen:
 Rows = tuple[int, ...]
 
 
-def rows_by_group(groups: Sequence[int | None]) -> list[Rows]:
+def rows_by_group(groups: Iterable[int | None]) -> list[Rows]:
     """Return the rows of each group, in order of their first calls.
 
     A call without a group is one of its own.
     """
-    found: dict[tuple[str, int], list[int]] = {}
+    rows_of: dict[tuple[str, int], list[int]] = {}
     for row, group in enumerate(groups):
-        found.setdefault(("row", row) if group is None else ("group", group), []).append(row)
-    return list(map(tuple, found.values()))
+        key = ("row", row) if group is None else ("group", group)
+        rows_of.setdefault(key, []).append(row)
+    return list(map(tuple, rows_of.values()))
 
 
-def in_groups(weights: Weights, groups: Sequence[Rows]) -> Chosen:
+class _Stretch(NamedTuple):
+    """An assignment of some rows; of several the least is the best one."""
+
+    negative_weight: int
+    order: list[int]
+    columns: Columns
+
+
+def in_groups(weights: Weights, groups: Sequence[Rows]) -> Columns:
     """Return the heaviest assignment in which the columns of a group lie before those of the next.
 
     Of several the one whose columns are the smallest, read group by group. Every stretch of columns
     is tried for every group, so that the work grows with groups times columns squared.
     """
     columns = len(weights[0]) if weights else 0
-    best: list[tuple[int, list[int], Chosen]] = [(0, [], [])] * (columns + 1)
-    """Of the groups from one on, from each column on: weight (less is more), order, and columns."""
+    best = [_Stretch(0, [], [])] * (columns + 1)
+    """Of the groups from one on, from each column on."""
     for rows in reversed(groups):
         best = [_best_stretch(weights, rows, start, best) for start in range(columns + 1)]
-    chosen: Chosen = [None] * len(weights)
-    for row, place in zip((row for rows in groups for row in rows), best[0][2], strict=True):
-        chosen[row] = place
+    chosen: Columns = [None] * len(weights)
+    in_order_of_groups = (row for rows in groups for row in rows)
+    for row, column in zip(in_order_of_groups, best[0].columns, strict=True):
+        chosen[row] = column
     return chosen
 
 
-def _best_stretch(
-    weights: Weights, rows: Rows, start: int, later: Sequence[tuple[int, list[int], Chosen]]
-) -> tuple[int, list[int], Chosen]:
+def _best_stretch(weights: Weights, rows: Rows, start: int, later: Sequence[_Stretch]) -> _Stretch:
     columns = len(later) - 1
-    found = []
+    stretches = []
     for end in range(start, columns + 1):
-        chosen = heaviest([weights[row][start:end] for row in rows])
-        weight = sum(
-            weights[row][start + at] for row, at in zip(rows, chosen, strict=True) if at is not None
-        )
-        places: Chosen = [None if at is None else start + at for at in chosen]
-        order = [columns if at is None else at for at in places]
-        found.append((later[end][0] - weight, order + later[end][1], places + later[end][2]))
-    return min(found, key=lambda each: each[:2])
+        assigned = heaviest([weights[row][start:end] for row in rows])
+        places: Columns = [None if column is None else start + column for column in assigned]
+        pairs = zip(rows, places, strict=True)
+        weight = sum(weights[row][column] for row, column in pairs if column is not None)
+        order = [columns if column is None else column for column in places]
+        rest = later[end]
+        negative = rest.negative_weight - weight
+        stretches.append(_Stretch(negative, order + rest.order, places + rest.columns))
+    return min(stretches, key=lambda stretch: stretch[:2])
+
+
+def first_fits(
+    expected: Iterable[Any],
+    made: Sequence[Any],
+    is_fit: Callable[[Any, Any], bool],
+    *,
+    in_order: bool = False,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield each expected call with the first call left that fits it, None where none does.
+
+    Args:
+        expected: The expected calls.
+        made: The calls that were made; each is used once.
+        is_fit: Whether an expected call and a call that was made fit.
+        in_order: Whether a call has to come after the one used before.
+    """
+    left = list(made)
+    for call in expected:
+        index = next((at for at, other in enumerate(left) if is_fit(call, other)), None)
+        if index is None:
+            yield call, None
+            continue
+        yield call, left[index]
+        left = left[index + 1 :] if in_order else left[:index] + left[index + 1 :]
+
+
+def all_fit(
+    expected: Iterable[Any],
+    made: Sequence[Any],
+    is_fit: Callable[[Any, Any], bool],
+    *,
+    in_order: bool = False,
+) -> bool:
+    """Return whether each expected call has a call of its own that fits it, first fit."""
+    pairs = first_fits(expected, made, is_fit, in_order=in_order)
+    return all(other is not None for _, other in pairs)
 
 
 Order = Literal["strict", "in_order", "any"]
+Extra = Literal["allow", "forbid", "penalise"]
+Missing = Literal["forbid", "penalise"]
+Repeats = Literal["multiset", "set"]
+Assignment = Literal["optimal", "first_fit"]
+Credit = Literal["none", "call", "path"]
+Unit = Literal["sample", "turn"]
+Requestor = Literal["stated", "any", "assistant", "user"]
+Count = Literal["attempted", "executed"]
 FigureName = Literal["f1", "precision", "recall"]
 WIDE = 16
 """How many times ``max_pairs`` all pairs of a sample may be where their order counts."""
@@ -170,38 +192,55 @@ class TooManyCalls(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class Options:
-    """How calls are matched, and what extra and missing ones cost.
+class Empty:
+    """Scores of samples without calls on one side, or on both."""
 
-    The grader's options of these names.
+    both: Literal[0, 1, "skip"] = 1
+    """Nothing expected, nothing made."""
+    expected_only: Literal[0, "skip"] = 0
+    """Something expected, nothing made."""
+    made_only: Literal[0, 1, "skip"] = 0
+    """Nothing expected, something made."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """Options of the matching, and of the price of extra and missing calls.
+
+    The grader's options of these names; the defaults are those of our own rule.
     """
 
-    order: Order
-    extra: Literal["allow", "forbid", "penalise"]
-    missing: Literal["forbid", "penalise"]
-    arguments: Mode
-    per_tool: Mapping[str, ToolTerms]
-    equality: Equality
-    assignment: Literal["optimal", "first_fit"]
-    credit: Literal["none", "call", "path"]
-    score: FigureName
+    order: Order = "any"
+    extra: Extra = "penalise"
+    missing: Missing = "penalise"
+    arguments: Mode = "rules"
+    per_tool: Mapping[str, ToolTerms] = attrs.field(factory=dict)
+    equality: Equality = "json"
+    repeats: Repeats = "multiset"
+    assignment: Assignment = "optimal"
+    credit: Credit = "path"
+    unit: Unit = "sample"
+    requestor: Requestor = "stated"
+    count: Count = "attempted"
+    empty: Empty = Empty()
+    score: FigureName = "f1"
     max_pairs: int
     _terms: Terms = attrs.field(init=False)
     _by_tool: Mapping[str, Terms] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Work out the terms of each tool."""
+        mode, equality = self.arguments, self.equality
         by_tool = {
-            name: Terms(mode=tool.arguments or self.arguments, equality=self.equality, tool=tool)
+            name: Terms(mode=tool.arguments or mode, equality=equality, tool=tool)
             for name, tool in self.per_tool.items()
         }
+        terms = by_tool.get("*") or Terms(mode=mode, equality=equality)
         object.__setattr__(self, "_by_tool", by_tool)
-        object.__setattr__(
-            self, "_terms", by_tool.get("*") or Terms(mode=self.arguments, equality=self.equality)
-        )
+        object.__setattr__(self, "_terms", terms)
 
     def terms(self, name: str) -> Terms:
-        """Return how the calls of a tool are compared."""
+        """Return the terms on which calls of a tool are compared."""
         return self._by_tool.get(name, self._terms)
 
 
@@ -216,8 +255,13 @@ class Pair(NamedTuple):
     """Of the reason that is not an argument's."""
 
 
+Calls = tuple[Expected, Made]
+Block = tuple[list[Expected], list[Made]]
+"""Calls that may be matched with each other."""
+
+
 class Matching:
-    """Which call was made for which expected one."""
+    """The calls that were made for expected ones."""
 
     def __init__(
         self, options: Options, expected: Sequence[Expected], made: Sequence[Made]
@@ -232,39 +276,35 @@ class Matching:
         terms = self.options.terms(made.name)
         diff = diff_of(expected, made, terms)
         share = share_of(expected, made, diff, terms)
-        return Pair(
-            expected,
-            made,
-            diff,
-            share if self.options.credit == "path" or share[0] == share[1] else NOTHING,
-        )
+        if self.options.credit != "path" and share[0] != share[1]:
+            share = NOTHING
+        return Pair(expected, made, diff, share)
 
     def share(self, expected: Expected, made: Made) -> Share:
-        """Return how much of two calls is right."""
+        """Return the share of two calls that is right."""
         return self.pair(expected, made).share if made.name in expected.names else NOTHING
+
+    def _has_credit(self, expected: Expected, made: Made) -> bool:
+        return self.share(expected, made)[0] > 0
 
     def pairs(self) -> list[Pair]:
         """Return the pairs of the heaviest matching, in order of the expected calls.
 
         None has nothing right.
         """
-        if self.options.order == "strict":
+        order, both = self.options.order, list[Calls]()
+        if order == "strict":
             both = list(zip(self._expected, self._made, strict=False))
-        elif self.options.order == "in_order":
-            both = self._in_order()
+        elif order == "in_order":
+            both = self._match_in_order()
         else:
-            both = [
-                pair
-                for expected, made in self._blocks()
-                for pair in self._in_any_order(expected, made)
-            ]
-            both.sort(key=lambda pair: pair[0].index)
-        pairs = [
-            self.pair(expected, made) for expected, made in both if made.name in expected.names
-        ]
+            for expected, made in self._blocks():
+                both += self._match_block(expected, made)
+            both.sort(key=lambda calls: calls[0].index)
+        pairs = [self.pair(call, other) for call, other in both if other.name in call.names]
         return [pair for pair in pairs if pair.share[0]]
 
-    def _blocks(self) -> list[tuple[list[Expected], list[Made]]]:
+    def _blocks(self) -> list[Block]:
         """Return expected and made calls by name.
 
         Names that an expected call lets choose from are one.
@@ -273,20 +313,17 @@ class Matching:
         for call in self._expected:
             for name in call.names[1:]:
                 linked[_root(name, linked)] = _root(call.name, linked)
-        blocks: dict[str, tuple[list[Expected], list[Made]]] = {}
+        blocks: dict[str, Block] = {}
         for call in self._expected:
-            name = _root(call.name, linked) if linked else call.name
-            blocks.setdefault(name, ([], []))[0].append(call)
+            block = blocks.setdefault(_root(call.name, linked), ([], []))
+            block[0].append(call)
         for other in self._made:
-            if (
-                block := blocks.get(_root(other.name, linked) if linked else other.name)
-            ) is not None:
-                block[1].append(other)
+            name = _root(other.name, linked)
+            if name in blocks:
+                blocks[name][1].append(other)
         return [block for block in blocks.values() if block[1]]
 
-    def _in_any_order(
-        self, expected: list[Expected], made: list[Made]
-    ) -> list[tuple[Expected, Made]]:
+    def _match_block(self, expected: list[Expected], made: list[Made]) -> list[Calls]:
         if len(expected) == len(made) == 1:
             return [(expected[0], made[0])]
         equal: dict[int, Made] = {}
@@ -301,92 +338,91 @@ class Matching:
         exact = [(call, equal[call.index]) for call in expected if call.index in equal]
         return exact + self._chosen(rest, free, heaviest)
 
-    def _in_order(self) -> list[tuple[Expected, Made]]:
+    def _match_in_order(self) -> list[Calls]:
         expected, made = list(self._expected), list(self._made)
         if any(call.group is not None for call in expected):
-            groups = rows_by_group([call.group for call in expected])
+            groups = rows_by_group(call.group for call in expected)
             self._check(len(expected) * len(made))
             self._check(len(groups) * (len(made) + 1) ** 2)
             return self._chosen(expected, made, lambda weights: in_groups(weights, groups))
         if self.options.assignment == "first_fit":
             return self._first_fit(expected, made)
-        start = 0  # calls that are made as expected from the first on take none of max_pairs
-        for one, other in zip(expected, made, strict=False):
-            right, of = self.share(one, other)
-            if right != of:
-                break
-            start += 1
+        # calls that are made as expected from the first on take none of max_pairs
+        start = self._equal_at_start()
         exact = list(zip(expected[:start], made[:start], strict=True))
         expected, made = expected[start:], made[start:]
         if len(expected) * len(made) > WIDE * self.options.max_pairs:
             self._check(len(expected) * len(made))
         for block in self._blocks() if expected and made else ():
-            if len(block[0]) * len(block[1]) > self.options.max_pairs:
-                equal = len(self._equal(*block))
-                self._check((len(block[0]) - equal) * (len(block[1]) - equal))
+            self._check_block(block)
         return exact + self._chosen(expected, made, in_order)
+
+    def _equal_at_start(self) -> int:
+        number = 0
+        for call, other in zip(self._expected, self._made, strict=False):
+            right, leaves = self.share(call, other)
+            if right != leaves:
+                break
+            number += 1
+        return number
+
+    def _check_block(self, block: Block) -> None:
+        """Check the number of pairs in a block; those of equal calls do not count."""
+        expected, made = map(len, block)
+        if expected * made > self.options.max_pairs:
+            equal = len(self._equal(*block))
+            self._check((expected - equal) * (made - equal))
 
     def _check(self, pairs: int) -> None:
         most = self.options.max_pairs
         if pairs > most:
-            raise TooManyCalls(
-                f"{pairs} pairs of calls are left to compare, more than max_pairs: {most}"
-            )
+            problem = f"{pairs} pairs of calls are left to compare"
+            raise TooManyCalls(f"{problem}, more than max_pairs: {most}")
 
-    def _equal(self, expected: Sequence[Expected], made: Sequence[Made]) -> dict[int, Made]:
+    def _equal(self, expected: Iterable[Expected], made: Sequence[Made]) -> dict[int, Made]:
         """Return the expected calls, by index, for which an equal one was made.
 
         Each is used once, the first first.
         """
         waiting: dict[object, list[Made]] = {}
         for other in reversed(made):
-            waiting.setdefault(value_of(other, self.options.terms(other.name)), []).append(other)
+            value = value_of(other, self.options.terms(other.name))
+            waiting.setdefault(value, []).append(other)
         equal: dict[int, Made] = {}
-        for call in expected:
-            terms = self.options.terms(call.name)
-            if len(call.names) > 1 or call.rules or call.requestor is not None or not call.compared:
-                continue
-            if terms.tool.defaults or (call.raw is not None and terms.mode != "ignore"):
-                continue
-            if same := waiting.get(value_of(call, terms)):
+        for call in filter(self._is_plain, expected):
+            same = waiting.get(value_of(call, self.options.terms(call.name)))
+            if same:
                 equal[call.index] = same.pop()
         return equal
 
-    def _first_fit(
-        self, expected: Sequence[Expected], made: Sequence[Made]
-    ) -> list[tuple[Expected, Made]]:
-        """Return each expected call with the first call left, in order the first after the one
-        before, that fits.
-        """
-        pairs, free = [], list(made)
-        for call in expected:
-            for place, other in enumerate(free):
-                if self.share(call, other)[0]:
-                    pairs.append((call, other))
-                    free = (
-                        free[place + 1 :]
-                        if self.options.order == "in_order"
-                        else free[:place] + free[place + 1 :]
-                    )
-                    break
-        return pairs
+    def _is_plain(self, call: Expected) -> bool:
+        """Return whether an expected call is met by equal calls, and fully by no others."""
+        terms = self.options.terms(call.name)
+        if len(call.names) > 1 or call.rules or call.requestor is not None:
+            return False
+        is_decoded = call.raw is None or terms.mode == "ignore"
+        return call.compared and is_decoded and not terms.tool.defaults
+
+    def _first_fit(self, expected: Sequence[Expected], made: Sequence[Made]) -> list[Calls]:
+        is_ordered = self.options.order == "in_order"
+        pairs = first_fits(expected, made, self._has_credit, in_order=is_ordered)
+        return [(call, other) for call, other in pairs if other is not None]
 
     def _chosen(
         self,
         expected: Sequence[Expected],
         made: Sequence[Made],
-        choose: Callable[[Weights], Chosen],
-    ) -> list[tuple[Expected, Made]]:
+        choose: Callable[[Weights], Columns],
+    ) -> list[Calls]:
         """Return the pairs of an assignment by shares, as whole numbers over a common denominator.
 
         Ties are ties.
         """
         shares = [[self.share(call, other) for other in made] for call in expected]
-        common = lcm(*{of for row in shares for _, of in row})
-        places = choose([[right * (common // of) for right, of in row] for row in shares])
-        return [
-            (call, made[at]) for call, at in zip(expected, places, strict=True) if at is not None
-        ]
+        common = lcm(*{leaves for row in shares for _, leaves in row})
+        weights = [[right * (common // leaves) for right, leaves in row] for row in shares]
+        columns = zip(expected, choose(weights), strict=True)
+        return [(call, made[column]) for call, column in columns if column is not None]
 
 
 def _root(name: str, linked: Mapping[str, str]) -> str:

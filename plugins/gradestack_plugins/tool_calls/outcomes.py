@@ -1,7 +1,4 @@
-"""What becomes of the calls of a run, or of one turn: counts, figures and verdict.
-
-And, call by call, why.
-"""
+"""Outcomes of the calls of a run, or of one turn: counts, figures and verdict, and the reasons."""
 
 from __future__ import annotations
 
@@ -10,27 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import lcm
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from gradestack import ABSENT, JSON, Item, Reason
-from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Leaves, Made, Share
+from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Made, Share, no_diff
 from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
+from gradestack_plugins.tool_calls.values import Leaves
 
-ARGUMENTS = ("right", "wrong", "missing", "unknown")
-CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
+ARGUMENTS: Final = ("right", "wrong", "missing", "unknown")
+CALLS: Final = ("expected", "made", "matched", "exact", "missing", "extra")
 _EXACT, _MATCHED = ("expected", "made", "matched", "exact"), ("expected", "made", "matched")
 _MISTAKEN, _MISSING = ("expected", "missing", "made", "extra"), ("expected", "missing")
-MOST_REASONS = 50
+MOST_REASONS: Final = 50
 """Reasons kept of a sample; one more says how many were left out."""
-_SHOWN = 3
+_SHOWN: Final = 3
 Ratio = tuple[int, int]
 """A fraction as it is, so that it is rounded once."""
 ONE: Ratio = (1, 1)
 ZERO: Ratio = (0, 1)
+Tools = frozenset[str] | None
+"""Names of the tools of a run; None where they are not recorded."""
 
 
 class Unmatched(NamedTuple):
-    """What became of a call without a pair: of an expected one, or of an extra one."""
+    """A call without a pair: an expected one, or an extra one."""
 
     expected: Expected | None
     made: Made | None
@@ -63,11 +63,11 @@ class Scored(NamedTuple):
     """Whether it is right whatever is wrong with its calls: then there are no reasons."""
 
 
-def scored(
+def score_calls(
     matching: Matching,
     expected: Sequence[Expected],
     made: Sequence[Made],
-    tools: frozenset[str] | None,
+    tools: Tools,
     turn: int | None = None,
 ) -> Scored:
     """Return figures, verdict and counts of calls."""
@@ -80,51 +80,37 @@ def scored(
         matched = {pair.expected.index for pair in pairs}
         missing = [call for call in expected if call.index not in matched and not call.optional]
         extra = [call for call in made if call.index not in used]
-        outcomes += _unmatched(
-            matching, missing, extra, "extra_call" if expected else "unexpected_call"
-        )
-        outcomes.sort(key=_place)
-    right = wrong = absent = unknown = exact = 0
-    for _, _, diff, share, _ in outcomes:
-        right += len(diff.right)
-        wrong += len(diff.wrong)
-        absent += len(diff.missing)
-        unknown += len(diff.unknown)
-        exact += share[0] == share[1]
+        code = "extra_call" if expected else "unexpected_call"
+        outcomes += _unmatched(matching, missing, extra, code)
+        outcomes.sort(key=_place_of)
     required = [call for call in expected if not call.optional]
-    number = len(pairs)
+    hallucinated = 0 if tools is None else sum([call.name not in tools for call in made])
     counts = {
         "expected": len(expected),
         "made": len(made),
-        "matched": number,
-        "exact": exact,
+        "matched": len(pairs),
+        "exact": sum([outcome.share[0] == outcome.share[1] for outcome in outcomes]),
         "missing": len(missing),
         "extra": len(extra),
-        "out_of_order": number - _longest_rise([pair.made.index for pair in pairs])
-        if number > 1
-        else 0,
-        "hallucinated_tool": 0 if tools is None else sum([call.name not in tools for call in made]),
+        "out_of_order": _count_out_of_order(pairs),
+        "hallucinated_tool": hallucinated,
         "required": len(required),
-        "weighed": number if options.extra == "allow" else len(made),
-        "arguments_right": right,
-        "arguments_wrong": wrong,
-        "arguments_missing": absent,
-        "arguments_unknown": unknown,
+        "weighed": len(pairs) if options.extra == "allow" else len(made),
     }
+    for index, name in enumerate(ARGUMENTS):
+        counts[f"arguments_{name}"] = sum([len(outcome.diff[index]) for outcome in outcomes])
     recalled = credit = _total([pair.share for pair in pairs])
     if len(required) < len(expected):
         recalled = _total([pair.share for pair in pairs if not pair.expected.optional])
     figures = _figures(credit, recalled, counts["weighed"], counts["required"])
-    score, passed = _judged(counts, figures, options)
+    score, passed = _judge(counts, figures, options)
     return Scored((score, *figures, credit, recalled), passed, counts, outcomes, turn)
 
 
-def _place(outcome: Outcome) -> tuple[bool, int]:
-    """Expected calls first, then extra ones."""
-    call, made = outcome.expected, outcome.made
-    return (
-        (False, call.index) if call is not None else (True, made.index if made is not None else 0)
-    )
+def _place_of(outcome: Outcome) -> tuple[bool, int]:
+    """Return the place of an outcome: expected calls first, then extra ones."""
+    call = outcome.expected or outcome.made
+    return outcome.expected is None, 0 if call is None else call.index
 
 
 def _unmatched(
@@ -138,15 +124,16 @@ def _unmatched(
     for call in missing:
         name = next((name for name in call.names if waiting.get(name)), None)
         if name is None:
-            yield Unmatched(call, None, Diff([], [], _pointers(call), []), NOTHING, "missing_call")
-        else:
-            other = waiting[name].pop()
-            shown.add(other.index)
-            yield _mistake(matching, call, other)
+            yield Unmatched(call, None, no_diff(_pointers(call)), NOTHING, "missing_call")
+            continue
+        other = waiting[name].pop()
+        shown.add(other.index)
+        yield _mistake(matching, call, other)
     for other in extra:
-        beside = other.index in shown
-        diff = Diff([], [], [], [] if beside else _pointers(other))
-        yield Unmatched(None, other, diff, NOTHING, "" if beside else code)
+        if other.index in shown:
+            yield Unmatched(None, other, no_diff(), NOTHING, "")
+        else:
+            yield Unmatched(None, other, no_diff(unknown=_pointers(other)), NOTHING, code)
 
 
 def _pointers(call: Expected | Made) -> list[str]:
@@ -155,25 +142,21 @@ def _pointers(call: Expected | Made) -> list[str]:
 
 def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
     """Return the outcome of a call of which nothing is right, or which came at the wrong place."""
-    if call.raw is not None or made.raw is not None:
-        return Unmatched(
-            call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments"
-        )
-    pair = matching.pair(call, made)
-    if matching.options.order != "any" and pair.share[0]:
-        return Unmatched(call, made, Diff([], [], _pointers(call), []), NOTHING, "wrong_order")
-    return Unmatched(call, made, pair.diff, NOTHING, "")
+    has_text = call.raw is not None or made.raw is not None
+    pair = None if has_text else matching.pair(call, made)
+    if pair is not None and (matching.options.order == "any" or not pair.share[0]):
+        return Unmatched(call, made, pair.diff, NOTHING, "")
+    code = "undecodable_arguments" if has_text else "wrong_order"
+    return Unmatched(call, made, no_diff(_pointers(call)), NOTHING, code)
 
 
-def _judged(
+def _judge(
     counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options
 ) -> tuple[Ratio, bool]:
+    """Return score and verdict."""
     missing, extra = counts["missing"], counts["extra"]
-    passed = (
-        not missing
-        and (options.extra == "allow" or not extra)
-        and counts["exact"] == counts["matched"]
-    )
+    has_wrong_extra = extra and options.extra != "allow"
+    passed = not missing and not has_wrong_extra and counts["exact"] == counts["matched"]
     if options.credit == "none":
         return (ONE if passed else ZERO), passed
     if (options.extra == "forbid" and extra) or (options.missing == "forbid" and missing):
@@ -191,28 +174,32 @@ def _figures(
     if not required and not weighed:
         return ONE, ONE, ONE
     precision = (credit[0], credit[1] * weighed) if weighed else ZERO
-    recall = (recalled[0], recalled[1] * required) if required else ONE if credit[0] else ZERO
+    recall = ONE if credit[0] else ZERO
+    if required:
+        recall = (recalled[0], recalled[1] * required)
     above = 2 * precision[0] * recall[0]
-    return (
-        precision,
-        recall,
-        (above, precision[0] * recall[1] + recall[0] * precision[1]) if above else ZERO,
-    )
+    if not above:
+        return precision, recall, ZERO
+    below = precision[0] * recall[1] + recall[0] * precision[1]
+    return precision, recall, (above, below)
 
 
 def _total(shares: Sequence[Share]) -> Ratio:
     if len(shares) == 1:
         return shares[0]
-    of = lcm(*[share[1] for share in shares])
-    return sum([right * (of // whole) for right, whole in shares]), of
+    common = lcm(*[leaves for _, leaves in shares])
+    return sum([right * (common // leaves) for right, leaves in shares]), common
 
 
-def _longest_rise(numbers: Sequence[int]) -> int:
+def _count_out_of_order(pairs: Sequence[Pair]) -> int:
+    """Return the number of pairs outside the longest run of made calls in rising order."""
+    if len(pairs) < 2:
+        return 0
     ends: list[int] = []
-    for number in numbers:
-        place = bisect_left(ends, number)
-        ends[place : place + 1] = [number]
-    return len(ends)
+    for pair in pairs:
+        place = bisect_left(ends, pair.made.index)
+        ends[place : place + 1] = [pair.made.index]
+    return len(pairs) - len(ends)
 
 
 def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
@@ -224,85 +211,66 @@ def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
     if len(turns) == 1:
         numbers = [above / below for above, below in turns[0].ratios]
     else:
-        ratios = zip(*[each.ratios for each in turns], strict=True)
-        sums = [sum(Fraction(*ratio) for ratio in figure) for figure in ratios]
-        numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
-        counts = {name: sum([each.counts[name] for each in turns]) for name in counts}
-    score, precision, recall, f1, credit, required = numbers
+        columns = zip(*[turn.ratios for turn in turns], strict=True)
+        sums = [sum(Fraction(*ratio) for ratio in ratios) for ratios in columns]
+        means = [float(total / len(turns)) for total in sums[:4]]
+        numbers = [*means, *map(float, sums[4:])]
+        counts = {name: sum([turn.counts[name] for turn in turns]) for name in counts}
+    score, *parts = numbers
+    names = ("precision", "recall", "f1", "credit", "required_credit")
     return {
         "score": score,
-        "passed": all(each.passed for each in turns),
+        "passed": all(turn.passed for turn in turns),
         "counts": counts,
-        "parts": {
-            "precision": precision,
-            "recall": recall,
-            "f1": f1,
-            "credit": credit,
-            "required_credit": required,
-        },
+        "parts": dict(zip(names, parts, strict=True)),
     }
 
 
-def explanation_of(
-    turns: Sequence[Scored], tools: frozenset[str] | None, options: Options
-) -> dict[str, Any]:
-    """Return what a grade says beside its figures: items, reasons and rationale."""
+def explanation_of(turns: Sequence[Scored], tools: Tools, options: Options) -> dict[str, Any]:
+    """Return items, reasons and rationale of a grade."""
     items: list[Item] = []
     reasons: list[Reason] = []
-    for each in turns:
-        its = []
-        for outcome in each.outcomes:
-            own = _reasons(
-                outcome, tools, options, "" if each.turn is None else f"turn {each.turn}"
-            )
-            its += own
+    for turn in turns:
+        message = "" if turn.turn is None else f"turn {turn.turn}"
+        for outcome in turn.outcomes:
+            of_outcome = _reasons(outcome, tools, options, message)
+            reasons += [] if turn.silent else of_outcome
             if outcome.expected is not None or outcome.code:
-                items.append(_item(outcome, own, each.turn))
-        reasons += [] if each.silent else its
+                items.append(_item(outcome, of_outcome, turn.turn))
+    more = len(reasons) - _SHOWN
+    texts = list(map(_text_of, reasons[:_SHOWN])) + ([f"{more} more"] if more > 0 else [])
     left_out = len(reasons) - MOST_REASONS
-    more = (
-        []
-        if left_out <= 0
-        else [Reason(code="more_reasons", message=f"{left_out} more reasons were left out")]
-    )
-    said = [(each.subject, each.code, each.pointer, each.message) for each in reasons[:_SHOWN]]
-    rationale = "; ".join(" ".join(filter(None, each)) for each in said)
-    if len(reasons) > _SHOWN:
-        rationale += f"; {len(reasons) - _SHOWN} more"
-    return {
-        "items": tuple(items),
-        "reasons": (*reasons[:MOST_REASONS], *more),
-        "rationale": rationale,
-    }
+    if left_out > 0:
+        message = f"{left_out} more reasons were left out"
+        reasons[MOST_REASONS:] = [Reason(code="more_reasons", message=message)]
+    return {"items": tuple(items), "reasons": tuple(reasons), "rationale": "; ".join(texts)}
+
+
+def _text_of(reason: Reason) -> str:
+    parts = reason.subject, reason.code, reason.pointer, reason.message
+    return " ".join(filter(None, parts))
 
 
 def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item:
-    call, made, diff, (right, of), _ = outcome
-    at, label = (None, None) if made is None else (made.index, made.name)
+    call, made, diff, (right, leaves), _ = outcome
+    index, label = (None, None) if made is None else (made.index, made.name)
     if call is None:
-        name, gold, counts = f"+{at}", None, {"made": 1, "extra": 1, "arguments_unknown": 0}
+        name, gold, counts = f"+{index}", None, {"made": 1, "extra": 1, "arguments_unknown": 0}
     else:
-        counted = (
-            _MISSING
-            if made is None
-            else _EXACT
-            if right == of
-            else _MATCHED
-            if right
-            else _MISTAKEN
-        )
+        counted = _EXACT if right == leaves else _MATCHED if right else _MISTAKEN
+        counted = _MISSING if made is None else counted
         name, gold, counts = str(call.index), call.name, dict.fromkeys(counted, 1)
     arguments: dict[str, JSON] = {}
-    for fate, pointers in zip(ARGUMENTS, diff, strict=False):
+    for kind, pointers in zip(ARGUMENTS, diff, strict=False):
         if pointers:
-            arguments[fate] = cast("JSON", pointers)
-            counts[f"arguments_{fate}"] = len(pointers)
-    metadata: dict[str, JSON] = {"call": at, "arguments": arguments}
+            arguments[kind] = cast("JSON", pointers)
+            counts[f"arguments_{kind}"] = len(pointers)
+    metadata: dict[str, JSON] = {"call": index, "arguments": arguments}
     if turn is not None:
         metadata["turn"] = turn
     return Item(
         id=name,
-        score=right / of,
+        score=right / leaves,
         gold=gold,
         label=label,
         counts=counts,
@@ -311,42 +279,43 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     )
 
 
-def _reasons(
-    outcome: Outcome, tools: frozenset[str] | None, options: Options, message: str
-) -> list[Reason]:
+def _reasons(outcome: Outcome, tools: Tools, options: Options, message: str) -> list[Reason]:
     call, made, diff, share, code = outcome
     if made is None:
         expected = ABSENT if call is None else call.arguments
-        return [
-            Reason(code=code, expected=expected, subject=call.name if call else "", message=message)
-        ]
+        subject = "" if call is None else call.name
+        return [Reason(code=code, expected=expected, subject=subject, message=message)]
+    reason = partial(Reason, subject=made.name, message=message)
     if call is None:
-        return _reasons_of_extra(made, code, tools, options, message)
-    say = partial(Reason, subject=made.name, message=message)
+        return _reasons_of_extra(made, code, tools, options, reason)
     if code:
-        return [say(code=code, actual=made.raw if code == "undecodable_arguments" else ABSENT)]
+        return [reason(code=code, actual=made.raw if code == "undecodable_arguments" else ABSENT)]
     if share[0] == share[1]:
         return []
-    left, right = diff.values()
-    reasons = []
-    for at in diff.wrong:
-        code = "wrong_value" if _kind(left[at]) == _kind(right[at]) else "wrong_type"
-        reasons.append(say(code=code, pointer=at, expected=left[at], actual=right[at]))
-    reasons += [say(code="missing_argument", pointer=at, expected=left[at]) for at in diff.missing]
-    reasons += [say(code="unknown_argument", pointer=at, actual=right[at]) for at in diff.unknown]
-    return reasons or [say(code="missing_call", subject=call.name)]
+    wanted, actual = diff.values()
+    reasons = [_wrong_value(at, wanted[at], actual[at], reason) for at in diff.wrong]
+    for at in diff.missing:
+        reasons.append(reason(code="missing_argument", pointer=at, expected=wanted[at]))
+    for at in diff.unknown:
+        reasons.append(reason(code="unknown_argument", pointer=at, actual=actual[at]))
+    return reasons or [reason(code="missing_call", subject=call.name)]
+
+
+def _wrong_value(pointer: str, wanted: Any, actual: Any, reason: partial[Reason]) -> Reason:
+    code = "wrong_value" if _kind(wanted) == _kind(actual) else "wrong_type"
+    return reason(code=code, pointer=pointer, expected=wanted, actual=actual)
 
 
 def _reasons_of_extra(
-    made: Made, code: str, tools: frozenset[str] | None, options: Options, message: str
+    made: Made, code: str, tools: Tools, options: Options, reason: partial[Reason]
 ) -> list[Reason]:
-    reasons, say = [], partial(Reason, subject=made.name, message=message)
+    reasons = []
     if tools is not None and made.name not in tools:
-        reasons.append(say(code="unknown_tool"))
+        reasons.append(reason(code="unknown_tool"))
     if code and options.extra != "allow":
         if made.raw is not None:
-            reasons.append(say(code="undecodable_arguments", actual=made.raw))
-        reasons.append(say(code=code, actual=made.arguments))
+            reasons.append(reason(code="undecodable_arguments", actual=made.raw))
+        reasons.append(reason(code=code, actual=made.arguments))
     return reasons
 
 

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from gradestack import Fault, Grade, Outcome, Sample, ToolCall, failed, replace, skipped, suggest
 from gradestack_plugins.tool_calls.diff import Expected, Made
-from gradestack_plugins.tool_calls.matching import WIDE, TooManyCalls
+from gradestack_plugins.tool_calls.matching import WIDE, Options, TooManyCalls
 from gradestack_plugins.tool_calls.published.frameworks import hashable
 from gradestack_plugins.tool_calls.published.preset import (
     NotExpressible,
@@ -20,6 +22,8 @@ from gradestack_plugins.tool_calls.published.preset import (
     Raised,
     Settings,
     Verdict,
+    refuse_nothing,
+    refuse_undecodable,
 )
 from gradestack_plugins.tool_calls.published.table import published_presets
 
@@ -30,33 +34,13 @@ _JUDGES = {
     "deepeval/task_completion": "4.3.1",
     "mlflow/tool_call_correctness/fuzzy": "3.17.0",
 }
-"""Rules of the same programs that ask a model.
-
-Known by name, so that what they cannot do here is said.
-"""
-OWN: Settings = {
-    "order": "any",
-    "extra": "penalise",
-    "missing": "penalise",
-    "arguments": "rules",
-    "equality": "json",
-    "repeats": "multiset",
-    "assignment": "optimal",
-    "credit": "path",
-    "unit": "sample",
-    "requestor": "stated",
-    "count": "attempted",
-    "score": "f1",
-}
+"""Rules of the same programs that ask a model, each with its version."""
+_OPTIONS = {field.name: field.default for field in attrs.fields(Options)}
+_OWN: Settings = {name: value for name, value in _OPTIONS.items() if isinstance(value, str)}
+_DOCUMENTED = Preset(name=DOCUMENTED, version="1", settings=_OWN, takes_rules=True)
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
-    for preset in sorted(
-        (
-            Preset(name=DOCUMENTED, version="1", settings=OWN, takes_rules=True),
-            *published_presets(),
-        ),
-        key=lambda preset: preset.name,
-    )
+    for preset in sorted((_DOCUMENTED, *published_presets()), key=lambda preset: preset.name)
 }
 _ASKING = {name: Preset(name=name, version=version) for name, version in sorted(_JUDGES.items())}
 
@@ -81,49 +65,50 @@ def find(reference: str) -> Preset:
         hint = suggest(name, known) or f"; there are: {', '.join(PRESETS)}"
         raise ValueError(f"no preset is called {name!r}{hint}")
     if at and version != preset.version:
-        raise ValueError(
-            f"{name} is known in version {preset.version} only, not {version!r}: {preset.full_name}"
-        )
+        problem = f"{name} is known in version {preset.version} only, not {version!r}"
+        raise ValueError(f"{problem}: {preset.full_name}")
     return preset
 
 
-def _found_again(preset: Preset) -> tuple[Any, ...]:
+def _reduce(preset: Preset) -> tuple[Any, ...]:
+    """Pickle a preset by its name: its rule is a function that does not travel to a worker."""
     return find, (preset.full_name,)
 
 
-copyreg.pickle(
-    Preset, _found_again
-)  # rules are functions made for each, which do not travel to a worker
+copyreg.pickle(Preset, _reduce)
 
 
-def refuse(preset: Preset, given: Mapping[str, Any]) -> None:
-    """Check that options agree with a preset."""
-    for option, value in given.items():
-        if option not in preset.settings:
-            known = ", ".join(preset.settings) or "none"
-            message = (
-                f"{option} cannot be set beside preset {preset.name}, which stands for: "
-                f"{known}; leave it out"
-            )
-            raise ValueError(f"{message}, or leave the preset out")
-        if preset.settings[option] != value:
-            message = (
-                f"{option}: {value} contradicts preset {preset.name}, which means "
-                f"{preset.settings[option]}"
-            )
-            raise ValueError(f"{message}; leave one of them out")
+def refuse(preset: Preset, stated: Mapping[str, Any]) -> None:
+    """Check that options agree with a preset.
+
+    Raises:
+        ValueError: One is not among its options, or contradicts it.
+    """
+    name, settings = preset.name, preset.settings
+    for option, value in stated.items():
+        if option not in settings:
+            known = ", ".join(settings) or "none"
+            problem = f"{option} cannot be set beside preset {name}, which stands for: {known}"
+            raise ValueError(f"{problem}; leave it out, or leave the preset out")
+        if settings[option] != value:
+            problem = f"{option}: {value} contradicts preset {name}"
+            raise ValueError(f"{problem}, which means {settings[option]}; leave one of them out")
 
 
-def peer_grade(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int) -> Grade:
-    """Return the grade of a sample by a published rule: what its program says."""
+def grade_as_published(
+    preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int
+) -> Grade:
+    """Return the grade of a sample by a published rule, as its program has it.
+
+    Raises:
+        TooManyCalls: More pairs of calls would be compared than ``max_pairs``.
+    """
     metadata = {"preset": preset.full_name}
     try:
         verdict = _verdict(preset, sample, made, max_pairs)
     except Raised as error:
-        return replace(
-            failed(Fault(category="grading", code=error.code, message=str(error))),
-            metadata=metadata,
-        )
+        fault = Fault(category="grading", code=error.code, message=str(error))
+        return replace(failed(fault), metadata=metadata)
     except NotExpressible as error:
         return replace(skipped(error.code, str(error)), metadata=metadata)
     return Grade(
@@ -138,61 +123,53 @@ def peer_grade(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pai
 
 def _verdict(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int) -> Verdict:
     if preset.rule is None:
-        raise NotExpressible(
-            f"{preset.name} asks a model, and this program asks none", "needs_judge"
-        )
+        problem = f"{preset.name} asks a model, and this program asks none"
+        raise NotExpressible(problem, "needs_judge")
     expected = sample.expected.calls
     if expected is None or sample.expected.alternatives:
         raise NotExpressible("several lists of calls are right; the original program takes one")
-    if not preset.takes_rules and any(
-        call.rules or call.names or call.optional for call in expected
-    ):
-        message = (
-            "an expected call is more than a name and arguments, which the original program "
-            "does not support"
-        )
-        raise NotExpressible(message)
-    if any(call.names or call.optional for call in expected):
+    has_choices = any(call.names or call.optional for call in expected)
+    if not preset.takes_rules and (has_choices or any(call.rules for call in expected)):
+        problem = "an expected call is more than a name and arguments"
+        raise NotExpressible(f"{problem}, which the original program does not support")
+    if has_choices:
         raise NotExpressible("an expected call is optional, or any of several tools")
     wanted = [Expected(index, call) for index, call in enumerate(expected)]
     done = [Made(index, call) for index, call in enumerate(made)]
     if preset.pairs:
-        _check(wanted, done, max_pairs)
+        _check_number(wanted, done, max_pairs)
+    if preset.raises == "nothing":
+        refuse_nothing(wanted)
+    if preset.raises == "undecodable":
+        refuse_undecodable((*wanted, *done))
     return preset.rule(wanted, done, sample)
 
 
-def _check(expected: Sequence[Expected], made: Sequence[Made], max_pairs: int) -> None:
+def _check_number(expected: Sequence[Expected], made: Sequence[Made], max_pairs: int) -> None:
     """Refuse more pairs than are compared in a second or so."""
-    if len(expected) * len(made) <= max_pairs:
+    every = len(expected) * len(made)
+    if every <= max_pairs:
         return
     wanted = Counter((call.name, hashable(call.arguments)) for call in expected)
     done = Counter((call.name, hashable(call.arguments)) for call in made)
-    left, free = (
-        Counter(name for name, _ in side.elements()) for side in (wanted - done, done - wanted)
-    )
+    left = Counter(name for name, _ in (wanted - done).elements())
+    free = Counter(name for name, _ in (done - wanted).elements())
     pairs = sum(number * free[name] for name, number in left.items())
-    if pairs > max_pairs or len(expected) * len(made) > WIDE * max_pairs:
-        message = (
-            f"{max(pairs, len(expected) * len(made))} pairs of calls to compare, more than "
-            f"max_pairs: {max_pairs}"
-        )
-        raise TooManyCalls(message)
+    if pairs > max_pairs or every > WIDE * max_pairs:
+        problem = f"{max(pairs, every)} pairs of calls to compare"
+        raise TooManyCalls(f"{problem}, more than max_pairs: {max_pairs}")
 
 
 def tool_calls() -> dict[str, Any]:
     """Return the stack that answers "did it make these calls?"."""
-    return {
-        "graders": {"calls": {"kind": "tool_calls"}},
-        "outcome": "calls",
-        "headline": {
-            "figures": {
-                "F1 over calls": "calls.call_figures.f1",
-                "Precision": "calls.call_figures.precision",
-                "Recall": "calls.call_figures.recall",
-                "F1 over arguments": "calls.call_figures.argument_f1",
-            },
-        },
+    figures = {
+        "F1 over calls": "calls.call_figures.f1",
+        "Precision": "calls.call_figures.precision",
+        "Recall": "calls.call_figures.recall",
+        "F1 over arguments": "calls.call_figures.argument_f1",
     }
+    graders = {"calls": {"kind": "tool_calls"}}
+    return {"graders": graders, "outcome": "calls", "headline": {"figures": figures}}
 
 
 def key_of(preset: str) -> str:
@@ -202,16 +179,15 @@ def key_of(preset: str) -> str:
 
 def peers() -> dict[str, Any]:
     """Return the stack of every preset, our own first."""
-    names = [DOCUMENTED, *(name for name in PRESETS if name != DOCUMENTED)]
+    names = dict.fromkeys((DOCUMENTED, *PRESETS))
+    figures = {
+        "F1 over calls": "documented.call_figures.f1",
+        "ADK, any order": "adk_any_order.mean",
+        "ragas F1": "ragas_tool_call_f1.mean",
+        "tau2 actions": "tau2_action.mean",
+    }
     return {
         "graders": {key_of(name): {"kind": "tool_calls", "preset": name} for name in names},
-        "outcome": key_of(DOCUMENTED),
-        "headline": {
-            "figures": {
-                "F1 over calls": f"{key_of(DOCUMENTED)}.call_figures.f1",
-                "ADK, any order": f"{key_of('adk/any_order')}.mean",
-                "ragas F1": f"{key_of('ragas/tool_call_f1')}.mean",
-                "tau2 actions": f"{key_of('tau2/action')}.mean",
-            },
-        },
+        "outcome": DOCUMENTED,
+        "headline": {"figures": figures},
     }

@@ -7,24 +7,28 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from itertools import chain, starmap
+from typing import Any, Final
 
 from gradestack import ExpectedCall, Sample
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json
+from gradestack_plugins.tool_calls.matching import all_fit
 from gradestack_plugins.tool_calls.published.preset import (
+    RAISES,
     NotExpressible,
     Raised,
     Rule,
     Verdict,
     by_turn,
-    f1,
-    refuse_nothing,
+    precision_recall_f1,
     refuse_undecodable,
     yes_or_no,
 )
 
 Calls = Sequence[Expected]
 Done = Sequence[Made]
+Call = Expected | Made
+Arguments = Mapping[str, Any]
 
 
 def _same(expected: Expected, made: Made) -> bool:
@@ -32,53 +36,57 @@ def _same(expected: Expected, made: Made) -> bool:
     return expected.name == made.name and expected.arguments == made.arguments
 
 
-def _in(part: Sequence[Any], whole: Sequence[Any]) -> bool:
-    rest = iter(whole)
-    return all(each in rest for each in part)
+def _same_name(expected: Expected, made: Made) -> bool:
+    return expected.name == made.name
+
+
+def _names(calls: Sequence[Call]) -> list[str]:
+    return [call.name for call in calls]
+
+
+def _is_subsequence(part: Sequence[Any], sequence: Sequence[Any]) -> bool:
+    rest = iter(sequence)
+    return all(item in rest for item in part)
 
 
 def _shared(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
-    return sum((Counter(left) & Counter(right)).values())
+    """Return the number of items that two lists share, repeats counted."""
+    return (Counter(left) & Counter(right)).total()
 
 
-def _f1_of(hits: int, wanted: int, done: int) -> float:
-    return f1(hits / done if done else 0.0, hits / wanted if wanted else 0.0)
+def _has_all(done: Sequence[Hashable], wanted: Sequence[Hashable]) -> bool:
+    """Return whether a list has all wanted items, repeats counted."""
+    return Counter(wanted) <= Counter(done)
 
 
 def hashable(value: Any) -> Hashable:
     """Return a JSON value so that equal ones, in Python's sense, are equal and can be in a set."""
     if isinstance(value, Mapping):
-        return frozenset((key, hashable(each)) for key, each in value.items())
+        return frozenset((key, hashable(member)) for key, member in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(hashable, value))
     return value  # type: ignore[no-any-return]
+
+
+def _hashable_call(call: Call) -> Hashable:
+    return call.name, hashable(call.arguments)
 
 
 # Google ADK: trajectories of invocations, each all or nothing
 
 
 def adk(mode: str, what: str = "") -> Rule:
-    """Return ADK's rule of a mode, of whole calls or of ``names``."""
-    names = what == "names"
-
-    def same(expected: Expected, made: Made) -> bool:
-        return expected.name == made.name if names else _same(expected, made)
+    """Return ADK's rule of a mode, of calls with their arguments or of ``names``."""
+    same = _same_name if what == "names" else _same
 
     def match(expected: Calls, made: Done) -> bool:
         if mode == "exact":
             return len(expected) == len(made) and all(map(same, expected, made))
-        left = list(made)
-        for call in expected:
-            place = next((at for at, other in enumerate(left) if same(call, other)), None)
-            if place is None:
-                return False
-            left = left[place + 1 :] if mode == "in_order" else left[:place] + left[place + 1 :]
-        return True
+        return all_fit(expected, made, same, in_order=mode == "in_order")
 
     def verdict(expected: Calls, made: Done, sample: Sample) -> Verdict:
-        refuse_undecodable(expected, made)
         pairs = _invocations(expected, made, sample)
-        score = sum(match(*pair) for pair in pairs) / len(pairs)
+        score = sum(starmap(match, pairs)) / len(pairs)
         return Verdict(score, score >= 1)
 
     return verdict
@@ -92,25 +100,23 @@ def _invocations(expected: Calls, made: Done, sample: Sample) -> list[tuple[Call
     if all(call.turn is None for call in expected):
         return [(expected, made)]
     wanted, done = by_turn(expected), by_turn(made)
-    recorded = max(len(done), len(sample.turns) if len(sample.turns) > 1 else 0)
+    turns = len(sample.turns)
+    recorded = max(len(done), turns if turns > 1 else 0)
     if len(wanted) != recorded:
-        message = (
-            f"{len(wanted)} invocations are expected, {recorded} were made; the original "
-            "program raises on that"
-        )
-        raise Raised("unequal_invocations", message)
-    return [(calls, done[turn] if turn < len(done) else []) for turn, calls in enumerate(wanted)]
+        problem = f"{len(wanted)} invocations are expected, {recorded} were made"
+        raise Raised("unequal_invocations", f"{problem}; {RAISES}")
+    missing: list[list[Made]] = [[]] * (recorded - len(done))
+    return list(zip(wanted, done + missing, strict=True))
 
 
 # agentevals: first fit, with modes for the arguments
 
 
-def _within(inner: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+def _within(inner: Arguments, outer: Arguments) -> bool:
     return all(key in outer and outer[key] == value for key, value in inner.items())
 
 
-_Agree = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-_AGENTEVALS_ARGUMENTS: Mapping[str, _Agree] = {
+_AGENTEVALS_ARGUMENTS: Final[Mapping[str, Callable[[Arguments, Arguments], bool]]] = {
     "exact": lambda output, reference: output == reference,
     "ignore": lambda _output, _reference: True,
     "subset": _within,
@@ -125,33 +131,16 @@ def agentevals(mode: str, arguments: str) -> Rule:
     """
     agree = _AGENTEVALS_ARGUMENTS[arguments]
 
-    def all_in(references: Sequence[Any], outputs: Sequence[Any]) -> bool:
-        """Return whether every reference finds a call of its own among the outputs, first fit."""
-        left = list(outputs)
-        for wanted in references:
-            for place, call in enumerate(left):
-                if call.name == wanted.name and agree(call.arguments, wanted.arguments):
-                    left.pop(place)
-                    break
-            else:
-                return False
-        return True
+    def is_fit(reference: Call, output: Call) -> bool:
+        return output.name == reference.name and agree(output.arguments, reference.arguments)
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_undecodable(expected, made)
         if not all(call.compared for call in expected):
-            raise NotExpressible(
-                "an expected call has no arguments, and the original program raises on that"
-            )
+            raise NotExpressible(f"an expected call has no arguments, and {RAISES}")
         if mode == "strict":
-            same = len(made) == len(expected)
-            return yes_or_no(
-                same and all(all_in([e], [a]) for e, a in zip(expected, made, strict=True))
-            )
-        return yes_or_no(
-            (mode == "subset" or all_in(expected, made))
-            and (mode == "superset" or all_in(made, expected))
-        )
+            return yes_or_no(len(made) == len(expected) and all(map(is_fit, expected, made)))
+        has_expected = mode == "subset" or all_fit(expected, made, is_fit)
+        return yes_or_no(has_expected and (mode == "superset" or all_fit(made, expected, is_fit)))
 
     return verdict
 
@@ -163,138 +152,128 @@ def agentevals(mode: str, arguments: str) -> Rule:
 def azure(mode: str, what: str = "") -> Rule:
     """Return Azure's rule of a matching mode, or ``f1``: the property beside each mode's verdict.
 
-    Of whole calls, or of ``names``.
+    Of calls with their parameters, or of ``names``.
     """
-    names = what == "names"
+    has_parameters = what != "names"
 
-    def step(call: Expected | Made) -> Hashable:
-        arguments: Mapping[str, Any] = {} if names else call.arguments
-        return call.name.strip(), tuple(
-            sorted((key, _azure_text(value)) for key, value in arguments.items())
-        )
+    def step(call: Call) -> Hashable:
+        if not has_parameters:
+            return call.name.strip()
+        texts = [(key, _azure_text(value)) for key, value in call.arguments.items()]
+        return call.name.strip(), tuple(sorted(texts))
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_nothing(expected)
-        if not names:
+        if has_parameters:
             _refuse_other_parameters(expected)
-        sides: tuple[Sequence[Expected | Made], ...] = (expected, made)
-        for call in (call for side in sides for call in side):
-            if call.raw is not None and not is_json(call.raw):
-                message = (
-                    f"the arguments of {call.name} are no JSON, and the original program "
-                    "raises on that"
-                )
-                raise Raised("undecodable_arguments", message)
+        _refuse_texts(expected, made)
         wanted, done = list(map(step, expected)), list(map(step, made))
         if mode == "f1":
             hits = _shared(wanted, done)
-            parts = {
-                "precision": hits / len(done) if done else 0.0,
-                "recall": hits / len(wanted) if done else 0.0,
-            }
-            return Verdict(f1(parts["precision"], parts["recall"]), None, parts)
+            precision, recall, f1 = precision_recall_f1(hits, len(wanted), len(done))
+            return Verdict(f1, None, {"precision": precision, "recall": recall})
         if mode == "exact_match":
             return yes_or_no(wanted == done)
-        return yes_or_no(
-            _in(wanted, done) if mode == "in_order_match" else not Counter(wanted) - Counter(done)
-        )
+        if mode == "in_order_match":
+            return yes_or_no(_is_subsequence(wanted, done))
+        return yes_or_no(_has_all(done, wanted))
 
     return verdict
 
 
 def _refuse_other_parameters(expected: Calls) -> None:
-    """Refuse what the original's one set of parameters per tool cannot hold."""
+    """Refuse calls of one tool with several sets of parameters, of which the original holds one."""
     known: dict[str, str] = {}
     for call in expected:
-        name, text = call.name.strip(), json.dumps(call.arguments, sort_keys=True, default=str)
+        name, text = call.name.strip(), _sorted_text(call.arguments)
         if known.setdefault(name, text) != text:
-            message = (
-                f"{name} is expected with different arguments; the original takes one set "
-                "of them for each tool"
-            )
-            raise NotExpressible(message)
+            problem = f"{name} is expected with different arguments"
+            raise NotExpressible(f"{problem}; the original takes one set of them for each tool")
+
+
+def _refuse_texts(expected: Calls, made: Done) -> None:
+    """Refuse arguments that are no JSON."""
+    for call in chain[Call](expected, made):
+        if call.raw is not None and not is_json(call.raw):
+            problem = f"the arguments of {call.name} are no JSON"
+            raise Raised("undecodable_arguments", f"{problem}, and {RAISES}")
+
+
+def _sorted_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _azure_text(value: Any) -> str:
     """Return a parameter as it is compared: only the top level becomes text."""
-    return (
-        json.dumps(value, sort_keys=True, default=str)
-        if isinstance(value, dict | list)
-        else str(value)
-    )
+    return _sorted_text(value) if isinstance(value, dict | list) else str(value)
 
 
 # deepeval: tool correctness, with its bookkeeping of used calls by value
 
 
-def deepeval(mode: str, what: str) -> Rule:  # noqa: C901
+def deepeval(mode: str, what: str) -> Rule:
     """Return deepeval's rule of a mode, of names or of names with ``arguments``."""
-    arguments = what == "arguments"
+    same, share_of = _same_name, _no_arguments
+    if what == "arguments":
+        same, share_of = _same, _deepeval_share
 
     def credit(expected: Expected, made: Made) -> float:
         if expected.name != made.name:
             return 0.0
-        return _deepeval_share(expected.arguments, made.arguments) if arguments else 1.0
-
-    def best_unused(expected: Calls, made: Done) -> float:
-        """Return the credit of expected calls that each take the best call left.
-
-        One taken bars all that equal it.
-        """
-        values = [(call.name, hashable(call.arguments)) for call in made]
-        used: set[Any] = set()
-        total = 0.0
-        for wanted in expected:
-            best, taken = 0.0, None
-            for call, value in zip(made, values, strict=True):
-                if (
-                    call.name == wanted.name
-                    and value not in used
-                    and (share := credit(wanted, call)) > best
-                ):
-                    best, taken = share, value
-            if taken is not None:
-                total += best
-                used.add(taken)
-        return total
+        return share_of(expected.arguments, made.arguments)
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_undecodable(expected, made)
         if mode == "exact":
-            same = len(expected) == len(made)
-            pairs = zip(expected, made, strict=False)
-            score = float(
-                same and all(_same(e, a) if arguments else e.name == a.name for e, a in pairs)
-            )
+            is_long = len(expected) == len(made)
+            score = float(is_long and all(map(same, expected, made)))
         elif not expected:
             score = 0.0 if made else 1.0
         else:
-            total = (
-                _common(expected, made, credit)
-                if mode == "ordering"
-                else best_unused(expected, made)
-            )
-            score = total / len(expected)
+            total_of = _heaviest_common if mode == "ordering" else _best_unused
+            score = total_of(expected, made, credit) / len(expected)
         return Verdict(score, score >= 0.5)
 
     return verdict
 
 
-def _common(
+def _best_unused(expected: Calls, made: Done, credit: Callable[[Any, Any], float]) -> float:
+    """Return the credit of expected calls that each take the best call left.
+
+    A call that was taken bars all that equal it.
+    """
+    values = list(map(_hashable_call, made))
+    used: set[Hashable] = set()
+    total = 0.0
+    for wanted in expected:
+        best, best_value = 0.0, None
+        for call, value in zip(made, values, strict=True):
+            if call.name == wanted.name and value not in used:
+                share = credit(wanted, call)
+                if share > best:
+                    best, best_value = share, value
+        total += best
+        used.add(best_value)
+    return total
+
+
+def _heaviest_common(
     expected: Sequence[Any], made: Sequence[Any], credit: Callable[[Any, Any], float]
 ) -> float:
     """Return the weight of the heaviest common subsequence."""
     above = [0.0] * (len(made) + 1)
     for wanted in expected:
         row = [0.0]
-        for place, call in enumerate(made):
-            share, best = credit(wanted, call), max(above[place + 1], row[place])
-            row.append(max(best, above[place] + share) if share > 0 else best)
+        for index, call in enumerate(made):
+            share, best = credit(wanted, call), max(above[index + 1], row[index])
+            row.append(max(best, above[index] + share) if share > 0 else best)
         above = row
     return above[-1]
 
 
-def _deepeval_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float:
+def _no_arguments(_wanted: Arguments, _done: Arguments) -> float:
+    return 1.0
+
+
+def _deepeval_share(wanted: Arguments, done: Arguments) -> float:
     """Return the share of equal keys among the keys of both, objects in turn by theirs."""
     if wanted == done:
         return 1.0
@@ -309,27 +288,31 @@ def _deepeval_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float
     return total
 
 
-# MLflow: tool call correctness by exact match, over texts of whole calls
+# MLflow: tool call correctness by exact match, over texts of calls with their arguments
 
 
 def mlflow(order: str) -> Rule:
     """Return MLflow's rule of calls that are ``ordered``, or not."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_nothing(expected)
         if len(expected) != len(made):
             return yes_or_no(False)
-        wanted, done = [call.name for call in expected], [call.name for call in made]
+        text_of = _mlflow_name
         if all(call.compared for call in expected):
-            refuse_undecodable(expected, made)
-            wanted, done = list(map(_mlflow_text, expected)), list(map(_mlflow_text, made))
+            refuse_undecodable((*expected, *made))
+            text_of = _mlflow_text
+        wanted, done = list(map(text_of, expected)), list(map(text_of, made))
         return yes_or_no(wanted == done if order == "ordered" else set(wanted) == set(done))
 
     return verdict
 
 
-def _mlflow_text(call: Expected | Made) -> str:
-    return f"{call.name}({json.dumps(call.arguments, sort_keys=True, default=str)})"
+def _mlflow_name(call: Call) -> str:
+    return call.name
+
+
+def _mlflow_text(call: Call) -> str:
+    return f"{call.name}({_sorted_text(call.arguments)})"
 
 
 # pydantic-evals and waza look at names only
@@ -339,23 +322,23 @@ def pydantic_evals(mode: str) -> Rule:
     """Return pydantic-evals' rule of an order; calls that failed are left out."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        wanted, done = (
-            [call.name for call in expected],
-            [call.name for call in made if not call.failed],
-        )
-        if mode == "exact":
+        wanted, done = _names(expected), [call.name for call in made if not call.failed]
+        if mode == "exact" or not wanted or not done:
             return Verdict(float(wanted == done))
-        if not wanted or not done:
-            return Verdict(float(not wanted and not done))
-        in_order = mode == "in_order"
-        hits = (
-            int(_common(wanted, done, lambda e, a: float(e == a)))
-            if in_order
-            else _shared(wanted, done)
-        )
-        return Verdict(_f1_of(hits, len(wanted), len(done)))
+        if mode == "in_order":
+            hits = int(_heaviest_common(wanted, done, lambda name, other: float(name == other)))
+        else:
+            hits = _shared(wanted, done)
+        return Verdict(precision_recall_f1(hits, len(wanted), len(done))[2])
 
     return verdict
+
+
+_WAZA_MODES: Final[Mapping[str, Callable[[list[str], list[str]], bool]]] = {
+    "exact_match": lambda wanted, done: wanted == done,
+    "in_order_match": _is_subsequence,
+    "any_order_match": lambda wanted, done: _has_all(done, wanted),
+}
 
 
 def waza(mode: str) -> Rule:
@@ -365,14 +348,9 @@ def waza(mode: str) -> Rule:
     """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_nothing(expected)
-        wanted, done = [call.name for call in expected], [call.name for call in made]
-        passed = {
-            "exact_match": lambda: wanted == done,
-            "in_order_match": lambda: _in(wanted, done),
-            "any_order_match": lambda: not Counter(wanted) - Counter(done),
-        }[mode]()
-        return Verdict(_f1_of(_shared(wanted, done), len(wanted), len(done)), passed)
+        wanted, done = _names(expected), _names(made)
+        *_, score = precision_recall_f1(_shared(wanted, done), len(wanted), len(done))
+        return Verdict(score, _WAZA_MODES[mode](wanted, done))
 
     return verdict
 
@@ -387,14 +365,13 @@ def ragas_accuracy(mode: str) -> Rule:
     """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        refuse_undecodable(expected, made)
         if not expected or not made:
             return Verdict(float(not expected and not made))
         wanted, done = list(expected), list(made)
         if mode == "flexible":
             wanted.sort(key=_sorting_key)
             done.sort(key=_sorting_key)
-        if [call.name for call in wanted] != [call.name for call in done]:
+        if _names(wanted) != _names(done):
             return Verdict(0.0)
         total = 0.0
         for call, other in zip(wanted, done, strict=True):
@@ -404,22 +381,20 @@ def ragas_accuracy(mode: str) -> Rule:
     return verdict
 
 
-def _sorting_key(call: Expected | Made) -> tuple[str, ...]:
-    return call.name, *(
-        text for key in sorted(call.arguments) for text in (key, str(call.arguments[key]))
-    )
+def _sorting_key(call: Call) -> tuple[str, ...]:
+    arguments = [(key, str(call.arguments[key])) for key in sorted(call.arguments)]
+    return call.name, *chain.from_iterable(arguments)
 
 
-def _ragas_share(wanted: Mapping[str, Any], done: Mapping[str, Any]) -> float:
+def _ragas_share(wanted: Arguments, done: Arguments) -> float:
     """Return the share of the reference's arguments that are there as the same text.
 
     Others are free.
     """
     if not wanted:
         return 0.0 if done else 1.0
-    return sum(key in done and str(done[key]) == str(value) for key, value in wanted.items()) / len(
-        wanted
-    )
+    right = sum(key in done and str(done[key]) == str(value) for key, value in wanted.items())
+    return right / len(wanted)
 
 
 def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
@@ -427,19 +402,17 @@ def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
 
     0 when both are empty.
     """
-    refuse_undecodable(expected, made)
-    wanted = {(call.name, hashable(call.arguments)) for call in expected}
-    done = {(call.name, hashable(call.arguments)) for call in made}
-    return Verdict(round(_f1_of(len(wanted & done), len(wanted), len(done)), 4))
+    wanted, done = set(map(_hashable_call, expected)), set(map(_hashable_call, made))
+    *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
+    return Verdict(round(score, 4))
 
 
 # tau2-bench's actions and ToolSandbox's traces: one call that was made may serve several expected
 # ones
 
 
-def tau2(expected: Calls, made: Done, sample: Sample) -> Verdict:
+def tau2(_expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether every gold action is matched by some call, names and compared arguments."""
-    refuse_undecodable(expected, made)
     gold = sample.expected.calls or ()
     return yes_or_no(all(any(_same_action(action, call) for call in made) for action in gold))
 
@@ -462,14 +435,13 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
     return left == right
 
 
-def toolsandbox(expected: Calls, made: Done, sample: Sample) -> Verdict:
+def toolsandbox(_expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether one of the alternatives is some call of its name that has its arguments."""
-    refuse_undecodable(expected, made)
     gold = sample.expected.calls or ()
-    return yes_or_no(any(_traces(wanted, call) for wanted in gold for call in made))
+    return yes_or_no(any(_has_traced(wanted, call) for wanted in gold for call in made))
 
 
-def _traces(wanted: ExpectedCall, call: Made) -> bool:
+def _has_traced(wanted: ExpectedCall, call: Made) -> bool:
     if wanted.name != call.name:
         return False
     rules = wanted.rules or {}
@@ -478,16 +450,13 @@ def _traces(wanted: ExpectedCall, call: Made) -> bool:
         if rule is not None and rule.ignore:
             continue
         tolerance = None if rule is None else rule.tolerance
-        if key not in call.arguments or not _close(value, call.arguments[key], tolerance):
+        if key not in call.arguments or not _is_close(value, call.arguments[key], tolerance):
             return False
     return True
 
 
-def _close(wanted: Any, value: Any, tolerance: float | None) -> bool:
-    if (
-        tolerance is None
-        or not isinstance(wanted, int | float)
-        or not isinstance(value, int | float)
-    ):
+def _is_close(wanted: Any, value: Any, tolerance: float | None) -> bool:
+    are_numbers = isinstance(wanted, int | float) and isinstance(value, int | float)
+    if tolerance is None or not are_numbers:
         return bool(wanted == value)
-    return abs(value - wanted) <= tolerance
+    return bool(abs(value - wanted) <= tolerance)

@@ -1,7 +1,4 @@
-"""What a published rule is.
-
-Its name and version, the options it stands for, and what it says of calls.
-"""
+"""Published rules: name and version, the options one stands for, and its verdict on calls."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ Settings = Mapping[str, Any]
 
 @attrs.frozen
 class Verdict:
-    """A score, and what stands beside it."""
+    """A score, the verdict, and the figures beside them."""
 
     score: float
     passed: bool | None = None
@@ -46,6 +43,7 @@ class NotExpressible(Exception):
         self.code = code
 
 
+RAISES = "the original program raises on that"
 Rule = Callable[[Sequence[Expected], Sequence[Made], Sample], Verdict]
 
 
@@ -63,6 +61,8 @@ class Preset:
     """Whether it can be told of arguments that are not simply compared."""
     pairs: bool = True
     """Whether it compares calls pair by pair, so that many of them take long."""
+    raises: str = ""
+    """On what its program raises: ``nothing`` expected, or ``undecodable`` arguments."""
 
     @property
     def full_name(self) -> str:
@@ -70,34 +70,31 @@ class Preset:
         return f"{self.name}@{self.version}"
 
 
-def yes_or_no(found: bool) -> Verdict:
+def yes_or_no(passed: bool) -> Verdict:
     """Return the verdict of a rule that says yes or no."""
-    return Verdict(1.0 if found else 0.0, found)
+    return Verdict(float(passed), passed)
 
 
 def refuse_nothing(expected: Sequence[Expected]) -> None:
     """Raise where no call is expected."""
     if not expected:
-        raise Raised(
-            "nothing_expected", "no call is expected, and the original program raises on that"
-        )
+        raise Raised("nothing_expected", f"no call is expected, and {RAISES}")
 
 
-def refuse_undecodable(*sides: Iterable[Expected | Made]) -> None:
+def refuse_undecodable(calls: Iterable[Expected | Made]) -> None:
     """Raise where the arguments of a call are no object."""
-    for side in sides:
-        for call in side:
-            if call.raw is not None:
-                message = (
-                    f"the arguments of {call.name} are no JSON object, and the original "
-                    "program raises on that"
-                )
-                raise Raised("undecodable_arguments", message)
+    for call in calls:
+        if call.raw is not None:
+            message = f"the arguments of {call.name} are no JSON object, and {RAISES}"
+            raise Raised("undecodable_arguments", message)
 
 
-def f1(precision: float, recall: float) -> float:
-    """Return the harmonic mean, 0 where both are 0."""
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+def precision_recall_f1(hits: int, wanted: int, done: int) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of numbers of calls; 0 over nothing."""
+    precision = hits / done if done else 0.0
+    recall = hits / wanted if wanted else 0.0
+    total = precision + recall
+    return precision, recall, 2 * precision * recall / total if total > 0 else 0.0
 
 
 MOST_TURNS = 10_000
@@ -109,10 +106,11 @@ def by_turn(calls: Sequence[Call]) -> list[list[Call]]:
 
     Those without a turn are in the first.
     """
-    last = max((call.turn or 0 for call in calls), default=0)
-    if last >= MOST_TURNS or any((call.turn or 0) < 0 for call in calls):
+    numbers = [call.turn or 0 for call in calls]
+    last = max(numbers, default=0)
+    if last >= MOST_TURNS or min(numbers, default=0) < 0:
         raise Raised("odd_turns", f"turns must lie between 0 and {MOST_TURNS}")
     turns: list[list[Call]] = [[] for _ in range(last + 1)]
-    for call in calls:
-        turns[call.turn or 0].append(call)
+    for number, call in zip(numbers, calls, strict=True):
+        turns[number].append(call)
     return turns

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradestack import Sample
+from gradestack.jsonio import is_number
 from gradestack_plugins.tool_calls.diff import Expected, Made, decoded
 from gradestack_plugins.tool_calls.published.preset import (
+    RAISES,
     Raised,
     Rule,
     Verdict,
-    f1,
-    refuse_nothing,
+    precision_recall_f1,
     yes_or_no,
 )
 
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
-_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+_SPACES = "".join(map(chr, range(0x2000, 0x200B)))
+_BLANKS = f"\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff{_SPACES}"
 _ASCII = 127
 _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = ("cmd", "command", "commands")
@@ -30,35 +31,29 @@ _COMMANDS = ("cmd", "command", "commands")
 
 def call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
     """Return F1 over the sets of names."""
-    refuse_nothing(expected)
     wanted, done = {call.name for call in expected}, {call.name for call in made}
-    hits = len(wanted & done)
-    score = f1(hits / len(done) if done else 0.0, hits / len(wanted))
+    *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
     return Verdict(score, score >= 1)
 
 
 def tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
     """Return whether every expected name was called."""
-    refuse_nothing(expected)
     names = [name for name, _ in _steps(made)]
-    return yes_or_no(all(any(map(_matching(call.name), names)) for call in expected))
+    globs = [_matcher_of(call.name) for call in expected]
+    return yes_or_no(all(any(map(glob, names)) for glob in globs))
 
 
 def tool_sequence(mode: str) -> Rule:
     """Return whether names come ``in_order``, others in between, or are ``exact``."""
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
-        refuse_nothing(expected)
         _refuse_unnamed(expected)
-        names, globs = (
-            [name for name, _ in _steps(made)],
-            [_matching(call.name) for call in expected],
-        )
+        names = [name for name, _ in _steps(made)]
+        globs = [_matcher_of(call.name) for call in expected]
         if mode == "exact":
-            fits = len(names) == len(globs) and all(
-                glob(name) for glob, name in zip(globs, names, strict=True)
-            )
-            return yes_or_no(fits)
+            pairs = zip(globs, names, strict=False)
+            is_long = len(names) == len(globs)
+            return yes_or_no(is_long and all(glob(name) for glob, name in pairs))
         rest = iter(names)
         return yes_or_no(all(any(map(glob, rest)) for glob in globs))
 
@@ -74,12 +69,10 @@ def tool_args_match(mode: str) -> Rule:
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
         _refuse_unnamed(expected)
-        named, hits = _steps(made), 0
+        steps, hits = [step for step in _steps(made) if step[1] != ""], 0
         for call in expected:
-            matches, wanted = _matching(call.name), decoded(call)
-            hits += any(
-                value != "" and matches(name) and agree(value, wanted) for name, value in named
-            )
+            matches, wanted = _matcher_of(call.name), decoded(call)
+            hits += any(matches(name) and agree(value, wanted) for name, value in steps)
         return Verdict(hits / len(expected) if expected else 1.0, hits == len(expected))
 
     return verdict
@@ -98,42 +91,37 @@ def _is_command(name: str, value: Any) -> bool:
     """Return whether a call hands a command to a shell, which is a step of another kind."""
     if name.lower() not in _SHELLS or not isinstance(value, dict):
         return False
-    given = next((value[key] for key in _COMMANDS if key in value), None)
-    parts = given if isinstance(given, list) else [given]
+    command = next((value[key] for key in _COMMANDS if key in value), None)
+    parts = command if isinstance(command, list) else [command]
     return any(isinstance(part, str) and part.strip(_BLANKS) for part in parts)
 
 
 def _refuse_unnamed(expected: Sequence[Expected]) -> None:
     if not all(call.name for call in expected):
-        raise Raised(
-            "unnamed_tool", "an expected call has no name, and the original program raises on that"
-        )
+        raise Raised("unnamed_tool", f"an expected call has no name, and {RAISES}")
 
 
-def _matching(glob: str) -> Callable[[str], bool]:
-    """Return what tells whether a name is matched by a glob, case ignored.
+def _matcher_of(glob: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a name is matched by a glob, case ignored.
 
     The empty one matches all.
     """
-    pattern = "".join(
-        _ANY + "*" if each == "*" else _ANY if each == "?" else re.escape(each)
-        for each in _units(glob)
-    )
+    signs = {"*": f"{_ANY}*", "?": _ANY}
+    pattern = "".join(signs.get(unit) or re.escape(unit) for unit in _units(glob))
     matcher = re.compile(pattern)
     return lambda name: not glob or matcher.fullmatch(_units(name)) is not None
 
 
 def _units(text: str) -> str:
-    """Return a text as patterns of JavaScript see it that ignore case.
-
-    16 bits at a time, each in upper case.
+    """Return a text as JavaScript's patterns see it that ignore case: 16 bits at a time, in upper
+    case.
 
     A character keeps its case where the other is longer, or where it alone is beyond ASCII.
     """
     if text.isascii():
         return text.upper()
     data = text.encode("utf-16-le", "surrogatepass")
-    units = (chr(int.from_bytes(data[at : at + 2], "little")) for at in range(0, len(data), 2))
+    units = [chr(unit) for (unit,) in struct.iter_unpack("<H", data)]
     return "".join(map(_upper, units))
 
 
@@ -143,21 +131,21 @@ def _upper(unit: str) -> str:
 
 
 def _within(value: Any, wanted: Any) -> bool:
-    """Return whether objects have at least what is wanted.
+    """Return whether objects have at least the wanted members.
 
     Lists agree in length and element by element.
     """
     if isinstance(wanted, list):
-        return (
-            isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(map(_within, value, wanted))
-        )
-    if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(
-            key in value and _within(value[key], wanted[key]) for key in wanted
-        )
-    return _strict_equal(value, wanted)
+        return _lists_agree(value, wanted, _within)
+    if not isinstance(wanted, dict):
+        return _strict_equal(value, wanted)
+    has_keys = isinstance(value, dict) and wanted.keys() <= value.keys()
+    return has_keys and all(_within(value[key], wanted[key]) for key in wanted)
+
+
+def _lists_agree(value: Any, wanted: list[Any], agree: Callable[[Any, Any], bool]) -> bool:
+    is_long = isinstance(value, list) and len(value) == len(wanted)
+    return is_long and all(map(agree, value, wanted))
 
 
 def _strict_equal(value: Any, wanted: Any) -> bool:
@@ -166,17 +154,13 @@ def _strict_equal(value: Any, wanted: Any) -> bool:
     Numbers are doubles, 0 is not -0, true is no number.
     """
     if isinstance(wanted, list):
-        return (
-            isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(map(_strict_equal, value, wanted))
-        )
+        return _lists_agree(value, wanted, _strict_equal)
     if isinstance(wanted, dict):
-        same = isinstance(value, dict) and value.keys() == wanted.keys()
-        return same and all(_strict_equal(value[key], wanted[key]) for key in wanted)
-    if isinstance(wanted, bool) or isinstance(value, bool) or not isinstance(wanted, int | float):
-        return type(value) is type(wanted) and bool(value == wanted)
-    return isinstance(value, int | float) and _same_double(_double(value), _double(wanted))
+        has_keys = isinstance(value, dict) and value.keys() == wanted.keys()
+        return has_keys and all(_strict_equal(value[key], wanted[key]) for key in wanted)
+    if is_number(wanted) and is_number(value):
+        return _same_double(_double(value), _double(wanted))
+    return type(value) is type(wanted) and bool(value == wanted)
 
 
 def _double(number: float) -> float:

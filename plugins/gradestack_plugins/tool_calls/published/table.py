@@ -10,14 +10,14 @@ from gradestack_plugins.tool_calls.published.preset import Preset, Rule
 
 _TABLE: Final = """
                         order    extra    missing  arguments credit repeats  pairs rules
-adk@2.13.0 equality=python assignment=first_fit
+adk@2.13.0 raises=undecodable equality=python assignment=first_fit
   any_order             any      allow    forbid   exact     none   -        yes   -
   any_order/names       any      allow    forbid   ignore    none   -        yes   -
   exact                 strict   forbid   forbid   exact     none   -        yes   -
   exact/names           strict   forbid   forbid   ignore    none   -        yes   -
   in_order              in_order allow    forbid   exact     none   -        yes   -
   in_order/names        in_order allow    forbid   ignore    none   -        yes   -
-agentevals@0.0.9 equality=python assignment=first_fit
+agentevals@0.0.9 raises=undecodable equality=python assignment=first_fit
   strict/exact          strict   forbid   forbid   exact     none   -        yes   -
   strict/ignore         strict   forbid   forbid   ignore    none   -        yes   -
   strict/subset         strict   forbid   forbid   subset    none   -        yes   -
@@ -34,7 +34,7 @@ agentevals@0.0.9 equality=python assignment=first_fit
   unordered/ignore      any      forbid   forbid   ignore    none   -        yes   -
   unordered/subset      any      forbid   forbid   subset    none   -        yes   -
   unordered/superset    any      forbid   forbid   superset  none   -        yes   -
-azure@1.18.10 equality=text
+azure@1.18.10 raises=nothing equality=text
   any_order_match       any      allow    forbid   exact     none   -        -     -
   any_order_match/names any      allow    forbid   ignore    none   -        -     -
   exact_match           strict   forbid   forbid   exact     none   -        -     -
@@ -45,44 +45,45 @@ azure@1.18.10 equality=text
   in_order_match/names  in_order allow    forbid   ignore    none   -        -     -
 bfcl@2025.10.27.1 assignment=first_fit
   ast                   any      forbid   forbid   rules     none   -        yes   yes
-deepeval/tool_correctness@4.3.1 equality=python score=recall
+deepeval/tool_correctness@4.3.1 raises=undecodable equality=python score=recall
   default/arguments     any      allow    penalise exact     path   -        yes   -
   default/names         any      allow    penalise ignore    path   -        yes   -
   exact/arguments       strict   forbid   forbid   exact     none   -        yes   -
   exact/names           strict   forbid   forbid   ignore    none   -        yes   -
   ordering/arguments    in_order allow    penalise exact     path   -        yes   -
   ordering/names        in_order allow    penalise ignore    path   -        yes   -
-mlflow/tool_call_correctness@3.17.0 equality=text
+mlflow/tool_call_correctness@3.17.0 raises=nothing equality=text
   ordered               strict   forbid   forbid   exact     none   multiset -     -
   unordered             any      forbid   forbid   exact     none   set      -     -
 promptfoo/trajectory:tool-args-match@0.121.20
   exact                 any      allow    penalise exact     call   set      yes   -
   partial               any      allow    penalise superset  call   set      yes   -
-promptfoo/trajectory:tool-sequence@0.121.20
+promptfoo/trajectory:tool-sequence@0.121.20 raises=nothing
   exact                 strict   forbid   forbid   ignore    none   -        -     -
   in_order              in_order allow    forbid   ignore    none   -        -     -
-promptfoo@0.121.20
+promptfoo@0.121.20 raises=nothing
   tool-call-f1          any      penalise -        ignore    call   set      -     -
   trajectory:tool-used  any      allow    forbid   ignore    none   set      yes   -
 pydantic_evals/trajectory_match@2.62.0 equality=python
   any_order             any      penalise penalise ignore    call   -        yes   -
   exact                 strict   forbid   forbid   ignore    none   -        yes   -
   in_order              in_order penalise penalise ignore    call   -        yes   -
-ragas/tool_call_accuracy@0.4.3 equality=text
+ragas/tool_call_accuracy@0.4.3 raises=undecodable equality=text
   flexible              any      forbid   forbid   superset  path   -        -     -
   strict                strict   forbid   forbid   superset  path   -        -     -
-ragas@0.4.3 equality=python
+ragas@0.4.3 raises=undecodable equality=python
   tool_call_f1          any      penalise penalise exact     call   set      -     -
-tau2@a2c0247 equality=python
+tau2@a2c0247 raises=undecodable equality=python
   action                any      allow    forbid   subset    none   set      yes   yes
-toolsandbox@165848b equality=python
+toolsandbox@165848b raises=undecodable equality=python
   tool_trace            any      allow    -        superset  none   -        yes   yes
-waza/action_sequence@091a1f9
+waza/action_sequence@091a1f9 raises=nothing
   any_order_match       any      -        -        ignore    call   -        -     -
   exact_match           strict   -        -        ignore    call   -        -     -
   in_order_match        in_order -        -        ignore    call   -        -     -
 """
-"""A program with its version and the options that all its presets stand for, then the presets.
+"""A program with its version, what it raises on, and the options that all its presets stand for;
+then the presets.
 
 Below each option its value, ``-`` where the program has none; whether calls are compared pair by
 pair, and whether the program can be told of arguments that are not simply compared.
@@ -105,29 +106,33 @@ _RULES: Final[Mapping[str, Any]] = {
     "toolsandbox/tool_trace": frameworks.toolsandbox,
     "waza/action_sequence": frameworks.waza,
 }
-"""The rule of a preset, or what returns it for the words that the preset's name has behind."""
+"""The rule of a preset, or a function that returns it for the rest of the preset's name."""
 
 
 def published_presets() -> Iterator[Preset]:
     """Yield the presets of the table."""
     head, *lines = _TABLE.strip("\n").splitlines()
     options = head.split()[:-2]
-    program, version, shared = "", "", {}
+    program, version, raises = "", "", ""
+    shared: dict[str, str] = {}
     for line in lines:
         first, *words = line.split()
         if not line.startswith(" "):
             program, _, version = first.partition("@")
             shared = dict(word.split("=") for word in words)
+            raises = shared.pop("raises", "")
             continue
         name, (*values, pairs, rules) = f"{program}/{first}", words
-        said = {key: value for key, value in zip(options, values, strict=True) if value != "-"}
+        cells = zip(options, values, strict=True)
+        settings = {option: value for option, value in cells if value != "-"}
         yield Preset(
             name=name,
             version=version,
             rule=_rule_of(name),
-            settings=said | shared,
+            settings=settings | shared,
             takes_rules=rules == "yes",
             pairs=pairs == "yes",
+            raises=raises,
         )
 
 
@@ -135,6 +140,6 @@ def _rule_of(name: str) -> Rule:
     """Return the rule of a preset."""
     if name in _RULES:
         return _RULES[name]  # type: ignore[no-any-return]
-    known = next(each for each in _RULES if name.startswith(f"{each}/"))
-    words = name.removeprefix(f"{known}/").split("/")
-    return _RULES[known](*words)  # type: ignore[no-any-return]
+    program = next(known for known in _RULES if name.startswith(f"{known}/"))
+    words = name.removeprefix(f"{program}/").split("/")
+    return _RULES[program](*words)  # type: ignore[no-any-return]

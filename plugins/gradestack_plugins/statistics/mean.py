@@ -143,6 +143,29 @@ QUANTILES = no_intervals({"min": "quantile", "max": "quantile"})
 """Beside the least and the greatest of some numbers."""
 
 
+def rate_intervals(
+    tasks: Mapping[tuple[int, int, int], int], confidence: float, n: Mapping[str, int] | None = None
+) -> dict[str, JSON]:
+    """Return the intervals of precision, recall and F1, each under ``NAME_interval``.
+
+    Args:
+        tasks: Hits, gold and predicted of a task -> number of tasks that have these.
+        confidence: Of the intervals.
+        n: Number of samples of each rate; default: its divisor.
+    """
+    cells = {name: Counter[tuple[float, ...]]() for name in ("precision", "recall", "f1")}
+    for (hits, gold, predicted), times in tasks.items():
+        cells["precision"][predicted, hits] += times
+        cells["recall"][gold, hits] += times
+        cells["f1"][gold + predicted, 2 * hits] += times
+    intervals: dict[str, JSON] = {}
+    for name, cell in cells.items():
+        of_samples = None if n is None else n[name]
+        interval_of = ratio_interval(cell, n=of_samples, confidence=confidence)
+        intervals[f"{name}_interval"] = {**interval_of}
+    return intervals
+
+
 def unbounded_intervals(
     grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float
 ) -> dict[str, Any]:

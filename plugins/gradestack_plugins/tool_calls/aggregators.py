@@ -6,15 +6,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Figure, Grade, Grades, Item, Numbers, ratio, ratio_interval
+from gradestack import JSON, Figure, Grade, Grades, Item, Numbers, ratio
 from gradestack.jsonio import as_count, as_list, as_map, loads
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, rate_intervals
 from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
 
 _F1 = "2 x precision x recall / (precision + recall)"
@@ -61,8 +61,8 @@ _TOOLS = (
     Figure("tools.{tool}.f1", "F1 of a tool", about=_F1),
 )
 _REASON, _CALL = "reason ", "call "
-_PLACE = re.compile(r"/\d+(?=/|$)")
-"""The place in a list, which is not told apart in figures by path."""
+_INDEX = re.compile(r"/\d+(?=/|$)")
+"""The index of an item in a list, which figures by path leave open."""
 
 
 def _f1(precision: float | None, recall: float | None) -> float | None:
@@ -73,7 +73,8 @@ def _f1(precision: float | None, recall: float | None) -> float | None:
 
 
 def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[float | None, ...]:
-    precision, recall = ratio(right, right + wrong + unknown), ratio(right, right + wrong + missing)
+    precision = ratio(right, right + wrong + unknown)
+    recall = ratio(right, right + wrong + missing)
     return precision, recall, _f1(precision, recall)
 
 
@@ -100,50 +101,34 @@ class CallFigures(IntervalAggregator):
     their program gives.
     """
 
-    version: ClassVar[str] = "5"
-    figures: ClassVar = (
-        *(Figure(name, label, about=about) for name, label, about, _ in _FIGURES),
-        *_TOOLS,
-    )
+    version = "5"
+    figures = (*(Figure(name, label, about=about) for name, label, about, _ in _FIGURES), *_TOOLS)
 
     @override
     def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
-        found = _sums(grade)
-        names = [f"{_REASON}{reason.code}" for reason in grade.reasons]
-        calls = [
-            item for item in grade.items if "expected" in item.counts or "extra" in item.counts
-        ]
-        names += [
-            f"{_CALL}{_call(item)}" for item in calls
-        ]  # items of other graders say nothing here
-        for name in names:
-            found[name] = found.get(name, 0) + 1
-        return found
+        # items of other graders are no calls
+        calls = [item for item in grade.items if not _CALL_COUNTS.isdisjoint(item.counts)]
+        names = Counter([f"{_REASON}{reason.code}" for reason in grade.reasons])
+        names.update([f"{_CALL}{_call_text(item)}" for item in calls])
+        return {**_contribution(grade), **names}
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        known = {name: totals.get(name, 0) for name in _SUMS}
-        credit, weighed = known["credit"], known["weighed"]
-        required_credit, required = known["required_credit"], known["required"]
-        scored, with_arguments = known["scored"], known["with_arguments"]
-        of_calls = ratio(credit, weighed), ratio(required_credit, required)
-        of_arguments = _rates(*[known[name] for name in ARGUMENTS])
+        sums = {name: totals.get(name, 0) for name in _SUMS}
+        scored, with_arguments = sums["scored"], sums["with_arguments"]
+        precision = ratio(sums["credit"], sums["weighed"])
+        recall = ratio(sums["required_credit"], sums["required"])
+        of_arguments = _rates(*[sums[name] for name in ARGUMENTS])
         return {
-            "verdict_rate": ratio(known["passed"], known["verdicts"]),
-            "precision": of_calls[0],
-            "recall": of_calls[1],
-            "f1": _f1(*of_calls),
-            "macro_precision": ratio(known["precision"], scored),
-            "macro_recall": ratio(known["recall"], scored),
-            "macro_f1": ratio(known["f1"], scored),
-            "argument_precision": of_arguments[0],
-            "argument_recall": of_arguments[1],
-            "argument_f1": of_arguments[2],
-            "macro_argument_precision": ratio(known["argument_precision"], with_arguments),
-            "macro_argument_recall": ratio(known["argument_recall"], with_arguments),
-            "macro_argument_f1": ratio(known["argument_f1"], with_arguments),
+            "verdict_rate": ratio(sums["passed"], sums["verdicts"]),
+            "precision": precision,
+            "recall": recall,
+            "f1": _f1(precision, recall),
+            **{f"macro_{name}": ratio(sums[name], scored) for name in _RATES},
+            **dict(zip(_ARGUMENT_RATES, of_arguments, strict=True)),
+            **{f"macro_{name}": ratio(sums[name], with_arguments) for name in _ARGUMENT_RATES},
         }
 
     @override
@@ -154,145 +139,131 @@ class CallFigures(IntervalAggregator):
             if grade.score is not None:
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
-        whole = self.figures_of({name: float(totals.get(name, 0)) for name in _SUMS})
-        reasons = {
-            name.removeprefix(_REASON): int(n)
-            for name, n in totals.items()
-            if name.startswith(_REASON)
-        }
-        calls = {name: loads(name.removeprefix(_CALL)) for name in totals if name.startswith(_CALL)}
-        tools = _tools((calls[name], int(totals[name])) for name in calls)
-        cells: dict[str, Counter[tuple[int, int, int]]] = {name: Counter() for name in tools}
-        for numbers, times in grades.task_numbers(calls)[0].items():
-            of_task = _tools((calls[name], int(number)) for name, number in numbers if name)
-            for name, tool in of_task.items():
-                cells[name][tool.calls["made"], tool.calls["expected"], tool.calls["exact"]] += (
-                    times
-                )
+        figures = self.figures_of({name: float(totals.get(name, 0)) for name in _SUMS})
         return {
-            "undefined": {name: why for name, _, _, why in _FIGURES if whole[name] is None},
+            "undefined": {name: why for name, _, _, why in _FIGURES if figures[name] is None},
             "states": dict(sorted(states.items())),
             "counts": dict(sorted(counts.items())),
-            "reasons": dict(sorted(reasons.items())),
-            "tools": {
-                name: tool.figures() | self._intervals(cells[name])
-                for name, tool in sorted(tools.items())
-            },
+            "reasons": _count_reasons(totals),
+            "tools": self._tools(grades),
         }
 
-    def _intervals(self, cells: Mapping[tuple[int, int, int], int]) -> dict[str, JSON]:
-        """Return the intervals of a tool's figures, from how many tasks have so many made, expected
-        and exact calls.
-        """
-        found = {name: Counter[tuple[float, ...]]() for name in ("precision", "recall", "f1")}
-        for (made, expected, exact), times in cells.items():
-            found["precision"][made, exact] += times
-            found["recall"][expected, exact] += times
-            found["f1"][made + expected, 2 * exact] += times
+    def _tools(self, grades: Grades) -> dict[str, JSON]:
+        """Return the counts and figures of each tool, with their intervals."""
+        calls = {
+            name: loads(name.removeprefix(_CALL))
+            for name in grades.totals
+            if name.startswith(_CALL)
+        }
+        tools = _count_calls((calls[name], int(grades.totals[name])) for name in calls)
+        tasks: dict[str, Counter[Counts]] = {name: Counter() for name in tools}
+        for numbers, times in grades.task_numbers(calls)[0].items():
+            of_task = _count_calls((calls[name], int(number)) for name, number in numbers if name)
+            for name, tool in of_task.items():
+                tasks[name][tool.counts] += times
         return {
-            f"{name}_interval": {**ratio_interval(x, confidence=self.confidence)}
-            for name, x in found.items()
+            name: tool.figures() | rate_intervals(tasks[name], self.confidence)
+            for name, tool in sorted(tools.items())
         }
 
 
-def _sums(grade: Grade) -> dict[str, float]:
+def _count_reasons(totals: Mapping[str, Any]) -> dict[str, JSON]:
+    names = [name for name in totals if name.startswith(_REASON)]
+    return {name.removeprefix(_REASON): int(totals[name]) for name in sorted(names)}
+
+
+def _contribution(grade: Grade) -> dict[str, float]:
+    """Return the numbers that a grade adds to the sums of the figures."""
     counts, parts = grade.counts, grade.parts
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     if grade.passed is not None:
-        found["verdicts"], found["passed"] = 1, int(grade.passed)
-    if (credit := parts.get("credit")) is not None:
-        found["credit"] = credit
-        found["weighed"], found["required"] = (
-            as_count(counts.get("weighed")),
-            as_count(counts.get("required")),
-        )
-    if (recalled := parts.get("required_credit")) is not None:
-        found["required_credit"] = recalled
+        numbers["verdicts"], numbers["passed"] = 1, int(grade.passed)
+    credit, required_credit = parts.get("credit"), parts.get("required_credit")
+    if credit is not None:
+        numbers["credit"] = credit
+        numbers["weighed"] = as_count(counts.get("weighed"))
+        numbers["required"] = as_count(counts.get("required"))
+    if required_credit is not None:
+        numbers["required_credit"] = required_credit
     precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
     if precision is not None and recall is not None:
-        found["scored"], found["precision"], found["recall"] = 1, precision, recall
-        found["f1"] = (_f1(precision, recall) if f1 is None else f1) or 0
-    fates = [as_count(counts.get(name)) for name in _COUNTED]
-    if any(fates):
-        found |= zip(ARGUMENTS, fates, strict=True)
-        found["with_arguments"] = 1
-        found |= zip(_OF_ARGUMENTS, [each or 0 for each in _rates(*fates)], strict=True)
-    return found
+        numbers["scored"], numbers["precision"], numbers["recall"] = 1, precision, recall
+        numbers["f1"] = (_f1(precision, recall) if f1 is None else f1) or 0
+    arguments = [as_count(counts.get(f"arguments_{name}")) for name in ARGUMENTS]
+    if any(arguments):
+        rates = [rate or 0 for rate in _rates(*arguments)]
+        numbers["with_arguments"] = 1
+        numbers |= zip((*ARGUMENTS, *_ARGUMENT_RATES), (*arguments, *rates), strict=True)
+    return numbers
 
 
-_COUNTED = tuple(f"arguments_{fate}" for fate in ARGUMENTS)
-_OF_ARGUMENTS = ("argument_precision", "argument_recall", "argument_f1")
+_RATES = ("precision", "recall", "f1")
+_ARGUMENT_RATES = ("argument_precision", "argument_recall", "argument_f1")
 _SUMS = (
     *("verdicts", "passed", "weighed", "required", "credit", "required_credit"),
-    *("scored", "precision", "recall", "f1"),
-    *("with_arguments", *_OF_ARGUMENTS, *ARGUMENTS),
+    *("scored", *_RATES, "with_arguments", *_ARGUMENT_RATES, *ARGUMENTS),
 )
+_CALL_COUNTS = frozenset({"expected", "extra"})
 
 
-def _call(item: Item) -> str:
-    """Return what is counted of a call, expected or made, as JSON.
+def _call_text(item: Item) -> str:
+    """Return the counts of a call, expected or made, as JSON.
 
-    Tools, what it counts as, and its arguments.
+    Tools, counts and arguments.
     """
-    counts, arguments = item.counts, item.metadata.get("arguments")
-    found = (item.gold, item.label, [counts.get(call, 0) for call in CALLS], arguments)
+    counts = [item.counts.get(call, 0) for call in CALLS]
+    call = item.gold, item.label, counts, item.metadata.get("arguments")
     try:
-        return msgspec.json.encode(found).decode()
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # a lone surrogate, or a number that is too large
-        return json.dumps(found, default=str)
+        return msgspec.json.encode(call).decode()
+    except (TypeError, ValueError, OverflowError):  # half a character, or a number too large
+        return json.dumps(call, default=str)
+
+
+Counts = tuple[int, int, int]
+"""Exact, expected and made calls."""
 
 
 @attrs.define
 class _Tool:
+    """The calls of a tool by outcome, and its arguments by path."""
+
     calls: Counter[str] = attrs.field(factory=Counter)
     arguments: dict[str, Counter[str]] = attrs.field(factory=dict)
+
+    @property
+    def counts(self) -> Counts:
+        """Exact, expected and made calls."""
+        return self.calls["exact"], self.calls["expected"], self.calls["made"]
 
     def figures(self) -> dict[str, JSON]:
         """Return its figures; calls are right or not, shares left out."""
         calls: dict[str, JSON] = {call: self.calls[call] for call in CALLS}
-        exact = self.calls["exact"]
-        precision, recall = ratio(exact, self.calls["made"]), ratio(exact, self.calls["expected"])
-        arguments = {
-            path: {fate: fares[fate] for fate in ARGUMENTS}
-            for path, fares in sorted(self.arguments.items())
-        }
+        exact, expected, made = self.counts
+        precision, recall = ratio(exact, made), ratio(exact, expected)
         rates = {"precision": precision, "recall": recall, "f1": _f1(precision, recall)}
-        return {**calls, **rates, "arguments": {**arguments}}
+        arguments: dict[str, JSON] = {}
+        for path, outcomes in sorted(self.arguments.items()):
+            arguments[path] = {name: outcomes[name] for name in ARGUMENTS}
+        return {**calls, **rates, "arguments": arguments}
 
 
-def _tools(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:
-    tools: dict[str, _Tool] = {}
-    for call, times in calls:
-        _add_call(tools, *call, times=times)
-    return tools
+def _count_calls(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:
+    """Return the calls of each tool.
 
-
-def _add_call(
-    tools: dict[str, _Tool],
-    gold: str | None,
-    label: str | None,
-    called: list[int],
-    arguments: Any,
-    *,
-    times: int,
-) -> None:
-    """Add calls to their tool.
-
-    That one was made to the tool called, for an expected call may have several names.
+    That a call was made counts for the tool that was called: an expected call may have several
+    names.
     """
-    name = label if gold is None else gold
-    if name is None:
-        return
-    tool = tools.setdefault(name, _Tool())
-    made = tool if label is None else tools.setdefault(label, _Tool())
-    for call, number in zip(CALLS, called, strict=True):
-        (made if call in {"made", "extra"} else tool).calls[call] += number * times
-    for fate, pointers in as_map(arguments).items():
-        if fate in ARGUMENTS:
-            for pointer in as_list(pointers):
-                path = _PLACE.sub("/*", str(pointer))
-                tool.arguments.setdefault(path, Counter())[fate] += times
+    tools: dict[str, _Tool] = {}
+    for (gold, label, counts, arguments), times in calls:
+        name = label if gold is None else gold
+        if name is None:
+            continue
+        tool = tools.setdefault(name, _Tool())
+        called = tool if label is None else tools.setdefault(label, _Tool())
+        for call, number in zip(CALLS, counts, strict=True):
+            (called if call in {"made", "extra"} else tool).calls[call] += number * times
+        for outcome, pointers in as_map(arguments).items():
+            for pointer in as_list(pointers) if outcome in ARGUMENTS else ():
+                path = _INDEX.sub("/*", str(pointer))
+                tool.arguments.setdefault(path, Counter())[outcome] += times
+    return tools

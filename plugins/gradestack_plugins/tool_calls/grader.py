@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -252,7 +253,8 @@ class ToolCalls(Grader):
         if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call has a turn")
         turns = []
-        for turn in sorted({call.turn or 0 for call in (*wanted, *done)}):
+        numbers = {call.turn or 0 for call in chain[Expected | Made](wanted, done)}
+        for turn in sorted(numbers):
             due = [call for call in wanted if (call.turn or 0) == turn]
             calls = [call for call in done if (call.turn or 0) == turn]
             scored = self._scored_turn(due, calls, tools, turn)

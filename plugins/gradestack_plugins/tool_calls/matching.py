@@ -12,7 +12,6 @@ from gradestack_plugins.statistics.assignment import assign_rows
 from gradestack_plugins.tool_calls.diff import (
     NOTHING,
     Diff,
-    Equality,
     Expected,
     Made,
     Mode,
@@ -23,6 +22,7 @@ from gradestack_plugins.tool_calls.diff import (
     share_of,
     value_of,
 )
+from gradestack_plugins.tool_calls.values import Equality
 
 Weights = Sequence[Sequence[int]]
 Columns = list[int | None]
@@ -368,7 +368,7 @@ class Matching:
 
     def _check_block(self, block: Block) -> None:
         """Check the number of pairs in a block; those of equal calls do not count."""
-        expected, made = map(len, block)
+        expected, made = len(block[0]), len(block[1])
         if expected * made > self.options.max_pairs:
             equal = len(self._equal(*block))
             self._check((expected - equal) * (made - equal))

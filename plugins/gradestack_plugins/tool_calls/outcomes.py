@@ -97,8 +97,9 @@ def score_calls(
         "required": len(required),
         "weighed": len(pairs) if options.extra == "allow" else len(made),
     }
-    for index, name in enumerate(ARGUMENTS):
-        counts[f"arguments_{name}"] = sum([len(outcome.diff[index]) for outcome in outcomes])
+    for name in ARGUMENTS:
+        pointers = [getattr(outcome.diff, name) for outcome in outcomes]
+        counts[f"arguments_{name}"] = sum(map(len, pointers))
     recalled = credit = _total([pair.share for pair in pairs])
     if len(required) < len(expected):
         recalled = _total([pair.share for pair in pairs if not pair.expected.optional])
@@ -257,8 +258,9 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     if call is None:
         name, gold, counts = f"+{index}", None, {"made": 1, "extra": 1, "arguments_unknown": 0}
     else:
-        counted = _EXACT if right == leaves else _MATCHED if right else _MISTAKEN
-        counted = _MISSING if made is None else counted
+        counted: tuple[str, ...] = _MISSING
+        if made is not None:
+            counted = _EXACT if right == leaves else _MATCHED if right else _MISTAKEN
         name, gold, counts = str(call.index), call.name, dict.fromkeys(counted, 1)
     arguments: dict[str, JSON] = {}
     for kind, pointers in zip(ARGUMENTS, diff, strict=False):

@@ -1,10 +1,8 @@
-"""What the family shows on pages.
-
-What other tools would say of the same run, how far they agree, and why not.
-"""
+"""The panel of the family: verdicts of other tools on the same run, and why they differ."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -56,14 +54,13 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def cells(self) -> list[blocks.Cell]:
-        """What a table says of it, the programs these presets are of last."""
-        programs = ", ".join(dict.fromkeys(name.partition("/")[0] for name in self.names))
-        return [
-            self.samples,
-            blocks.Link(self.example, position=self.position),
-            len(self.names),
-            programs,
-        ]
+        """The cells of its row in a table, the programs these presets are of last."""
+        programs = dict.fromkeys([name.partition("/")[0] for name in self.names])
+        example = blocks.Link(self.example, position=self.position)
+        return [self.samples, example, len(self.names), ", ".join(programs)]
+
+
+Shares = list[int | None]
 
 
 class Presets(msgspec.Struct, frozen=True):
@@ -71,56 +68,62 @@ class Presets(msgspec.Struct, frozen=True):
 
     samples: int
     outcome: str
-    """Name of what they are compared with, "" in a run without an outcome."""
+    """Name of the grader they are compared with, "" in a run without an outcome."""
     rows: dict[str, list[blocks.Cell]]
     """Preset -> its average, how far its verdicts are those of the outcome, samples without a
     grade, version.
     """
     graded: bool
     """Whether any of them has a grade of any sample."""
-    differences: tuple[Difference, ...]
-    kinds: tuple[tuple[str, ...], ...]
+    differences: list[Difference]
+    kinds: list[list[str]]
     """Presets that give every sample the same verdict, or none."""
-    agreement: tuple[tuple[int | None, ...], ...]
+    agreement: list[Shares]
     """Of each kind with those before it: the share of samples with the same verdict, in percent."""
 
 
 def _blocks(presets: Presets) -> Iterator[blocks.Block]:
+    differences, kinds = presets.differences, presets.kinds
+    samples, sets = _counted(presets.samples, "sample"), _counted(len(kinds), "different set")
     compared = f", compared here with {presets.outcome}" if presets.outcome else ""
-    kinds = _counted(len(presets.kinds), "different set")
-    rules = f"The same {_counted(presets.samples, 'sample')} by {len(presets.rows)} rules"
-    yield blocks.Words(f"{rules}: {kinds} of verdicts{compared}. {_VERDICT}")
+    sentence = f"The same {samples} by {len(presets.rows)} rules: {sets} of verdicts{compared}"
+    yield blocks.Words(f"{sentence}. {_VERDICT}")
+    columns = ["samples", "such as", "rules", "of"]
     for kind, title in _KINDS.items():
-        if rows := {each.title: each.cells for each in presets.differences if each.kind == kind}:
-            yield blocks.Table(
-                ["samples", "such as", "rules", "of"], rows, title.format(presets.outcome), "Cause"
-            )
-    compared_by = ["same verdict", "of", "passes more", "less"] if presets.outcome else []
-    yield blocks.Table(
-        ["average", *compared_by, "no grade", "version"], presets.rows, "Every rule", "Rule"
-    )
-    if presets.differences:
-        named = {each.title: [", ".join(each.names)] for each in presets.differences}
-        yield blocks.Section(
-            "The rules by cause", [blocks.Table(["rules"], named, corner="Cause")], folded=True
-        )
-    if len(presets.agreement) > 1:
-        numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
-        rules_of = {
-            number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)
+        rows = {one.title: one.cells for one in differences if one.kind == kind}
+        if rows:
+            yield blocks.Table(columns, rows, title.format(presets.outcome), "Cause")
+    columns = ["average", *_COMPARED, "no grade", "version"]
+    if not presets.outcome:
+        columns = ["average", "no grade", "version"]
+    yield blocks.Table(columns, presets.rows, "Every rule", "Rule")
+    if differences:
+        named: dict[str, list[blocks.Cell]] = {
+            one.title: [", ".join(one.names)] for one in differences
         }
-        shares = [
-            [*cells, *[None] * (len(numbers) - 1 - len(cells))] for cells in presets.agreement[1:]
-        ]
-        title = "Percent of equal verdicts, of the samples both judge"
-        matrix = blocks.Matrix(numbers[1:], numbers[:-1], shares, title)
-        yield blocks.Section(
-            "Pairwise agreement", [blocks.Table(["rules"], rules_of), matrix], folded=True
-        )
+        table = blocks.Table(["rules"], named, corner="Cause")
+        yield blocks.Section("The rules by cause", [table], folded=True)
+    if len(presets.agreement) > 1:
+        yield blocks.Section("Pairwise agreement", _agreement_blocks(presets), folded=True)
+
+
+def _agreement_blocks(presets: Presets) -> list[blocks.Block]:
+    numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
+    rules: dict[str, list[blocks.Cell]] = {
+        number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)
+    }
+    width = len(numbers) - 1
+    shares = [[*row, *[None] * (width - len(row))] for row in presets.agreement[1:]]
+    title = "Percent of equal verdicts, of the samples both judge"
+    matrix = blocks.Matrix(numbers[1:], numbers[:-1], shares, title)
+    return [blocks.Table(["rules"], rules), matrix]
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+_PASSED, _LOST = ("passed", "part"), "lost"
 
 
 class _Masks:
@@ -130,27 +133,32 @@ class _Masks:
         self._marks, self._data = index.verdicts.marks, index.verdicts.by_grader
         self.traits: dict[str, int] = {}
         for trait, positions in traits_of(index, base).items():
-            found = bytearray(len(index.entries))
+            mask = bytearray(len(index.entries))
             for position in positions:
-                found[position] = 1
-            self.traits[trait] = int.from_bytes(found, "little")
+                mask[position] = 1
+            self.traits[trait] = int.from_bytes(mask, "little")
 
     def of(self, key: str, *states: str) -> int:
-        places = {place for place, (state, _) in enumerate(self._marks) if state in states}
-        return self._mask(key, places)
+        """Return the samples in which a grader's verdict is in one of some states."""
+        return self._mask(key, [state in states for state, _ in self._marks])
 
     def passed(self, key: str) -> int:
-        return self.of(key, "passed", "part")
+        """Return the samples that a grader passes."""
+        return self.of(key, *_PASSED)
 
-    def others(self, key: str) -> Iterable[tuple[str, str, int]]:
-        for place, (state, code) in enumerate(self._marks):
-            if state not in {"passed", "part", "lost"}:
-                yield state, code, self._mask(key, {place})
+    def silent(self, key: str) -> Iterator[tuple[str, str, int]]:
+        """Yield state, code and samples of each reason why a grader has no verdict."""
+        for index, (state, code) in enumerate(self._marks):
+            if state not in {*_PASSED, _LOST}:
+                yield state, code, self._mask(key, [other == index for other in range(index + 1)])
 
-    def _mask(self, key: str, places: set[int]) -> int:
-        return int.from_bytes(
-            self._data[key].translate(bytes(place in places for place in range(256))), "little"
-        )
+    def _mask(self, key: str, is_wanted: list[bool]) -> int:
+        table = bytes(is_wanted).ljust(256, b"\0")
+        return int.from_bytes(self._data[key].translate(table), "little")
+
+
+Found = dict[tuple[str, str], tuple[int, dict[str, None]]]
+"""Kind and cause of a difference -> its samples, and the presets that have it."""
 
 
 def presets_of(report: Report) -> Presets | None:
@@ -159,68 +167,62 @@ def presets_of(report: Report) -> Presets | None:
     if len(declared) < 2 or not report.has_rows or not index_of(report).entries:
         return None
     index = index_of(report)
-    options = {key: each for key, each in declared.items() if key in index.verdicts.by_grader}
+    options = {key: declared[key] for key in declared if key in index.verdicts.by_grader}
     names = _names(options)
     base = as_text(as_map(report.summary.get("outcome")).get("grader"))
     base = base if base in index.verdicts.by_grader else ""
-    masks = _Masks(index, base)
-    found: dict[tuple[str, str], tuple[int, dict[str, None]]] = {}
+    masks, samples = _Masks(index, base), len(index.entries)
+    differences: Found = {}
     kinds: dict[tuple[int, int], list[str]] = {}
+    rows: dict[str, list[blocks.Cell]] = {}
+    is_graded = False
     for key, own_options in options.items():
-        for kind, cause, samples in (
-            _differences(masks, base, key, own_options) if base and key != base else ()
-        ):
-            before, own = found.get((kind, cause), (0, {}))
-            found[kind, cause] = before | samples, own | {names[key]: None}
-        passed, lost = masks.passed(key), masks.of(key, "lost")
-        kinds.setdefault((passed, passed | lost), []).append(names[key])
-    silent = {key: sum(samples.bit_count() for *_, samples in masks.others(key)) for key in options}
-    samples = len(index.entries)
+        name, passed = names[key], masks.passed(key)
+        kinds.setdefault((passed, passed | masks.of(key, _LOST)), []).append(name)
+        for kind, cause, mask in _differences(masks, base, key, own_options):
+            before, presets = differences.get((kind, cause), (0, {}))
+            differences[kind, cause] = before | mask, {**presets, name: None}
+        silent = sum([mask.bit_count() for *_, mask in masks.silent(key)])
+        is_graded = is_graded or silent < samples
+        average = blocks.Figure(name, *_average(report.metrics, key))
+        version = as_text(own_options["preset"]).partition("@")[2]
+        rows[name] = [average, *_compare(masks, base, key), silent, version]
     return Presets(
         samples=samples,
         outcome=names.get(base) or base,
-        rows={
-            names[key]: [
-                blocks.Figure(names[key], *_average(report.metrics, key)),
-                *(_compared(masks, base, key) if base else ()),
-                silent[key],
-                as_text(options[key]["preset"]).partition("@")[2],
-            ]
-            for key in options
-        },
-        graded=any(each < samples for each in silent.values()),
-        differences=_sorted(found, masks, index),
-        kinds=tuple(map(tuple, kinds.values())),
-        agreement=_agreement(list(kinds)) if len(kinds) <= _MOST_KINDS else (),
+        rows=rows,
+        graded=is_graded,
+        differences=_sorted(differences, masks, index),
+        kinds=list(kinds.values()),
+        agreement=_agreement(list(kinds)) if len(kinds) <= _MOST_KINDS else [],
     )
 
 
 def _names(options: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the name of each preset by the key of its grader, which stands behind it where two
-    have one.
+    """Return the name of each preset by the key of its grader.
+
+    Where two have one, the key stands behind it.
     """
-    found = {key: as_text(each["preset"]).partition("@")[0] for key, each in options.items()}
-    named = list(found.values())
-    return {
-        key: name if named.count(name) == 1 else f"{name} ({key})" for key, name in found.items()
-    }
+    names = {key: as_text(option["preset"]).partition("@")[0] for key, option in options.items()}
+    times = Counter(names.values())
+    return {key: name if times[name] == 1 else f"{name} ({key})" for key, name in names.items()}
 
 
-def _compared(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
-    """Return how many samples have the verdict of the outcome, of how many, and how many pass that
-    do not there.
+_COMPARED = ("same verdict", "of", "passes more", "less")
+
+
+def _compare(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
+    """Return four numbers of samples: those with the verdict of the outcome, all compared, those
+    that pass where the outcome does not, and the reverse.
     """
+    if not base:
+        return []
     if key == base:
-        return [""] * 4
-    passed, lost, ours, theirs = (
-        masks.passed(key),
-        masks.of(key, "lost"),
-        masks.passed(base),
-        masks.of(base, "lost"),
-    )
-    same, more, less = (
-        each.bit_count() for each in (passed & ours | lost & theirs, passed & theirs, lost & ours)
-    )
+        return [""] * len(_COMPARED)
+    passed, failed = masks.passed(key), masks.of(key, _LOST)
+    base_passed, base_lost = masks.passed(base), masks.of(base, _LOST)
+    same = (passed & base_passed | failed & base_lost).bit_count()
+    more, less = (passed & base_lost).bit_count(), (failed & base_passed).bit_count()
     return [same, same + more + less, more, less]
 
 
@@ -230,87 +232,94 @@ def _average(
     """Return the average of a grader, and the interval of the aggregator's figure that estimates
     it.
     """
-    average = as_number(
-        as_map(as_map(metrics.get("by_metric")).get(key)).get("avg_score_attempted")
-    )
+    by_metric = as_map(metrics.get("by_metric"))
+    average = as_number(as_map(by_metric.get(key)).get("avg_score_attempted"))
+    if average is None:
+        return None, None
     aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
-    for found in (as_map(aggregates[name]) for name in sorted(aggregates)):
-        for name, value in found.items():
-            held, estimate = as_map(found.get(f"{name}_interval")), as_number(value)
-            low, high = as_number(held.get("low")), as_number(held.get("high"))
-            near = (
-                average is not None and estimate is not None and abs(estimate - average) <= _EQUAL
-            )
-            if near and low is not None and high is not None:
+    for name in sorted(aggregates):
+        figures = as_map(aggregates[name])
+        for figure, value in figures.items():
+            interval, estimate = as_map(figures.get(f"{figure}_interval")), as_number(value)
+            low, high = as_number(interval.get("low")), as_number(interval.get("high"))
+            is_near = estimate is not None and abs(estimate - average) <= _EQUAL
+            if is_near and low is not None and high is not None:
                 return average, (low, high)
     return average, None
 
 
 def _differences(
     masks: _Masks, base: str, key: str, options: Mapping[str, Any]
-) -> Iterable[tuple[str, str, int]]:
+) -> Iterator[tuple[str, str, int]]:
     """Yield kind, cause and samples of what sets a preset apart from the outcome.
 
     A sample may have several causes.
     """
-    ours, theirs = masks.passed(base), masks.of(base, "lost")
-    rest = masks.passed(key) & theirs
-    for part in (False, True):
-        hits = unexplained = masks.of(key, "part" if part else "passed") & rest
+    if not base or key == base:
+        return
+    base_passed, base_lost = masks.passed(base), masks.of(base, _LOST)
+    for state in _PASSED:
+        is_part = state == "part"
+        hits = unexplained = masks.of(key, state) & masks.passed(key) & base_lost
         for code, samples in masks.traits.items():
-            if code not in {NOTHING_EXPECTED, OTHER_ORDER} and hits & samples:
+            if code not in _OF_RIGHT_ONES and hits & samples:
                 unexplained &= ~samples
-                yield "softer", _softer(code, options, part=part), hits & samples
+                yield "softer", _softer(code, options, part=is_part), hits & samples
         if unexplained:
-            yield "softer", _softer("", options, part=part), unexplained
-    rest = masks.of(key, "lost") & ours
-    for trait in (NOTHING_EXPECTED, OTHER_ORDER, ""):
-        hits, cause = rest & masks.traits.get(trait, 0) if trait else rest, _harder(trait, options)
+            yield "softer", _softer("", options, part=is_part), unexplained
+    rest = masks.of(key, _LOST) & base_passed
+    for trait in (*_OF_RIGHT_ONES, ""):
+        hits = rest & masks.traits.get(trait, 0) if trait else rest
+        cause = _harder(trait, options)
         if hits and cause:
             rest &= ~hits
             yield "harder", cause, hits
-    for state, code, samples in masks.others(key):
-        if hits := samples & (ours | theirs):
+    for state, code, samples in masks.silent(key):
+        hits = samples & (base_passed | base_lost)
+        if hits:
             yield "silent", _silent(state, code), hits
 
 
-def _sorted(
-    found: Mapping[tuple[str, str], tuple[int, Iterable[str]]], masks: _Masks, index: RowIndex
-) -> tuple[Difference, ...]:
+_OF_RIGHT_ONES = (NOTHING_EXPECTED, OTHER_ORDER)
+"""Traits of samples that pass; all others are mistakes."""
+
+
+def _sorted(differences: Found, masks: _Masks, index: RowIndex) -> list[Difference]:
     """Return differences, the most frequent first.
 
-    The example is one with as little else wrong as can be.
+    The example is a sample with as little else wrong as can be.
     """
     once = twice = 0
     for trait, samples in masks.traits.items():
-        if trait not in {NOTHING_EXPECTED, OTHER_ORDER}:
+        if trait not in _OF_RIGHT_ONES:
             once, twice = once | samples, twice | once & samples
-    differences = []
-    for (kind, cause), (samples, names) in found.items():
-        clearest = samples & ~twice or samples
-        position = ((clearest & -clearest).bit_length() - 1) // 8
-        example = index.entries[position].id
-        differences.append(
-            Difference(kind, cause, samples.bit_count(), tuple(names), position, example)
-        )
-    order = list(_KINDS)
-    return tuple(
-        sorted(
-            differences, key=lambda each: (order.index(each.kind), -each.samples, -len(each.names))
-        )
-    )
-
-
-def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[int | None, ...], ...]:
     rows = []
-    for place, (passed, graded) in enumerate(kinds):
-        cells: list[int | None] = []
-        for others, theirs in kinds[:place]:
-            both = graded & theirs
-            same, of = (both & ~(passed ^ others)).bit_count(), both.bit_count()
-            cells.append((100 if same == of else min(99, round(100 * same / of))) if of else None)
-        rows.append(tuple(cells))
-    return tuple(rows)
+    for (kind, cause), (samples, names) in differences.items():
+        clearest = samples & ~twice or samples
+        lowest_bit = clearest & -clearest
+        position = (lowest_bit.bit_length() - 1) // 8
+        example, number = index.entries[position].id, samples.bit_count()
+        rows.append(Difference(kind, cause, number, tuple(names), position, example))
+    order = list(_KINDS)
+    rows.sort(key=lambda row: (order.index(row.kind), -row.samples, -len(row.names)))
+    return rows
+
+
+def _agreement(kinds: Sequence[tuple[int, int]]) -> list[Shares]:
+    rows = []
+    for number, (passed, graded) in enumerate(kinds):
+        row: Shares = []
+        for others_passed, others_graded in kinds[:number]:
+            both = graded & others_graded
+            same, every = (both & ~(passed ^ others_passed)).bit_count(), both.bit_count()
+            row.append(_percent(same, every) if every else None)
+        rows.append(row)
+    return rows
+
+
+def _percent(part: int, every: int) -> int:
+    """Return a share in percent, 100 only for all."""
+    return 100 if part == every else min(99, round(100 * part / every))
 
 
 _NAMES_ONLY = "only names of tools are compared, no arguments"
@@ -340,35 +349,30 @@ _EQUALITY = {
 
 def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
     """Return why a preset passes samples in which the outcome grader found something wrong."""
+    missing, extra = options.get("missing", "allow"), options.get("extra", "allow")
+    is_set = options.get("repeats") == "set"
     if code in _ARGUMENTS:
-        if options.get("arguments") == "ignore":
-            return _NAMES_ONLY
-        if part:
-            return _PART
-        if options.get("missing", "allow") == options.get("extra") == "allow":
-            return _NOT_MADE
-        return (
-            _EQUALITY.get(str(options.get("equality")), _FREE[code])
-            if code == "wrong_type"
-            else _FREE[code]
-        )
-    if code == "missing_call":
-        return _missing(options, part=part)
-    if code == "extra_call" and options.get("extra", "allow") != "allow":
-        return _AGAIN if options.get("repeats") == "set" else _PART if part else _SPELLED
-    return _FREE.get(code) or (
-        f"{code.replace('_', ' ')} costs nothing" if code else "no reason is given"
-    )
-
-
-def _missing(options: Mapping[str, Any], *, part: bool) -> str:
-    if options.get("repeats") == "set":
+        return _softer_arguments(code, options, part=part)
+    if code == "missing_call" and is_set:
         return _ONCE
+    if code == "missing_call":
+        return _PART if part else _NOT_MADE if missing == "allow" else _SPELLED
+    if code == "extra_call" and extra != "allow":
+        return _AGAIN if is_set else _PART if part else _SPELLED
+    if not code:
+        return "no reason is given"
+    return _FREE.get(code) or f"{code.replace('_', ' ')} costs nothing"
+
+
+def _softer_arguments(code: str, options: Mapping[str, Any], *, part: bool) -> str:
+    if options.get("arguments") == "ignore":
+        return _NAMES_ONLY
     if part:
         return _PART
-    if options.get("missing", "allow") == "allow":
+    if options.get("missing", "allow") == options.get("extra") == "allow":
         return _NOT_MADE
-    return _SPELLED
+    equality = str(options.get("equality")) if code == "wrong_type" else ""
+    return _EQUALITY.get(equality, _FREE[code])
 
 
 def _harder(trait: str, options: Mapping[str, Any]) -> str:
@@ -379,11 +383,8 @@ def _harder(trait: str, options: Mapping[str, Any]) -> str:
     if trait == NOTHING_EXPECTED:
         return "to expect no call, and make none, is worth nothing"
     if trait == OTHER_ORDER:
-        return (
-            "calls must come in the order expected"
-            if options.get("order") in {"strict", "in_order"}
-            else ""
-        )
+        is_ordered = options.get("order") in {"strict", "in_order"}
+        return "calls must come in the order expected" if is_ordered else ""
     if options.get("equality") == "text":
         return "values are compared as text, so 1 is not 1.0"
     if options.get("assignment") == "first_fit":

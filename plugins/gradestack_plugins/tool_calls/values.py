@@ -60,15 +60,14 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
             raise RecursionError("nested too deeply")
         if isinstance(value, Mapping):
             steps = [pointer_to(key) for key in value]
-            paths = steps
-            members = value.values()
+            marks, members = steps, list(value.values())
         else:
             steps = [f"/{index}" for index in range(len(value))]
-            paths = [f"~[{index}" for index in range(len(value))]  # no escaped key has "~["
-            members = value
+            marks = [f"~[{index}" for index in range(len(value))]  # no escaped key has "~["
+            members = list(value)
         inner = [
             (pointer + step, path + mark, member, level + 1)
-            for step, mark, member in zip(steps, paths, members, strict=True)
+            for step, mark, member in zip(steps, marks, members, strict=True)
         ]
         waiting += reversed(inner)
 

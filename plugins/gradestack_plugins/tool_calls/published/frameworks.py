@@ -212,14 +212,13 @@ def _azure_text(value: Any) -> str:
 
 def deepeval(mode: str, what: str) -> Rule:
     """Return deepeval's rule of a mode, of names or of names with ``arguments``."""
-    same, share_of = _same_name, _no_arguments
-    if what == "arguments":
-        same, share_of = _same, _deepeval_share
+    has_arguments = what == "arguments"
+    same = _same if has_arguments else _same_name
 
     def credit(expected: Expected, made: Made) -> float:
         if expected.name != made.name:
             return 0.0
-        return share_of(expected.arguments, made.arguments)
+        return _deepeval_share(expected.arguments, made.arguments) if has_arguments else 1.0
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         if mode == "exact":
@@ -267,10 +266,6 @@ def _heaviest_common(
             row.append(max(best, above[index] + share) if share > 0 else best)
         above = row
     return above[-1]
-
-
-def _no_arguments(_wanted: Arguments, _done: Arguments) -> float:
-    return 1.0
 
 
 def _deepeval_share(wanted: Arguments, done: Arguments) -> float:

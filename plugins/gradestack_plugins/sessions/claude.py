@@ -1,25 +1,33 @@
-"""Reader ``claude_code``: session files of Claude Code, and what it prints as stream-json."""
+"""Reader ``claude_code``: session files of Claude Code, and its stream-json."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Input, Inputs, RecordFile, Source, Usage, reading
+from gradestack import Input, Inputs, RecordFile, Usage, reading
 from gradestack.jsonio import as_list, as_map, as_number, compact, open_regular
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import (
+    SURE,
+    add_facets,
+    day_of,
+    drop_repeated_lines,
+    session_run,
+)
 
 _SESSION_LINES: Final = frozenset({"user", "assistant"})
 _SESSIONS: Final = frozenset({"sessionId", "session_id"})
-"""Keys by one of which every line of a session names it."""
-_SURE: Final = 0.97
+"""Keys of a session's id, of which every line of a session has one."""
+_PLACES: Final = frozenset({"parentUuid", "parent_tool_use_id"})
+_START: Final = frozenset({"session_id", "tools"})
 _ECHOES: Final = (
     "<local-command-stdout>",
     "<local-command-stderr>",
@@ -29,13 +37,12 @@ _ECHOES: Final = (
     "<task-notification>",
     "[Request interrupted by user",
 )
-"""How texts begin that Claude Code puts into the user's place."""
-_MADE_UP: Final = "<synthetic>"
+"""Beginnings of texts that Claude Code writes in the user's name."""
+_NO_MODEL: Final = "<synthetic>"
 """The model of messages that no model wrote."""
 _HEAD: Final = 64 * 1024
 _UUID: Final = re.compile(rb'"uuid"\s*:\s*"([^"]{1,100})"')
 _ANSWER: Final = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,100})"')
-_FACETS: Final = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
 
 
 class _Line(msgspec.Struct, rename="camel"):
@@ -54,36 +61,40 @@ class _Line(msgspec.Struct, rename="camel"):
     is_compact_summary: Flag = None
     is_api_error_message: Flag = None
     timestamp: Text = None
+    cwd: Text = None
+    git_branch: Text = None
+    version: Text = None
     printed_session: Text = msgspec.field(name="session_id", default=None)
     parent_call: Text = msgspec.field(name="parent_tool_use_id", default=None)
 
 
 class _Entry(msgspec.Struct):
-    """One line that may belong to a conversation, and where it stands."""
+    """One line that may belong to a conversation, and its record."""
 
     line: _Line
-    record: dict[str, Any]
-    source: Source
+    record: Record
 
     @property
-    def is_said(self) -> bool:
+    def is_message(self) -> bool:
         """Whether it is a message of the user, of the model, or a result."""
         line = self.line
         if line.type not in _SESSION_LINES or line.message is None:
             return False
         if line.is_meta or line.is_compact_summary or line.is_api_error_message:
             return False
-        return line.message.get("model") != _MADE_UP and not _is_echo(line.message)
+        is_written_by_model = line.message.get("model") != _NO_MODEL
+        return is_written_by_model and not _is_echo(line.message)
 
     @property
     def holds_only_results(self) -> bool:
-        """Whether it is a message in the user's place that holds results of calls alone."""
+        """Whether its message holds results of calls alone."""
         blocks = as_list(as_map(self.line.message).get("content"))
-        return bool(blocks) and all(word(block, "type") == "tool_result" for block in blocks)
+        kinds = {word(block, "type") for block in blocks}
+        return kinds == {"tool_result"}
 
 
 def _is_echo(message: dict[str, Any]) -> bool:
-    """Return whether a message in the user's place was put there by the program."""
+    """Return whether a message in the user's name was written by the program."""
     content = message.get("content")
     blocks = as_list(content)
     text = word(blocks[0], "text") if len(blocks) == 1 else content
@@ -91,25 +102,28 @@ def _is_echo(message: dict[str, Any]) -> bool:
 
 
 class Copies(msgspec.Struct, frozen=True):
-    """What several session files hold of one history."""
+    """Session files that repeat the history of others.
 
-    whole: Mapping[str, str] = {}
-    """File whose messages all stand in another one -> that other one."""
+    Attributes:
+        contained: File whose messages all stand in another one -> that other one.
+        counted: File -> ids of answers whose usage is counted in an earlier file.
+    """
+
+    contained: Mapping[str, str] = {}
     counted: Mapping[str, frozenset[str]] = {}
-    """File -> ids of answers whose usage an earlier file has."""
 
 
 @attrs.frozen(kw_only=True)
 class ClaudeCode(RunReader):
     """Reads sessions of Claude Code: the files below ``~/.claude/projects``, and ``stream-json``.
 
-    A session is one run; its id is the session's. One answer over several lines counts once. Of
-    branches that begin at one message the one that ends last is read. Sub-agents are runs of their
-    own, SESSION/AGENT, in the cluster of their session and among the children of its run. Lines
-    that the program wrote by itself (summaries, meta lines, errors of the API) are left out. Of
-    stream-json cost and time are those of its ``result`` lines. Where a session was resumed in a new
-    file that holds its history, too, the file whose messages all stand in the other is left out, and
-    an answer's usage counts once.
+    A session is one run; its id is the session's. One answer over several lines counts once, and so
+    does a line whose uuid is repeated. Of branches that begin at one message the branch that ends
+    last is read. Sub-agents are runs of their own, SESSION/AGENT, in the cluster of their session
+    and among the children of its run. Lines that the program wrote by itself (summaries, meta
+    lines, errors of the API) are left out. The ``result`` lines of stream-json give cost and time.
+    Where a session was resumed in a new file that also holds its history, the file whose messages
+    all stand in the other is left out, and an answer's usage counts once.
     """
 
     example_file = "~/.claude/projects/PROJECT/SESSION.jsonl"
@@ -120,104 +134,111 @@ class ClaudeCode(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        has_session = not record.keys().isdisjoint(_SESSIONS)
-        if word(record, "type") in _SESSION_LINES and isinstance(record.get("message"), dict):
-            has_place = "parentUuid" in record or "parent_tool_use_id" in record
-            return _SURE if has_session and has_place else 0.0
-        if record.get("type") == "result" and "total_cost_usd" in record and has_session:
-            return _SURE
-        if word(record, "subtype") == "init" and "session_id" in record and "tools" in record:
-            return _SURE
         kind = word(record, "type")
-        if (kind == "summary" and "leafUuid" in record) or kind == "file-history-snapshot":
-            return _SURE
+        has_session = not record.keys().isdisjoint(_SESSIONS)
+        if kind in _SESSION_LINES and isinstance(record.get("message"), dict):
+            return SURE if has_session and not record.keys().isdisjoint(_PLACES) else 0.0
+        is_end = kind == "result" and "total_cost_usd" in record and has_session
+        is_start = word(record, "subtype") == "init" and record.keys() >= _START
+        is_summary = kind == "summary" and "leafUuid" in record
+        if is_end or is_start or is_summary or kind == "file-history-snapshot":
+            return SURE
         return None if has_session and kind else 0.0
 
     @classmethod
     @override
     def is_own(cls, record: Any) -> bool:
-        is_line = isinstance(record, dict) and bool(word(record, "type"))
-        return is_line and (not record.keys().isdisjoint(_SESSIONS) or cls.looks_like(record) != 0)
+        if word(record, "type") and not record.keys().isdisjoint(_SESSIONS):
+            return True
+        return cls.looks_like(record) != 0
 
     @override
     def index(self, inputs: Inputs) -> Copies:
-        """Find the files that hold one history: their first messages have one uuid."""
-        groups: dict[bytes, list[Input]] = {}
-        for given in inputs.data if len(inputs.data) > 1 else ():
-            with reading(given.shown), open_regular(given.path) as file:
-                first = _UUID.search(file.read(_HEAD))
+        """Find the files of one history: the uuid of their first messages is the same."""
+        histories: dict[bytes, list[Input]] = {}
+        for file in inputs.data if len(inputs.data) > 1 else ():
+            with reading(file.shown), open_regular(file.path) as opened:
+                first = _UUID.search(opened.read(_HEAD))
             if first is not None:
-                groups.setdefault(first[1], []).append(given)
-        whole: dict[str, str] = {}
+                histories.setdefault(first[1], []).append(file)
+        contained: dict[str, str] = {}
         counted: dict[str, frozenset[str]] = {}
-        for group in groups.values():
-            if len(group) > 1:
-                _compare_histories(group, whole, counted)
-        return Copies(whole, counted)
+        for files in histories.values():
+            if len(files) > 1:
+                _compare_histories(files, contained, counted)
+        return Copies(contained, counted)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield which files are left out, and why."""
-        for name, other in self.index(inputs).whole.items():
+        """Yield the files that are left out, and why."""
+        for name, other in self.index(inputs).contained.items():
             yield f"{name}: left out: all its messages stand in {other}, too, which resumed it"
 
     @override
     def files(self, inputs: Inputs, index: Copies) -> Iterator[RecordFile]:
         for planned in super().files(inputs, index):
-            if planned.input.shown not in index.whole:
+            if planned.input.shown not in index.contained:
                 yield planned
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Copies) -> Iterator[Run]:
-        session = _Sessions(index.counted.get(file.shown, frozenset()))
-        for value, source in records:
-            session.add(value, source)
-        yield from session.runs()
+        sessions = _Sessions(index.counted.get(file.shown, frozenset()))
+        for record in drop_repeated_lines(records, _uuid_of, sessions.remarks):
+            sessions.add_line(record)
+        yield from sessions.runs()
+
+
+def _uuid_of(line: Any) -> str:
+    return word(line, "uuid")
 
 
 def _compare_histories(
-    group: list[Input], whole: dict[str, str], counted: dict[str, frozenset[str]]
+    files: list[Input], contained: dict[str, str], counted: dict[str, frozenset[str]]
 ) -> None:
     """Add which files of one history stand in others, and which answers in earlier ones."""
     uuids: dict[str, frozenset[bytes]] = {}
     answers: dict[str, frozenset[bytes]] = {}
-    for given in group:
-        with reading(given.shown), open_regular(given.path) as file:
-            text = file.read()
-        uuids[given.shown] = frozenset(_UUID.findall(text))
-        answers[given.shown] = frozenset(_ANSWER.findall(text))
-    names = sorted(uuids, key=lambda name: len(uuids[name]), reverse=True)
-    kept: list[str] = []
-    seen: frozenset[bytes] = frozenset()
-    for name in names:
-        holder = next((other for other in kept if uuids[name] <= uuids[other]), None)
+    for file in files:
+        with reading(file.shown), open_regular(file.path) as opened:
+            text = opened.read()
+        uuids[file.shown] = frozenset(_UUID.findall(text))
+        answers[file.shown] = frozenset(_ANSWER.findall(text))
+    own_files: list[str] = []
+    earlier: frozenset[bytes] = frozenset()
+    for name in sorted(uuids, key=lambda name: len(uuids[name]), reverse=True):
+        holder = next((other for other in own_files if uuids[name] <= uuids[other]), None)
         if holder is not None:
-            whole[name] = holder
+            contained[name] = holder
             continue
-        kept.append(name)
-        counted[name] = frozenset(answer.decode() for answer in answers[name] & seen)
-        seen |= answers[name]
+        own_files.append(name)
+        counted[name] = frozenset(answer.decode() for answer in answers[name] & earlier)
+        earlier |= answers[name]
 
 
 class _Sessions:
-    """The lines of a file, by session and sub-agent."""
+    """The lines of a file, by session and sub-agent.
+
+    Attributes:
+        remarks: The remarks on all lines.
+    """
 
     def __init__(self, counted: frozenset[str]) -> None:
+        self.remarks: dict[str, int] = {}
         self._counted = counted
-        self._lines: dict[tuple[str, str], list[_Entry]] = {}
-        self._results: dict[str, list[dict[str, Any]]] = {}
+        self._entries: dict[tuple[str, str], list[_Entry]] = {}
+        self._ends: dict[str, list[dict[str, Any]]] = {}
         self._roots: dict[str, str] = {}
         """Line of a sub-agent without a name -> the first line of its chain, which names it."""
         self._begun_by: dict[str, str] = {}
         """Line -> the session its chain began in: a resumed one goes on under another name."""
         self._names: dict[str, str] = {}
         """Session in which a chain began -> the session that it ends in."""
-        self._remarks: dict[str, int] = {}
 
-    def add(self, value: Any, source: Source) -> None:
-        """Take the next line of the file."""
+    def add_line(self, record: Record) -> None:
+        """Add the next line of the file."""
+        value = record.value
         line, remarks = convert_record(value if isinstance(value, dict) else {}, _Line)
         for kind, times in remarks.items():
-            self._remarks[kind] = self._remarks.get(kind, 0) + times
+            self.remarks[kind] = self.remarks.get(kind, 0) + times
         name = line.session_id or line.printed_session
         if name is None:
             return
@@ -226,11 +247,11 @@ class _Sessions:
         if not line.is_sidechain:
             self._names[session] = name
         if line.type == "result":
-            self._results.setdefault(session, []).append(value)
+            self._ends.setdefault(session, []).append(value)
         if line.message is not None and word(line.message, "id") in self._counted:
-            line.message = {key: each for key, each in line.message.items() if key != "usage"}
-        place = session, self._agent_of(line)
-        self._lines.setdefault(place, []).append(_Entry(line, value, source))
+            line.message = {**line.message, "usage": None}
+        agent = self._agent_of(line)
+        self._entries.setdefault((session, agent), []).append(_Entry(line, record))
 
     def _agent_of(self, line: _Line) -> str:
         """Return the name of the sub-agent that a line belongs to; "" for the session's own."""
@@ -246,94 +267,87 @@ class _Sessions:
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of the sessions, and those of their sub-agents."""
-        remarks = self._remarks
-        for (session, agent), entries in self._lines.items():
+        remarks = self.remarks
+        for (session, agent), entries in self._entries.items():
             name = self._names.get(session, session)
-            run = _run_of(name, agent, entries)
+            run = _run_of_entries(name, agent, entries)
             if run is None:
                 continue
             if not agent:
-                agents = [agent for of, agent in self._lines if of == session and agent]
-                run.children = tuple([f"{name}/{agent}" for agent in agents])
+                agents = [other for of, other in self._entries if of == session and other]
+                run.children = tuple([f"{name}/{other}" for other in agents])
                 run.remarks, remarks = remarks, {}
-                _add_results(run, self._results.get(session, []))
+                if session in self._ends:
+                    _add_ends(run, self._ends[session])
             yield run
 
 
-def _run_of(session: str, agent: str, entries: list[_Entry]) -> Run | None:
-    """Return the run of a session or of a sub-agent; None where nothing was said in it."""
-    said = [entry for entry in _last_branch(entries) if entry.is_said]
-    if not said:
+def _run_of_entries(session: str, agent: str, entries: list[_Entry]) -> Run | None:
+    """Return the run of a session or of a sub-agent; None where it has no message."""
+    messages = [entry for entry in _last_branch(entries) if entry.is_message]
+    if not messages:
         return None
-    first = said[0]
-    facets = {name: first.record[key] for key, name in _FACETS.items() if key in first.record}
-    if first.line.timestamp is not None:
-        facets["day"] = first.line.timestamp[:10]
-    if agent:
-        facets["subagent_of"] = session
-    beginning = next((entry.record for entry in entries if entry.line.subtype == "init"), {})
-    names = [name for name in as_list(beginning.get("tools")) if isinstance(name, str)]
-    model = beginning.get("model")
-    return Run(
-        id=f"{session}/{agent}" if agent else session,
-        entries=[as_map(entry.line.message) for entry in said],
-        source=first.source,
-        first=first.record,
-        cluster=session,
-        model=model if isinstance(model, str) else None,
-        tools=[{"name": name} for name in names] or None,
-        trace={"session_id": session},
-        facets=facets,
-    )
+    records = [entry.record for entry in messages]
+    parent = session if agent else ""
+    run = session_run(records, agent or session, session, parent)
+    run.entries = [as_map(entry.line.message) for entry in messages]
+    first = messages[0].line
+    add_facets(run, cwd=first.cwd, branch=first.git_branch, version=first.version)
+    add_facets(run, day=day_of(first.timestamp))
+    for entry in entries:
+        if entry.line.subtype == "init":
+            _add_start(run, entry.record.value)
+            break
+    return run
+
+
+def _add_start(run: Run, start: dict[str, Any]) -> None:
+    """Add the model and the tools that stream-json names in its first line."""
+    run.model = word(start, "model") or None
+    tools = as_list(start.get("tools"))
+    run.tools = [{"name": name} for name in tools if isinstance(name, str)] or None
 
 
 def _last_branch(entries: list[_Entry]) -> list[_Entry]:
     """Return the lines without those of branches that were left.
 
-    Several lines may follow one. Those with results, and pieces of one answer, belong to what
-    follows; of the others, each of which begins a branch, the one whose branch ends last counts.
+    Several lines may follow one. Lines with results, and pieces of one answer, belong to the lines
+    behind them; each other line begins a branch, and the branch that ends last counts.
     """
-    places = {entry.line.uuid: place for place, entry in enumerate(entries) if entry.line.uuid}
+    indexes = {entry.line.uuid: index for index, entry in enumerate(entries) if entry.line.uuid}
     following: dict[int, list[int]] = {}
-    for place, entry in enumerate(entries):
-        parent = places.get(entry.line.parent_uuid or entry.line.logical_parent_uuid or "")
-        if parent is not None and parent < place:
-            following.setdefault(parent, []).append(place)
+    for index, entry in enumerate(entries):
+        parent = indexes.get(entry.line.parent_uuid or entry.line.logical_parent_uuid or "")
+        if parent is not None and parent < index:
+            following.setdefault(parent, []).append(index)
     ends = list(range(len(entries)))
-    speaks = [entry.is_said and not entry.holds_only_results for entry in entries]
-    for place in range(len(entries) - 1, -1, -1):
-        for after in following.get(place, ()):
-            ends[place] = max(ends[place], ends[after])
-            speaks[place] = speaks[place] or speaks[after]
+    begins_branch = [entry.is_message and not entry.holds_only_results for entry in entries]
+    for index in reversed(range(len(entries))):
+        for after in following.get(index, ()):
+            ends[index] = max(ends[index], ends[after])
+            begins_branch[index] = begins_branch[index] or begins_branch[after]
     left: set[int] = set()
     for branches in following.values():
-        last = max(branches, key=lambda place: ends[place])
-        left |= {place for place in branches if place != last and speaks[place]}
-    for place, branches in following.items():
-        if place in left:
+        last = max(branches, key=ends.__getitem__)
+        left |= {index for index in branches if index != last and begins_branch[index]}
+    for index, branches in following.items():
+        if index in left:
             left |= set(branches)
-    return [entry for place, entry in enumerate(entries) if place not in left]
+    return [entry for index, entry in enumerate(entries) if index not in left]
 
 
-def _add_results(run: Run, results: Iterable[dict[str, Any]]) -> None:
+def _add_ends(run: Run, ends: Sequence[dict[str, Any]]) -> None:
     """Add what stream-json says at the end of each turn: cost, time, and how the run ended."""
-    ends = list(results)
-    if not ends:
-        return
     last = ends[-1]
-    times = [as_number(end.get("duration_ms")) for end in ends]
-    seconds = sum(time for time in times if time is not None) / 1000
-    answers = {
-        compact(entry.get("id")) for entry in run.entries if entry.get("role") == "assistant"
-    }
-    run.usage = Usage(
-        requests=len(answers), cost_usd=as_number(last.get("total_cost_usd")), seconds=seconds
-    )
+    times = [as_number(end.get("duration_ms")) or 0 for end in ends]
+    answers = [entry for entry in run.entries if entry.get("role") == "assistant"]
+    requests = {compact(answer.get("id")) for answer in answers}
+    cost = as_number(last.get("total_cost_usd"))
+    run.usage = Usage(requests=len(requests), cost_usd=cost, seconds=sum(times) / 1000)
     subtype = word(last, "subtype")
+    run.ended = "completed"
     if subtype == "error_max_turns":
         run.ended = "limit:turns"
     elif last.get("is_error") is True:
         run.ended = "error"
         run.error = last.get("result") or subtype
-    else:
-        run.ended = "completed"

@@ -1,12 +1,13 @@
-"""Reader ``codex``: rollout files of Codex, and what ``codex exec --json`` prints."""
+"""Reader ``codex``: rollout files of Codex, and the events of ``codex exec --json``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Usage
@@ -14,13 +15,23 @@ from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.dialect import is_item, is_message
 from gradestack_plugins.readers.chat.usage import count_of
+from gradestack_plugins.readers.declared import Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import (
+    SURE,
+    add_facets,
+    day_of,
+    drop_repeated_lines,
+    session_run,
+    timed_line,
+)
 
-_SURE: Final = 0.97
 _ENVELOPES: Final = frozenset(
     {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "inter_agent"}
 )
 """Types of the lines of a rollout, each with its content as ``payload``."""
+_EVENTS: Final = re.compile(r"error|(?:thread|turn|item)\.\w+")
+"""Types of the events that ``codex exec`` prints."""
 _CONTEXT: Final = (
     "<environment_context>",
     "<user_instructions>",
@@ -29,10 +40,29 @@ _CONTEXT: Final = (
     "<INSTRUCTIONS>",
     "# AGENTS.md instructions",
 )
-"""How texts begin that Codex puts into the user's place."""
+"""Beginnings of texts that Codex writes in the user's name."""
 _EXIT: Final = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
-_HEAD_LINES: Final = 400
-"""Characters of a result in which a line says how its command ended."""
+_HEAD: Final = 400
+"""Characters at the beginning of a result that may have a line with the exit code."""
+_TOKENS: Final = {
+    "input_tokens": "input_tokens",
+    "cached_input_tokens": "cached_input_tokens",
+    "output_tokens": "output_tokens",
+    "reasoning_output_tokens": "reasoning_tokens",
+}
+Line = dict[str, Any]
+
+
+class _Meta(msgspec.Struct):
+    """The first line of a rollout, about its session."""
+
+    id: str = ""
+    timestamp: Text = None
+    cwd: Text = None
+    cli_version: Text = None
+    originator: Text = None
+    git: Object = None
+    source: Any = None
 
 
 @attrs.frozen(kw_only=True)
@@ -40,8 +70,8 @@ class Codex(RunReader):
     """Reads sessions of Codex: the files below ``~/.codex/sessions``, and ``codex exec --json``.
 
     A file is one run; its id is that of the session or thread. Instructions and descriptions of the
-    environment in the user's place are context, no questions. Tokens are the last total, as they
-    are counted over the session.
+    environment in the user's name are context, no questions. Tokens are the last total, as they
+    are counted over the session. A line that is written twice counts once.
     """
 
     example_file = "~/.codex/sessions/2026/01/01/rollout-….jsonl"
@@ -50,16 +80,15 @@ class Codex(RunReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        if not isinstance(record, dict):
-            return 0.0
         kind = word(record, "type")
-        if kind in _ENVELOPES and isinstance(record.get("payload"), dict):
-            return _SURE
-        if kind == "thread.started" and isinstance(record.get("thread_id"), str):
-            return _SURE
-        is_event = kind == "error" or (kind.startswith(("turn.", "item.")) and kind.count(".") == 1)
-        is_line = isinstance(record.get("payload"), dict) and "timestamp" in record
-        return None if is_event or is_line or "record_type" in record else 0.0
+        has_payload = isinstance(as_map(record).get("payload"), dict)
+        if kind in _ENVELOPES and has_payload:
+            return SURE
+        if kind == "thread.started" and word(record, "thread_id"):
+            return SURE
+        is_line = has_payload and "timestamp" in record
+        is_other = is_line or "record_type" in as_map(record)
+        return None if is_other or _EVENTS.fullmatch(kind) else 0.0
 
     @classmethod
     @override
@@ -70,223 +99,228 @@ class Codex(RunReader):
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         rollout: list[Record] = []
         threads: dict[str, list[Record]] = {}
-        events: list[Record] = []
-        for record in records:
+        thread = ""
+        remarks: dict[str, int] = {}
+        for record in drop_repeated_lines(records, timed_line, remarks):
             kind = word(record.value, "type")
             if kind == "thread.started":
-                events = threads.setdefault(word(record.value, "thread_id"), [])
-            is_printed = kind == "error" or kind.startswith(("thread.", "turn.", "item."))
-            (events if is_printed else rollout).append(record)
-        if not threads and events:
-            threads[""] = events
-        parts = [(_of_rollout, rollout)] if rollout else []
-        for read, given in [*parts, *((_of_events, each) for each in threads.values())]:
-            run = read([record.value for record in given])
-            run.source, run.first = given[0].source, given[0].value
-            run.id = run.id or file.name
+                thread = word(record.value, "thread_id")
+            if _EVENTS.fullmatch(kind):
+                threads.setdefault(thread, []).append(record)
+            else:
+                rollout.append(record)
+        if rollout:
+            if not any(map(_is_of_rollout, rollout)):
+                raise ValueError(_FOREIGN)
+            run = _run_of_rollout(rollout, file.name)
+            run.remarks = remarks
             yield run
+        for thread, events in threads.items():
+            yield _run_of_events(thread, events, file.name)
 
 
-def _of_rollout(lines: list[dict[str, Any]]) -> Run:
-    """Return the run of a rollout: items of Responses, and what stands beside them."""
-    begun = next((line for line in lines if word(line, "type") == "session_meta"), {})
-    about = as_map(begun.get("payload"))
+_FOREIGN: Final = "no session of Codex: a line with timestamp, type and payload is expected"
+
+
+def _is_of_rollout(record: Record) -> bool:
+    """Return whether a line is Codex's own: items of the first versions are anybody's."""
+    return not record.value.keys().isdisjoint({"payload", "record_type", "instructions"})
+
+
+def _run_of_rollout(records: list[Record], stem: str) -> Run:
+    """Return the run of a rollout: items of Responses, and the lines beside them."""
+    lines = [record.value for record in records]
+    meta, _ = convert_record(next(iter(_payloads(lines, "session_meta")), {}), _Meta)
     events = _payloads(lines, "event_msg")
-    asked = {word(event, "message") for event in events if word(event, "type") == "user_message"}
-    contexts = _payloads(lines, "turn_context") or [{}]
-    items = _items(_without_undone(lines))
-    entries = [_with_speaker(_with_exit_code(item), asked) for item in items]
-    totals = [
-        as_map(as_map(event.get("info")).get("total_token_usage"))
-        for event in events
-        if word(event, "type") == "token_count"
-    ]
-    facets = {name: about[key] for key, name in _FACETS.items() if isinstance(about.get(key), str)}
-    branch = as_map(about.get("git")).get("branch")
-    if isinstance(branch, str):
-        facets["branch"] = branch
-    if word(about, "timestamp"):
-        facets["day"] = word(about, "timestamp")[:10]
-    identifier, parent = word(about, "id"), _parent_of(about)
-    if parent:
-        facets["subagent_of"] = parent
-    return Run(
-        id=f"{parent}/{identifier}" if parent else identifier,
-        entries=entries,
-        cluster=parent or identifier or None,
-        model=word(contexts[-1], "model") or None,
-        usage=_usage_of(totals[-1]) if totals else None,
-        agent_usage=totals[-1] if totals else None,
-        trace={"session_id": parent or identifier},
-        facets=facets,
-        ended="cancelled" if _is_aborted(events) else None,
-    )
+    contexts = _payloads(lines, "turn_context")
+    questions = {word(event, "message") for event in _of_kind(events, "user_message")}
+    run = session_run(records, meta.id, stem, _parent_of(meta.source))
+    for item in _items_of(_without_undone(lines)):
+        entry = _with_exit_code(item)
+        run.entries.append(_with_speaker(entry, questions))
+    add_facets(run, cwd=meta.cwd, version=meta.cli_version, originator=meta.originator)
+    branch = as_map(meta.git).get("branch")
+    add_facets(run, branch=branch, day=day_of(meta.timestamp))
+    if contexts:
+        run.model = word(contexts[-1], "model") or None
+    counts = _of_kind(events, "token_count")
+    if counts:
+        _add_usage(run, as_map(counts[-1].get("info")).get("total_token_usage"))
+    ends = _of_kind(events, "task_complete", "turn_aborted")
+    if ends and ends[-1]["type"] == "turn_aborted":
+        run.ended = "cancelled"
+    return run
 
 
-_FACETS: Final = {"cwd": "cwd", "cli_version": "version", "originator": "originator"}
+def _of_kind(lines: Sequence[Line], *kinds: str) -> list[Line]:
+    return [line for line in lines if word(line, "type") in kinds]
 
 
-def _payloads(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [dict(as_map(line.get("payload"))) for line in lines if word(line, "type") == kind]
+def _payloads(lines: Sequence[Line], kind: str) -> list[Line]:
+    return [dict(as_map(line.get("payload"))) for line in _of_kind(lines, kind)]
 
 
-def _without_undone(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_undone(lines: Sequence[Line]) -> list[Line]:
     """Return the lines without the turns that were taken back later."""
-    kept: list[dict[str, Any]] = []
+    valid: list[Line] = []
     starts: list[int] = []
     for line in lines:
         event = as_map(line.get("payload")) if word(line, "type") == "event_msg" else {}
         kind, number = word(event, "type"), count_of(event.get("num_turns"))
         if kind == "user_message":
-            starts.append(_start_of_turn(kept))
+            starts.append(_start_of_turn(valid))
         elif kind == "thread_rolled_back" and number and starts:
-            place = starts[-min(number, len(starts))]
-            del starts[-number:], kept[place:]
-        kept.append(line)
-    return kept
+            start = starts[-min(number, len(starts))]
+            del starts[-number:], valid[start:]
+        valid.append(line)
+    return valid
 
 
-def _start_of_turn(lines: list[dict[str, Any]]) -> int:
+def _start_of_turn(lines: Sequence[Line]) -> int:
     """Return where a turn begins: before the user's message, which may stand before its event."""
-    is_asked = bool(lines) and word(lines[-1].get("payload"), "role") == "user"
-    return len(lines) - is_asked
+    if lines and word(lines[-1].get("payload"), "role") == "user":
+        return len(lines) - 1
+    return len(lines)
 
 
-def _items(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the items of a rollout, also those of the first versions, which wrapped none."""
+def _items_of(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the items of a rollout; lines of the first versions are items themselves."""
     for line in lines:
         if word(line, "type") == "response_item":
             yield dict(as_map(line.get("payload")))
-        elif "payload" not in line and (is_item(line) or is_message(line)):
+        elif "payload" not in line:
             yield line
 
 
-def _parent_of(about: Any) -> str:
+def _parent_of(source: Any) -> str:
     """Return the thread that began this one as its sub-agent; "" where none did."""
-    spawned = as_map(as_map(as_map(about.get("source")).get("subagent")).get("thread_spawn"))
+    spawned = as_map(as_map(as_map(source).get("subagent")).get("thread_spawn"))
     return word(dict(spawned), "parent_thread_id")
 
 
-def _is_aborted(events: list[dict[str, Any]]) -> bool:
-    kinds = [word(event, "type") for event in events]
-    ends = [kind for kind in kinds if kind in {"task_complete", "turn_aborted"}]
-    return bool(ends) and ends[-1] == "turn_aborted"
-
-
-def _with_speaker(item: dict[str, Any], asked: set[str]) -> dict[str, Any]:
-    """Return an item; what the program said in the user's place is the developer's.
+def _with_speaker(item: Line, questions: set[str]) -> Line:
+    """Return an item; a message that the program wrote in the user's name is the developer's.
 
     Args:
         item: An item of Responses.
-        asked: What the user said by the events beside; empty where none say it.
+        questions: The user's messages by the events beside; empty where there are none.
     """
     if word(item, "role") != "user":
         return item
-    texts = [word(part, "text") for part in as_list(item.get("content"))]
-    text = "".join(texts)
+    text = "".join(word(part, "text") for part in as_list(item.get("content")))
     is_context = text.lstrip().startswith(_CONTEXT)
-    is_question = text in asked if asked else not is_context
-    return item if is_question and not is_context else {**item, "role": "developer"}
+    if is_context or (questions and text not in questions):
+        return {**item, "role": "developer"}
+    return item
 
 
-def _with_exit_code(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item; the result of a command holds its exit code where a line of it says so."""
+def _with_exit_code(item: Line) -> Line:
+    """Return an item; the result of a command has its exit code where one of its lines says it."""
     output = item.get("output")
     if word(item, "type") != "function_call_output" or not isinstance(output, str):
         return item
-    ended = _EXIT.search(output[:_HEAD_LINES])
-    if ended is None:
+    exited = _EXIT.search(output[:_HEAD])
+    if exited is None:
         return item
-    return {**item, "output": {"output": output, "metadata": {"exit_code": int(ended[1])}}}
+    return {**item, "output": {"output": output, "metadata": {"exit_code": int(exited[1])}}}
 
 
-def _usage_of(total: Any) -> Usage:
-    names = {
-        "input_tokens": "input_tokens",
-        "cached_input_tokens": "cached_input_tokens",
-        "output_tokens": "output_tokens",
-        "reasoning_output_tokens": "reasoning_tokens",
-    }
-    return Usage(**{name: count_of(total.get(key)) for key, name in names.items()})
+def _add_usage(run: Run, total: Any) -> None:
+    tokens = dict(as_map(total))
+    run.usage = Usage(**{name: count_of(tokens.get(key)) for key, name in _TOKENS.items()})
+    run.agent_usage = tokens
 
 
-def _of_events(lines: list[dict[str, Any]]) -> Run:
+def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
     """Return the run of the events that ``codex exec --json`` prints."""
-    thread, entries, usage, error = "", [], None, None
-    remarks: dict[str, int] = {}
-    for line in lines:
-        kind, item = word(line, "type"), dict(as_map(line.get("item")))
-        if kind == "thread.started":
-            thread = word(line, "thread_id")
+    run = session_run(records, thread, stem)
+    completed: set[str] = set()
+    for line in (record.value for record in records):
+        kind = word(line, "type")
+        if kind == "turn.started":
+            completed.clear()
         elif kind == "item.completed":
-            read = _PRINTED.get(word(item, "type"))
-            if read is None:
-                name = f"item:{word(item, 'type') or 'other'}"
-                remarks[name] = remarks.get(name, 0) + 1
+            item = dict(as_map(line.get("item")))
+            if word(item, "id") in completed:
+                _count_remark(run, "repeated_line")
             else:
-                entries += read(item)
+                completed.add(word(item, "id"))
+                _add_item(run, item)
         elif kind == "turn.completed":
-            usage, error = as_map(line.get("usage")), None
+            _add_usage(run, line.get("usage"))
+            run.ended, run.error = "completed", None
         elif kind in {"turn.failed", "error"}:
-            error = line.get("error") or line.get("message") or kind
-    return Run(
-        id=thread,
-        entries=entries,
-        cluster=thread or None,
-        usage=None if usage is None else _usage_of(usage),
-        agent_usage=None if usage is None else dict(usage),
-        error=error,
-        ended="error" if error is not None else "completed" if usage is not None else None,
-        trace={"session_id": thread} if thread else {},
-        remarks=remarks,
-    )
+            run.ended, run.error = "error", line.get("error") or line.get("message") or kind
+    return run
 
 
-def _call(item: dict[str, Any], name: str, arguments: Any, output: Any) -> list[dict[str, Any]]:
+def _count_remark(run: Run, kind: str) -> None:
+    run.remarks = {**run.remarks, kind: run.remarks.get(kind, 0) + 1}
+
+
+def _add_item(run: Run, item: Line) -> None:
+    """Add a printed item as items of Responses; one of an unknown type is remarked."""
+    kind = word(item, "type")
+    read = _PRINTED.get(kind)
+    if read is None:
+        _count_remark(run, f"item:{kind or 'other'}")
+    else:
+        run.entries += read(item)
+
+
+def _message(item: Line) -> list[Line]:
+    return [{"type": "message", "role": "assistant", "content": item.get("text")}]
+
+
+def _reasoning(item: Line) -> list[Line]:
+    summary = {"type": "summary_text", "text": item.get("text")}
+    return [{"type": "reasoning", "summary": [summary]}]
+
+
+def _call(item: Line, name: str, arguments: Line, output: Any) -> list[Line]:
     """Return a call with its result, as two items of Responses."""
     identifier = word(item, "id")
-    call = {"type": "function_call", "call_id": identifier, "name": name}
+    call = {"type": "function_call", "call_id": identifier, "name": name, "arguments": arguments}
     result = {"type": "function_call_output", "call_id": identifier, "output": output}
-    status = {"status": "failed"} if word(item, "status") in {"failed", "declined"} else {}
-    return [{**call, "arguments": arguments}, {**result, **status}]
+    if word(item, "status") in {"failed", "declined"}:
+        result["status"] = "failed"
+    return [call, result]
 
 
-def _command(item: dict[str, Any]) -> list[dict[str, Any]]:
+def _command(item: Line) -> list[Line]:
     output = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
     return _call(item, "shell", {"command": item.get("command")}, output)
 
 
-def _tool(item: dict[str, Any]) -> list[dict[str, Any]]:
-    keys = ("arguments", "result", "error", "status", "id")
-    call = {key: item[key] for key in keys if item.get(key) is not None}
+def _file_change(item: Line) -> list[Line]:
+    return _call(item, "apply_patch", {"changes": item.get("changes")}, word(item, "status"))
+
+
+def _mcp_call(item: Line) -> list[Line]:
+    call = {key: value for key, value in item.items() if value is not None}
     result = call.pop("result", None)
-    return [
-        {
-            **call,
-            "type": "mcp_call",
-            "name": item.get("tool"),
-            "server_label": item.get("server"),
-            "output": result if isinstance(result, str | None) else compact(result),
-        }
-    ]
+    if result is not None:
+        call["output"] = result if isinstance(result, str) else compact(result)
+    name, server = item.get("tool"), item.get("server")
+    return [{**call, "type": "mcp_call", "name": name, "server_label": server}]
 
 
-_PRINTED: Final[dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]]] = {
-    "agent_message": lambda item: [
-        {"type": "message", "role": "assistant", "content": item.get("text")}
-    ],
-    "reasoning": lambda item: [
-        {"type": "reasoning", "summary": [{"type": "summary_text", "text": item.get("text")}]}
-    ],
+def _web_search(item: Line) -> list[Line]:
+    return [{"type": "web_search_call", "status": "completed", "query": item.get("query")}]
+
+
+def _no_items(_: Line) -> list[Line]:
+    return []
+
+
+_PRINTED: Final[dict[str, Callable[[Line], list[Line]]]] = {
+    "agent_message": _message,
+    "reasoning": _reasoning,
     "command_execution": _command,
-    "file_change": lambda item: _call(
-        item, "apply_patch", {"changes": item.get("changes")}, word(item, "status")
-    ),
-    "mcp_tool_call": _tool,
-    "web_search": lambda item: [
-        {"type": "web_search_call", "status": "completed", "query": item.get("query")}
-    ],
-    "todo_list": lambda _: [],
-    "error": lambda _: [],
+    "file_change": _file_change,
+    "mcp_tool_call": _mcp_call,
+    "web_search": _web_search,
+    "todo_list": _no_items,
+    "error": _no_items,
 }
-"""Type of a printed item -> the items of Responses it stands for."""
+"""Type of a printed item -> the function that returns it as items of Responses."""

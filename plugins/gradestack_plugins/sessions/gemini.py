@@ -1,4 +1,4 @@
-"""Reader ``gemini_cli``: sessions of Gemini CLI, and what it prints as stream-json."""
+"""Reader ``gemini_cli``: sessions of Gemini CLI, and its stream-json."""
 
 from __future__ import annotations
 
@@ -6,16 +6,50 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.usage import count_of
+from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import SURE, add_facets, day_of, session_run
 
-_SURE: Final = 0.97
 _PRINTED: Final = frozenset({"init", "message", "tool_use", "tool_result", "error", "result"})
+_RECORDED: Final = frozenset({"user", "gemini", "info", "error", "warning"})
+_TOKENS: Final = {
+    "input": "promptTokenCount",
+    "output": "candidatesTokenCount",
+    "cached": "cachedContentTokenCount",
+    "thoughts": "thoughtsTokenCount",
+}
+"""Count of a message -> its name in Gemini's API."""
+_ENDED: Final = {"success": "completed", "error": "error"}
+Line = dict[str, Any]
+
+
+class _Call(msgspec.Struct):
+    """A call in a message, with its result."""
+
+    id: Text = None
+    name: Text = None
+    args: Any = None
+    status: Text = None
+    result: Any = None
+    resultDisplay: Any = None  # noqa: N815
+
+
+class _Message(msgspec.Struct):
+    """A message of a session."""
+
+    type: Text = None
+    content: Any = None
+    toolCalls: list[_Call] = []  # noqa: N815
+    thoughts: Items = None
+    model: Text = None
+    tokens: Object = None
 
 
 @attrs.frozen(kw_only=True)
@@ -23,7 +57,7 @@ class GeminiCli(RunReader):
     """Reads sessions of Gemini CLI: chats as JSON or JSON Lines, and ``stream-json``.
 
     A file is one run; its id is the session's. Of a message that is written several times the last
-    version counts; what was rewound is left out. Output tokens hold those of thoughts.
+    version counts; rewound messages are left out. Output tokens hold those of thoughts.
     """
 
     example_file = "~/.gemini/tmp/PROJECT/chats/session-….jsonl"
@@ -35,14 +69,11 @@ class GeminiCli(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        if "sessionId" in record and "projectHash" in record:
-            return _SURE
         kind = word(record, "type")
-        if kind == "init" and "session_id" in record and "model" in record:
-            return _SURE
-        is_message = (
-            kind in {"user", "gemini", "info", "error", "warning"} and "timestamp" in record
-        )
+        is_start = kind == "init" and {"session_id", "model"} <= record.keys()
+        if is_start or {"sessionId", "projectHash"} <= record.keys():
+            return SURE
+        is_message = kind in _RECORDED and "timestamp" in record
         is_change = "$set" in record or "$rewindTo" in record
         return None if is_change or is_message or kind in _PRINTED else 0.0
 
@@ -54,72 +85,75 @@ class GeminiCli(RunReader):
             if word(record.value, "type") == "init":
                 printed.append([])
             (printed[-1] if printed else session).append(record)
-        parts = [(_of_session, session)] if session else []
-        for read, given in [*parts, *((_of_events, each) for each in printed)]:
-            run = read([record.value for record in given])
-            run.id = run.id or file.name
-            run.source, run.first = given[0].source, given[0].value
-            yield run
+        if session:
+            yield _run_of_session(session, file.name)
+        for events in printed:
+            yield _run_of_events(events, file.name)
 
 
-def _of_session(lines: list[dict[str, Any]]) -> Run:
+def _run_of_session(records: list[Record], stem: str) -> Run:
     """Return the run of a session, whose messages may be changed and rewound by later lines."""
-    about: dict[str, Any] = {}
-    messages: dict[Any, dict[str, Any]] = {}
-    for line in lines:
+    about: Line = {}
+    messages: dict[str, Line] = {}
+    for line in (record.value for record in records):
         if "$rewindTo" in line:
-            names = list(messages)
-            target = word(line, "$rewindTo")
-            dropped = names[names.index(target) :] if target in messages else names
-            for name in dropped:
-                del messages[name]
+            _rewind(messages, word(line, "$rewindTo"))
         elif "$set" in line:
             about |= as_map(line["$set"])
         elif isinstance(line.get("id"), str):
             messages[line["id"]] = line
         else:
             about |= line
+    run = session_run(records, word(about, "sessionId"), stem)
+    add_facets(run, day=day_of(about.get("startTime")))
     listed = [message for message in as_list(about.get("messages")) if isinstance(message, dict)]
-    entries: list[Any] = []
-    for message in listed or messages.values():
-        entries += _entries_of(message)
-    started = word(about, "startTime")
-    session = word(about, "sessionId")
-    return Run(
-        id=session,
-        entries=entries,
-        cluster=session or None,
-        trace={"session_id": session} if session else {},
-        facets={"day": started[:10]} if started else {},
-    )
+    for recorded in listed or messages.values():
+        message, remarks = convert_record(recorded, _Message)
+        run.entries += _entries_of(message)
+        run.remarks = {**run.remarks, **remarks}
+    return run
 
 
-def _entries_of(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    kind, content = message.get("type"), _texts(message.get("content"))
-    if kind == "user":
+def _rewind(messages: dict[str, Line], target: str) -> None:
+    """Remove a message and those behind it; all of them where it is not known."""
+    names = list(messages)
+    start = names.index(target) if target in messages else 0
+    for name in names[start:]:
+        del messages[name]
+
+
+def _entries_of(message: _Message) -> Iterator[Line]:
+    """Yield a question, or an answer with the results of its calls."""
+    content = _texts(message.content)
+    if message.type == "user":
         yield {"role": "user", "content": content}
-    if kind != "gemini":
+    if message.type != "gemini":
         return
-    calls = [dict(as_map(call)) for call in as_list(message.get("toolCalls"))]
-    thoughts = [word(thought, "description") for thought in as_list(message.get("thoughts"))]
+    calls = message.toolCalls
+    thoughts = [word(thought, "description") for thought in message.thoughts or ()]
+    tokens = message.tokens or {}
     yield {
         "role": "assistant",
         "content": content or None,
-        "tool_calls": [
-            {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
-            for call in calls
-        ],
+        "tool_calls": [_call(call.id, call.name, call.args) for call in calls],
         "reasoning_content": "\n".join(thoughts) or None,
-        "model": message.get("model"),
-        "usage": _tokens(as_map(message.get("tokens"))),
+        "model": message.model,
+        "usage": {name: tokens[key] for key, name in _TOKENS.items() if key in tokens} or None,
     }
     for call in calls:
-        status = word(call, "status")
-        if call.get("result") is None and status not in {"error", "cancelled"}:
-            continue
-        result = {"role": "tool", "tool_call_id": call.get("id"), "name": call.get("name")}
-        failed = {"status": "error"} if status in {"error", "cancelled"} else {}
-        yield {**result, "content": _response(call), **failed}
+        has_failed = call.status in {"error", "cancelled"}
+        if has_failed or call.result is not None:
+            result = _result(call.id, _response(call), has_failed=has_failed)
+            yield {**result, "name": call.name}
+
+
+def _call(identifier: Any, name: Any, arguments: Any) -> Line:
+    return {"id": identifier, "name": name, "arguments": arguments}
+
+
+def _result(identifier: Any, content: Any, *, has_failed: bool) -> Line:
+    result = {"role": "tool", "tool_call_id": identifier, "content": content}
+    return {**result, "status": "error"} if has_failed else result
 
 
 def _texts(content: Any) -> Any:
@@ -130,78 +164,63 @@ def _texts(content: Any) -> Any:
     return "".join(texts) if is_text else content
 
 
-def _response(call: dict[str, Any]) -> Any:
-    """Return what a call gave: the response in its parts, or what the screen showed."""
-    for part in as_list(call.get("result")):
+def _response(call: _Call) -> Any:
+    """Return the result of a call: the response in its parts, or the text on the screen."""
+    for part in as_list(call.result):
         response = as_map(as_map(part).get("functionResponse")).get("response")
         if response is not None:
             return as_map(response).get("output", response)
-    return call.get("result", call.get("resultDisplay"))
+    return call.resultDisplay if call.result is None else call.result
 
 
-def _tokens(tokens: Any) -> dict[str, Any] | None:
-    """Return the tokens of an answer under the names of Gemini's API."""
-    if not tokens:
-        return None
-    names = {
-        "input": "promptTokenCount",
-        "output": "candidatesTokenCount",
-        "cached": "cachedContentTokenCount",
-        "thoughts": "thoughtsTokenCount",
-    }
-    return {name: tokens[key] for key, name in names.items() if key in tokens}
-
-
-def _of_events(lines: list[dict[str, Any]]) -> Run:
-    """Return the run of the events that stream-json prints; pieces of one text are one answer."""
-    begun = next(line for line in lines if word(line, "type") == "init")
-    entries: list[dict[str, Any]] = []
-    error, end = None, {}
-    for line in lines:
+def _run_of_events(records: list[Record], stem: str) -> Run:
+    """Return the run of the events that stream-json prints."""
+    start = records[0].value
+    run = session_run(records, word(start, "session_id"), stem)
+    run.model = word(start, "model") or None
+    run.usage = Usage()
+    for line in (record.value for record in records):
         kind = word(line, "type")
         if kind == "message":
-            entries.append({"role": line.get("role"), "content": line.get("content")})
-            is_piece = line.get("delta") is True and isinstance(line.get("content"), str)
-            if is_piece and len(entries) > 1 and _is_open_text(entries[-2], line.get("role")):
-                entries[-2]["content"] += entries.pop()["content"]
+            _add_message(run.entries, line)
         elif kind == "tool_use":
-            call = {"id": line.get("tool_id"), "name": line.get("tool_name")}
-            call["arguments"] = line.get("parameters")
-            if entries and entries[-1]["role"] == "assistant":
-                entries[-1].setdefault("tool_calls", []).append(call)
-            else:
-                entries.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            _add_call(run.entries, line)
         elif kind == "tool_result":
-            failed = {"status": "error"} if line.get("status") == "error" else {}
-            said = line.get("output") or as_map(line.get("error")).get("message")
-            result = {"role": "tool", "tool_call_id": line.get("tool_id"), "content": said}
-            entries.append({**result, **failed})
+            output = line.get("output") or as_map(line.get("error")).get("message")
+            has_failed = line.get("status") == "error"
+            run.entries.append(_result(line.get("tool_id"), output, has_failed=has_failed))
         elif kind == "result":
-            end, error = line, line.get("error")
+            run.usage, run.error = _usage_of(line), line.get("error")
+            run.ended = _ENDED.get(word(line, "status"))
+    return run
+
+
+def _add_message(entries: list[Line], line: Line) -> None:
+    """Add a message; a piece of a text continues the message of its speaker before it."""
+    role, content = line.get("role"), line.get("content")
+    last = entries[-1] if entries else {}
+    continues = last.get("role") == role and not last.get("tool_calls")
+    texts = (last.get("content"), content)
+    if line.get("delta") is True and continues and all(isinstance(text, str) for text in texts):
+        last["content"] += content
+    else:
+        entries.append({"role": role, "content": content})
+
+
+def _add_call(entries: list[Line], line: Line) -> None:
+    """Add a call to the answer before it, or as an answer of its own."""
+    call = _call(line.get("tool_id"), line.get("tool_name"), line.get("parameters"))
+    if not entries or entries[-1]["role"] != "assistant":
+        entries.append({"role": "assistant", "content": None})
+    entries[-1].setdefault("tool_calls", []).append(call)
+
+
+def _usage_of(end: Line) -> Usage:
     stats = as_map(end.get("stats"))
-    seconds = as_number(stats.get("duration_ms"))
-    session = word(begun, "session_id")
-    return Run(
-        id=session,
-        entries=entries,
-        cluster=session or None,
-        model=word(begun, "model") or None,
-        usage=Usage(
-            input_tokens=count_of(stats.get("input_tokens")),
-            output_tokens=count_of(stats.get("output_tokens")),
-            cached_input_tokens=count_of(stats.get("cached")),
-            seconds=None if seconds is None else seconds / 1000,
-        ),
-        error=error,
-        ended=_ENDED.get(word(end, "status")),
-        trace={"session_id": session} if session else {},
+    milliseconds = as_number(stats.get("duration_ms"))
+    return Usage(
+        input_tokens=count_of(stats.get("input_tokens")),
+        output_tokens=count_of(stats.get("output_tokens")),
+        cached_input_tokens=count_of(stats.get("cached")),
+        seconds=None if milliseconds is None else milliseconds / 1000,
     )
-
-
-_ENDED: Final = {"success": "completed", "error": "error"}
-
-
-def _is_open_text(entry: dict[str, Any], role: Any) -> bool:
-    """Return whether a piece of text continues a message: it is of the same speaker, and text."""
-    is_same = entry["role"] == role and isinstance(entry["content"], str)
-    return is_same and not entry.get("tool_calls")

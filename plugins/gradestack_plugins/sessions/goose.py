@@ -1,4 +1,4 @@
-"""Reader ``goose``: session files and exports of goose, and what it prints as stream-json."""
+"""Reader ``goose``: sessions of goose, and its stream-json."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import SURE, add_facets, drop_repeated_lines, session_run
 
-_SURE: Final = 0.97
 _HEADER: Final = frozenset({"working_dir", "message_count"})
-_TOTALS: Final = {
-    "input_tokens": ("accumulated_input_tokens", "input_tokens"),
-    "output_tokens": ("accumulated_output_tokens", "output_tokens"),
-}
+_DOCUMENT: Final = frozenset({"working_dir", "conversation"})
+_CALLS: Final = frozenset({"toolRequest", "toolResponse"})
+_PRINTED: Final = frozenset({"complete", "notification", "error"})
+Line = dict[str, Any]
 
 
 @attrs.frozen(kw_only=True)
 class Goose(RunReader):
     """Reads sessions of goose: JSON Lines, exported documents, and ``stream-json``.
 
-    A session is one run; its id is the session's, or that of its file.
+    A session is one run; its id is the session's, or that of its file. A message whose id is
+    repeated counts once.
     """
 
     example_file = "~/.local/share/goose/sessions/….jsonl"
@@ -38,67 +39,61 @@ class Goose(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        if record.keys() >= _HEADER or ("working_dir" in record and "conversation" in record):
-            return _SURE
-        content = record.get("content", as_map(record.get("message")).get("content"))
+        if record.keys() >= _HEADER or record.keys() >= _DOCUMENT:
+            return SURE
+        message = as_map(record.get("message", record))
+        content = message.get("content")
         kinds = {word(part, "type") for part in as_list(content)}
-        if kinds & {"toolRequest", "toolResponse"}:
-            return _SURE
-        is_message = "role" in record and "created" in record and isinstance(content, list)
-        is_printed = word(record, "type") in {"message", "complete", "notification", "error"}
-        return None if is_message or is_printed else 0.0
+        if not kinds.isdisjoint(_CALLS):
+            return SURE
+        is_message = {"role", "created"} <= message.keys() and isinstance(content, list)
+        return None if is_message or word(record, "type") in _PRINTED else 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        parts: list[list[Record]] = [[]]
+        sessions: list[list[Record]] = [[]]
         for record in records:
-            if "working_dir" in record.value and parts[-1]:
-                parts.append([])
-            parts[-1].append(record)
+            if "working_dir" in record.value and sessions[-1]:
+                sessions.append([])
+            sessions[-1].append(record)
             if word(record.value, "type") == "complete":
-                parts.append([])
-        for number, given in enumerate(part for part in parts if part):
-            made = f"{file.name}:{number}" if number else file.name
-            yield _run_of(given, made)
+                sessions.append([])
+        for number, session in enumerate(filter(None, sessions)):
+            yield _run_of_session(session, f"{file.name}:{number}" if number else file.name)
 
 
-def _run_of(records: list[Record], made: str) -> Run:
-    """Return the run of a session's records; ``made`` is its id where they name none."""
-    lines = [record.value for record in records]
-    header, messages = _parts_of(lines)
-    session, directory = word(header, "id"), header.get("working_dir")
-    errors = [line.get("error") for line in lines if word(line, "type") == "error"]
-    return Run(
-        id=session or made,
-        entries=messages,
-        source=records[0].source,
-        first=records[0].value,
-        cluster=session or None,
-        model=word(header.get("model_config"), "model_name") or None,
-        usage=_usage_of(header),
-        error=errors[-1] if errors else None,
-        trace={"session_id": session} if session else {},
-        facets={"cwd": directory} if isinstance(directory, str) else {},
-    )
+def _identity_of(line: Any) -> str:
+    return word(line.get("message", line), "id") if "working_dir" not in line else ""
 
 
-def _parts_of(lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:
-    """Return what is said of the session, and its messages."""
-    header = next((line for line in lines if "working_dir" in line), {})
-    messages: list[Any] = list(as_list(header.get("conversation")))
+def _run_of_session(records: list[Record], stem: str) -> Run:
+    remarks: dict[str, int] = {}
+    lines = [record.value for record in drop_repeated_lines(records, _identity_of, remarks)]
+    header: Line = next((line for line in lines if "working_dir" in line), {})
+    run = session_run(records, word(header, "id"), stem)
+    run.remarks = remarks
+    add_facets(run, cwd=header.get("working_dir"))
+    run.model = word(header.get("model_config"), "model_name") or None
+    run.usage = _usage_of(header)
+    run.entries += as_list(header.get("conversation"))
     for line in lines:
-        if isinstance(line.get("message"), dict):
-            messages.append(line["message"])
-        elif "role" in line:
-            messages.append(line)
-    return header, messages
+        message = line.get("message", line)
+        if isinstance(message, dict) and "role" in message:
+            run.entries.append(message)
+        if word(line, "type") == "error":
+            run.error = line.get("error")
+    return run
 
 
-def _usage_of(header: dict[str, Any]) -> Usage | None:
-    counts = {}
-    for name, keys in _TOTALS.items():
-        numbers = [number for key in keys if (number := count_of(header.get(key))) is not None]
-        counts[name] = numbers[0] if numbers else None
-    if all(number is None for number in counts.values()):
-        return None
-    return Usage(input_tokens=counts["input_tokens"], output_tokens=counts["output_tokens"])
+def _usage_of(header: Line) -> Usage | None:
+    """Return the tokens of the whole session, else those of its last request."""
+    usage = Usage(
+        input_tokens=_count_of(header, "input_tokens"),
+        output_tokens=_count_of(header, "output_tokens"),
+    )
+    return None if usage == Usage() else usage
+
+
+def _count_of(header: Line, name: str) -> int | None:
+    total = count_of(header.get(f"accumulated_{name}"))
+    return count_of(header.get(name)) if total is None else total

@@ -1,4 +1,4 @@
-"""Reader ``opencode``: what ``opencode export`` writes, and what ``opencode run`` prints as JSON."""
+"""Reader ``opencode``: exports of opencode, and the JSON events of ``opencode run``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,39 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Input
+from gradestack import Input
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.declared import Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import (
+    SURE,
+    add_facets,
+    drop_repeated_lines,
+    session_run,
+    timed_line,
+)
 
-_SURE: Final = 0.97
 _PRINTED: Final = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
+_SILENT: Final = frozenset(
+    {"step-start", "step_start", "snapshot", "patch", "file", "agent", "compaction", "retry"}
+)
+"""Types of parts that say nothing."""
+_STEP_ENDS: Final = frozenset({"step-finish", "step_finish"})
+Line = dict[str, Any]
+
+
+class _Part(msgspec.Struct, rename={"call": "callID"}):
+    """A part of a message of the assistant."""
+
+    type: str = ""
+    text: Any = None
+    call: Text = None
+    tool: Text = None
+    state: Object = None
 
 
 @attrs.frozen(kw_only=True)
@@ -22,7 +46,8 @@ class OpenCode(RunReader):
     """Reads exported sessions of opencode, a JSON document each, and the events it prints.
 
     A session is one run; its id is the session's. Parts of the assistant are answers, cut where a
-    step ends. Input tokens hold those of caches, output tokens those of reasoning.
+    step ends. Input tokens hold those of caches, output tokens those of reasoning. An event
+    that is written twice counts once.
     """
 
     example_file = "session.json"
@@ -36,9 +61,9 @@ class OpenCode(RunReader):
             return 0.0
         messages = record.get("messages")
         if isinstance(record.get("info"), dict) and isinstance(messages, list):
-            return _SURE if all("parts" in as_map(message) for message in messages) else 0.0
+            return SURE if all("parts" in as_map(message) for message in messages) else 0.0
         is_event = word(record, "type") in _PRINTED and "sessionID" in record
-        return _SURE if is_event else 0.0
+        return SURE if is_event else 0.0
 
     @classmethod
     @override
@@ -48,134 +73,118 @@ class OpenCode(RunReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
+        remarks: dict[str, int] = {}
         sessions: dict[str, list[Record]] = {}
-        for record in records:
+        for record in drop_repeated_lines(records, timed_line, remarks):
             if "messages" in record.value:
-                run = _of_export(record.value)
-                run.source, run.first, run.id = record.source, record.value, run.id or file.name
-                yield run
+                yield _run_of_export(record, file.name)
             else:
                 sessions.setdefault(word(record.value, "sessionID"), []).append(record)
-        for events in sessions.values():
-            run = _of_events([event.value for event in events])
-            run.source, run.first, run.id = events[0].source, events[0].value, run.id or file.name
+        for session, events in sessions.items():
+            run = _run_of_events(session, events, file.name)
+            run.remarks, remarks = remarks, {}
             yield run
 
 
-def _of_export(document: dict[str, Any]) -> Run:
+def _run_of_export(record: Record, stem: str) -> Run:
     """Return the run of an exported session."""
-    about = as_map(document.get("info"))
-    entries: list[dict[str, Any]] = []
-    error = None
+    document = record.value
+    about = dict(as_map(document.get("info")))
+    run = session_run([record], word(about, "id"), stem, word(about, "parentID"))
+    add_facets(run, cwd=about.get("directory"))
     for message in as_list(document.get("messages")):
-        said = as_map(as_map(message).get("info"))
+        info = dict(as_map(as_map(message).get("info")))
         parts = [dict(as_map(part)) for part in as_list(as_map(message).get("parts"))]
-        if said.get("role") == "user":
-            texts = [part for part in parts if part.get("synthetic") is not True]
-            entries.append({"role": "user", "content": _content(texts)})
-            continue
-        entries += _answers(parts, as_map(said))
-        error = said.get("error")
-    session, parent = word(about, "id"), word(about, "parentID")
-    facets: dict[str, JSON] = {}
-    if isinstance(about.get("directory"), str):
-        facets["cwd"] = about["directory"]
-    if parent:
-        facets["subagent_of"] = parent
-    return Run(
-        id=f"{parent}/{session}" if parent else session,
-        entries=entries,
-        cluster=parent or session or None,
-        error=as_map(error).get("data", error) if error else None,
-        trace={"session_id": parent or session},
-        facets=facets,
-    )
+        if info.get("role") == "user":
+            content = [_question_part(part) for part in parts if part.get("synthetic") is not True]
+            run.entries.append({"role": "user", "content": content})
+        else:
+            run.entries += _answers(parts, info)
+            run.error = info.get("error") or None
+    run.error = as_map(run.error).get("data", run.error)
+    return run
 
 
-def _content(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [part if part.get("type") != "text" else _text(part) for part in parts]
+def _question_part(part: Line) -> Line:
+    return _text(part.get("text")) if part.get("type") == "text" else part
 
 
-def _text(part: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": part.get("text")}
+def _text(text: Any) -> Line:
+    return {"type": "text", "text": text}
 
 
-def _answers(parts: Iterable[dict[str, Any]], said: Any) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a message of the assistant, each with the results of its calls."""
-    blocks: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] = []
-    usage, model = None, said.get("modelID")
+def _run_of_events(session: str, records: list[Record], stem: str) -> Run:
+    """Return the run of the events that ``opencode run --format json`` prints."""
+    run = session_run(records, session, stem)
+    events = [record.value for record in records]
+    run.entries += _answers([dict(as_map(event.get("part"))) for event in events], {})
+    for event in events:
+        if word(event, "type") == "error":
+            run.error = event.get("error")
+    return run
+
+
+def _answers(parts: Iterable[Line], info: Line) -> Iterator[Line]:
+    """Yield the answers of a message of the assistant, each with the results of its calls.
+
+    Args:
+        parts: The parts of the message.
+        info: The usage and the model of the message; its usage counts where no step has its own.
+    """
+    blocks: list[Line] = []
+    results: list[Line] = []
     has_steps = False
-    for part in [*parts, {"type": "step-finish"}]:
-        kind = word(part, "type")
-        if kind in {"step-finish", "step_finish"}:
-            has_steps = has_steps or "tokens" in part
-            usage = part if "tokens" in part else None if has_steps else said
+    for recorded in [*parts, {"type": "step-finish"}]:
+        part, _ = convert_record(recorded, _Part)
+        if part.type in _STEP_ENDS:
+            has_steps = has_steps or "tokens" in recorded
+            tokens = recorded if has_steps else info
             if blocks:
-                tokens = _usage_of(usage) if usage else None
-                answer = {"role": "assistant", "content": blocks, "model": model, "usage": tokens}
-                yield answer
+                answer = {"role": "assistant", "content": blocks, "model": info.get("modelID")}
+                yield {**answer, "usage": _usage_of(tokens)}
             yield from results
             blocks, results = [], []
-        elif kind == "tool":
-            call, result = _tool(part)
-            blocks.append(call)
-            results += [] if result is None else [result]
-        elif kind == "reasoning":
-            blocks.append({"type": "thinking", "thinking": part.get("text")})
-        elif kind == "text":
-            blocks.append(_text(part))
-        elif kind not in _SILENT:
-            blocks.append(part)
+        elif part.type == "tool":
+            blocks.append(_call(part))
+            results += _results(part)
+        elif part.type == "reasoning":
+            blocks.append({"type": "thinking", "thinking": part.text})
+        elif part.type == "text":
+            blocks.append(_text(part.text))
+        elif part.type not in _SILENT:
+            blocks.append(recorded)
 
 
-_SILENT: Final = frozenset(
-    {"step-start", "step_start", "snapshot", "patch", "file", "agent", "compaction", "retry"}
-)
+def _call(part: _Part) -> Line:
+    arguments = as_map(part.state).get("input")
+    return {"type": "tool_use", "id": part.call, "name": part.tool, "input": arguments}
 
 
-def _tool(part: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the call of a tool's part, and its result; None where there is none yet."""
-    state, identifier, name = as_map(part.get("state")), part.get("callID"), part.get("tool")
-    call = {"type": "tool_use", "id": identifier, "name": name, "input": state.get("input")}
-    status = word(state, "status")
-    if status not in {"completed", "error"}:
-        return call, None
-    result = {"role": "tool", "tool_call_id": identifier, "name": name}
-    if status == "error":
-        return call, {**result, "content": state.get("error"), "status": "error"}
-    code = as_map(state.get("metadata")).get("exit")
-    output = state.get("output")
-    content = {"output": output, "exit_code": code} if isinstance(code, int) else output
-    return call, {**result, "content": content}
+def _results(part: _Part) -> Iterator[Line]:
+    """Yield the result of a tool's part; nothing where there is none yet."""
+    state = part.state or {}
+    result = {"role": "tool", "tool_call_id": part.call, "name": part.tool}
+    if state.get("status") == "error":
+        yield {**result, "content": state.get("error"), "status": "error"}
+    elif state.get("status") == "completed":
+        code = as_map(state.get("metadata")).get("exit")
+        output = state.get("output")
+        has_code = isinstance(code, int)
+        yield {**result, "content": {"output": output, "exit_code": code} if has_code else output}
 
 
-def _usage_of(part: Any) -> dict[str, Any]:
-    """Return the tokens and the cost of a step under names that keep caches apart."""
-    tokens = as_map(part.get("tokens"))
+def _usage_of(counted: Line) -> Line:
+    """Return the tokens and the cost of a step under names that tell caches from input."""
+    tokens = as_map(counted.get("tokens"))
     cache = as_map(tokens.get("cache"))
-    output, reasoning = tokens.get("output"), tokens.get("reasoning")
-    numbers = [count for count in (output, reasoning) if isinstance(count, int)]
-    found = {
+    outputs = (tokens.get("output"), tokens.get("reasoning"))
+    numbers = [count for count in outputs if isinstance(count, int)]
+    usage = {
         "input_tokens": tokens.get("input"),
         "output_tokens": sum(numbers) if numbers else None,
-        "reasoning_tokens": reasoning,
+        "reasoning_tokens": tokens.get("reasoning"),
         "cache_read_input_tokens": cache.get("read"),
         "cache_creation_input_tokens": cache.get("write"),
-        "cost_usd": part.get("cost"),
+        "cost_usd": counted.get("cost"),
     }
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _of_events(events: list[dict[str, Any]]) -> Run:
-    """Return the run of the events that ``opencode run --format json`` prints."""
-    session = word(events[0], "sessionID")
-    parts = [dict(as_map(event.get("part"))) for event in events]
-    errors = [event.get("error") for event in events if word(event, "type") == "error"]
-    return Run(
-        id=session,
-        entries=list(_answers(parts, {})),
-        cluster=session or None,
-        error=errors[-1] if errors else None,
-        trace={"session_id": session} if session else {},
-    )
+    return {name: value for name, value in usage.items() if value is not None}

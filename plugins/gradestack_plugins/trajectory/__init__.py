@@ -38,8 +38,9 @@ def trajectory(
 ) -> dict[str, Any]:
     """Return the stack.
 
-    How tool calls went, whether they keep schemas and a mild policy, loops and usage. Where exit
-    codes of shells are recorded, how many commands ended non-zero, apart from failed calls.
+    How tool calls went, whether they keep a mild policy, loops and usage. Where the first runs
+    record their tools, whether calls keep the schemas. Where exit codes of shells are recorded, how
+    many commands ended non-zero, apart from failed calls.
     """
     graders: dict[str, dict[str, Any]] = {
         "tool_success": {"kind": "tool_success"},
@@ -52,9 +53,10 @@ def trajectory(
     known = {"calls", "tools"} if provides is None else set(provides)
     if "calls" not in known:
         graders = {"usage": graders["usage"]}
-    elif "tools" not in known:
-        del graders["tool_schema"]
     first = [*samples()] if "calls" in known else []
+    has_tools = not first or any(sample.tools for sample in first)
+    if "tool_schema" in graders and not ("tools" in known and has_tools):
+        del graders["tool_schema"]
     commands: dict[str, str] = {}
     if any(map(_has_exit_codes, first)):
         commands = {"Commands that ended non-zero": "tool_success.tool_outcomes.nonzero_commands"}
@@ -79,7 +81,10 @@ def trajectory(
 def _of_sessions(samples: Iterable[Sample]) -> dict[str, str]:
     """Return the figures of sessions that a person worked through: how often, and how much."""
     outcomes, totals = "tool_success.tool_outcomes", "usage.usage_totals"
-    figures = {"Failed calls": f"{outcomes}.error", "Recovered": f"{outcomes}.recovered"}
+    figures = {
+        "Failed calls": f"{outcomes}.failed_rate",
+        "Failed calls before a success of the same tool": f"{outcomes}.recovered_rate",
+    }
     usages = [sample.usage for sample in samples if sample.usage is not None]
     names = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cost_usd": "Cost"}
     for name, label in names.items():

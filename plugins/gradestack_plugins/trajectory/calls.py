@@ -422,15 +422,37 @@ _NONE, _RATE = "no call was executed", "ok / (ok + error)"
 class ToolOutcomes(CallShares):
     """Calls by outcome, over all runs and by tool.
 
-    Every count of the graded runs' grades is added up, and for each tool those of its items.
-    ``success_rate`` = ok / (ok + error), over calls, not over runs; None where no call was
-    executed. Its interval leaves out one task at a time.
+    Every count of the graded runs' grades is added up, and for each tool those of its items. Over
+    calls, not over runs:
+
+        success_rate   = ok / (ok + error)
+        failed_rate    = error / (ok + error)
+        recovered_rate = recovered / error
+
+    ``recovered`` counts failed calls before a success of the same tool in their run, whatever its
+    arguments. A rate is None where its divisor is 0. Intervals leave out one task at a time.
     """
 
     version: ClassVar[str] = "2"
     figures: ClassVar = (
         Figure(
             "success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE
+        ),
+        Figure(
+            "failed_rate",
+            "Failed calls",
+            better="lower",
+            about="error / (ok + error)",
+            divisor="executed",
+            undefined=_NONE,
+        ),
+        Figure(
+            "recovered_rate",
+            "Failed calls before a success of the same tool",
+            about="recovered / error",
+            divisor="error",
+            undefined="no call failed",
+            optional=True,
         ),
         Figure(
             "tools.{tool}.success_rate",
@@ -444,9 +466,13 @@ class ToolOutcomes(CallShares):
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        ok = totals["ok"]
         executed = totals["executed"]
-        return {"success_rate": ratio(ok, executed)}
+        failed = totals["error"]
+        return {
+            "success_rate": ratio(totals["ok"], executed),
+            "failed_rate": ratio(failed, executed),
+            "recovered_rate": ratio(totals["recovered"], failed),
+        }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:

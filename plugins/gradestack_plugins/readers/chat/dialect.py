@@ -7,7 +7,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import word
-from gradestack_plugins.readers.chat.forms import form_of, observation
+from gradestack_plugins.readers.chat.forms import form_of
+from gradestack_plugins.readers.chat.parts import row_kind
 
 Name = Literal["openai", "anthropic", "other"]
 """``other``: messages of a library or of a data set, which belong to no API."""
@@ -199,7 +200,7 @@ def of_record(record: Any) -> Dialect | None:
     """Return whose chat log a record is and how sure that is; None when it is no chat log."""
     if isinstance(record, list):
         return of_entries(record)
-    if not isinstance(record, dict) or observation(record) is not None:
+    if not isinstance(record, dict) or row_kind(record) is not None:
         return None
     if "custom_id" in record and (found := _of_batch(record)):
         return found

@@ -8,9 +8,9 @@ texts of Hermes and glaive that hold calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import literal
@@ -179,7 +179,7 @@ def _gemini(entry: Entry) -> Iterator[Any]:
     blocks: list[Any] = []
     for part in held["parts"]:
         given = as_map(part)
-        call, result = _either(given, "functionCall"), _either(given, "functionResponse")
+        call, result = either(given, "functionCall"), either(given, "functionResponse")
         if isinstance(call, dict):
             blocks.append(
                 {
@@ -205,7 +205,7 @@ def _gemini(entry: Entry) -> Iterator[Any]:
     if not blocks:
         return
     found: Entry = {"role": "assistant" if said == "model" else said, "content": blocks}
-    found["usage"], found["model"] = _either(entry, "usageMetadata"), _either(entry, "modelVersion")
+    found["usage"], found["model"] = either(entry, "usageMetadata"), either(entry, "modelVersion")
     yield {**found, "author": entry.get("author")}
 
 
@@ -258,85 +258,6 @@ def _numbered(value: Any) -> Any:
     return (
         [found[number] for number in numbers] if found and found.keys() == set(numbers) else found
     )
-
-
-_MODEL_CALLS: Final = frozenset({"GENERATION", "LLM"})
-_OTHER_ROWS: Final = frozenset(
-    """SPAN EVENT TOOL AGENT CHAIN RETRIEVER EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT UNKNOWN""".split()  # noqa: SIM905
-)
-
-
-class Observation(NamedTuple):
-    """What a row of an observability export is."""
-
-    is_model_call: bool
-    trace: Any
-    scores: Sequence[tuple[str, Any]]
-    """Names and values.
-
-    Those of Langfuse, also of a row that is one by itself, and annotations of Phoenix.
-    """
-    tool: tuple[Any, Any, str | None] | None = None
-    """Of a call of a tool its name, its result, and its error where the row says that it is one."""
-
-
-def observation(record: Any) -> Observation | None:
-    """Return what a record is in Langfuse's observations and scores or Phoenix's spans.
-
-    None of any other.
-    """
-    if not isinstance(record, dict):
-        return None
-    trace = record.get(
-        "trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id"))
-    )
-    kind = record.get("span_kind", record.get("type"))
-    of_session = _either(record, "sessionId") is not None
-    if (
-        kind is None
-        and (trace is not None or of_session)
-        and _either(record, "dataType")
-        and (score := _score(record))
-    ):
-        return Observation(False, trace, score)
-    if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
-        return None
-    if kind != "TOOL":
-        return Observation(kind in _MODEL_CALLS, trace, scores_of(record))
-    held = as_map(record.get("attributes"))
-    name = as_map(held.get("tool")).get("name", record.get("name"))
-    result = record.get("output", as_map(held.get("output")).get("value"))
-    said = record.get("statusMessage") or record.get("status_message") or result
-    failed = "ERROR" in (record.get("level"), record.get("status_code"))
-    return Observation(
-        False, trace, scores_of(record), (name, result, str(said) if failed else None)
-    )
-
-
-def _score(entry: Any) -> list[tuple[str, Any]]:
-    held, text = as_map(entry), _either(as_map(entry), "stringValue")
-    said, name, kind = as_map(held.get("result", held)), held.get("name"), _either(held, "dataType")
-    values = (
-        text if kind == "CATEGORICAL" else None,
-        *map(said.get, ("value", "score")),
-        text,
-        said.get("label"),
-    )
-    found = next((each for each in values if isinstance(each, str | int | float)), None)
-    return (
-        [(name, bool(found) if kind == "BOOLEAN" else found)]
-        if isinstance(name, str) and found is not None
-        else []
-    )
-
-
-def scores_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the scores and annotations that a record holds.
-
-    None where one of them is something else.
-    """
-    found = [_score(each) for key in ("scores", "annotations") for each in as_list(record.get(key))]
-    return [pair for each in found for pair in each] if all(found) else []
 
 
 def calls_in(text: str) -> tuple[str, list[Any]]:
@@ -415,6 +336,6 @@ def _functioncall(text: str) -> Entry:
     return found if isinstance(found, dict) else undecodable(text)
 
 
-def _either(holder: Mapping[str, Any], key: str) -> Any:
+def either(holder: Mapping[str, Any], key: str) -> Any:
     """Return what stands under a key in camel case, or in snake case."""
     return holder.get(key, holder.get(in_snake(key)))

@@ -25,7 +25,8 @@ from gradestack.jsonio import (
     path_value,
 )
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
-from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested, observation
+from gradestack_plugins.readers.chat.forms import calls_in, glaive, nested
+from gradestack_plugins.readers.chat.parts import row_kind
 from gradestack_plugins.readers.chat.unread import names_a_call
 
 OWN_DATA: Final = "own_data@1"  # name and version of the table
@@ -497,9 +498,7 @@ def guess(  # noqa: C901
     ``fitting`` a column is taken for messages, calls or answers only where it holds them.
     """
     first = list(beginning(records))
-    columns = _Columns(
-        [each for each in first if getattr(observation(each), "is_model_call", False)] or first
-    )
+    columns = _Columns([each for each in first if row_kind(each) == "model"] or first)
     found = {name: name for name in columns.names if own(name) is not None and name not in _TABLED}
     taken: set[str] = set()
 
@@ -642,7 +641,7 @@ def _differ(columns: _Columns, one: str, other: str) -> bool:
 
 def _identify(columns: _Columns, found: dict[str, str]) -> None:
     """Find the id; that of conversations whose records ask different questions is the cluster."""
-    exported = any(observation(each) is not None for each in columns.records)
+    exported = any(map(row_kind, columns.records))
     for place in columns.places("id"):
         if exported and not is_session(place):
             continue

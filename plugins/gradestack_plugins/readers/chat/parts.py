@@ -1,13 +1,22 @@
-"""Records that are parts of runs: spans, events and steps, which no reader puts together."""
+"""Records that are parts of runs: rows of traces, and events and steps that no reader joins."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from gradestack_plugins.readers.chat.forms import observation
+from gradestack.jsonio import as_map
 
+RowKind = Literal["model", "tool", "score", "other"]
+"""Kinds of the rows that Langfuse and Phoenix export."""
+_ROW_KINDS: Final[Mapping[str, RowKind]] = {
+    **dict.fromkeys(("GENERATION", "LLM"), "model"),
+    "TOOL": "tool",
+    **dict.fromkeys(("SPAN", "EVENT", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING"), "other"),
+    **dict.fromkeys(("RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT", "UNKNOWN"), "other"),
+}
+"""Kind of a row by Langfuse's ``type`` or Phoenix's ``span_kind``."""
 _TRACES: Final = ("trace_id", "traceId", "root_span_id", "rootSpanId")
 _PARENTS: Final = (
     *("parent_id", "parentId", "parent_span_id", "parentSpanId"),
@@ -22,19 +31,45 @@ CONVERT: Final = (
 )
 
 
+def id_text(value: Any) -> str:
+    """Return an id, a text or a whole number, as text; "" for anything else."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if isinstance(value, str) or is_number else ""
+
+
+def trace_id_of(record: Mapping[str, Any]) -> str:
+    """Return the id of the trace that a row of Langfuse or Phoenix names; "" without one."""
+    context = as_map(record.get("context"))
+    return id_text(record.get("trace_id", record.get("traceId", context.get("trace_id"))))
+
+
+def row_kind(record: Any) -> RowKind | None:
+    """Return the kind of a row that Langfuse or Phoenix exports; None for any other record."""
+    if not isinstance(record, dict):
+        return None
+    kind = record.get("span_kind", record.get("type"))
+    trace = trace_id_of(record)
+    if isinstance(kind, str):
+        return _ROW_KINDS.get(kind) if trace else None
+    session = record.get("sessionId", record.get("session_id"))
+    type_of_score = record.get("dataType", record.get("data_type"))
+    is_score = kind is None and type_of_score and isinstance(record.get("name"), str)
+    return "score" if is_score and (trace or session is not None) else None
+
+
 def parts_of_runs(records: Iterable[Any]) -> str | None:
-    """Return in words what records are of which several make a run; None where each is one."""
+    """Return a description of records of which several make a run; None where each is a run."""
     for record in records:
-        if not isinstance(record, Mapping) or observation(record) is not None:
+        if not isinstance(record, Mapping) or row_kind(record) is not None:
             continue
-        for words, is_part in _FORMS.items():
+        for description, is_part in _FORMS.items():
             if is_part(record):
-                return f"its records are {words}, of which several make a run"
+                return f"its records are {description}, of which several make a run"
     return None
 
 
 def _is_span(record: Mapping[str, Any]) -> bool:
-    """Return whether a record names its trace and the span that it is a part of."""
+    """Return whether a record names its trace and its parent span."""
     has_trace = any(record.get(name) for name in _TRACES)
     return has_trace and any(record.get(name) for name in _PARENTS)
 

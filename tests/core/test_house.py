@@ -34,6 +34,7 @@ SHARED = {
     "gradestack_plugins.readers.jsonl",
     "gradestack_plugins.readers.rows",
     "gradestack_plugins.readers.runs",
+    "gradestack_plugins.readers.spans",
     "gradestack_plugins.readers.whole",
     "gradestack_plugins.readers.own_rows",
     "gradestack_plugins.readers.recorded",

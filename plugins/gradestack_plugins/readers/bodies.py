@@ -22,6 +22,8 @@ def asked_in(body: Any) -> list[Any]:
     if isinstance(body, list):
         is_batch = len(body) == 1 and isinstance(body[0], list)
         return forms_read(body[0] if is_batch else body)
+    if "role" in as_map(body):
+        return forms_read([body])
     asked = next((body[key] for key in _ASKED if as_map(body).get(key)), None)
     system = as_map(body).get("system", as_map(body).get("instructions"))
     before = [{"role": "system", "content": _text_of(system)}] if system else []
@@ -56,9 +58,10 @@ def _answer_alone(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(listed: list[Any]) -> list[Any]:
-    """Return what a list of choices, of messages or of items holds."""
-    messages = [as_map(each).get("message") for each in listed]
-    if listed and all(isinstance(message, dict) for message in messages):
+    """Return the message of the first of some choices, or the messages or items of a list."""
+    messages = [as_map(entry).get("message") for entry in listed]
+    are_choices = all(isinstance(message, dict) for message in messages)
+    if listed and are_choices and len(as_map(listed[0])) > 1:
         return forms_read(messages[:1])
     return forms_read(listed)
 

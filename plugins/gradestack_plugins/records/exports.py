@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from gradestack import JSON, Source, Usage, replace
-from gradestack.jsonio import as_amount, as_list, as_map
-from gradestack_plugins.readers.bodies import answers_in, asked_in
-from gradestack_plugins.readers.chat.forms import either, forms_read
-from gradestack_plugins.readers.chat.names import decoded
-from gradestack_plugins.readers.chat.parts import id_text, row_kind, trace_id_of
+from gradestack import JSON
+from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.readers.chat.forms import either
+from gradestack_plugins.readers.chat.parts import row_kind, trace_id_of
 from gradestack_plugins.readers.chat.results import error_form
-from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.rows import Row
+from gradestack_plugins.readers.spans import read_row
 
 Record = Mapping[str, Any]
 
@@ -30,71 +28,35 @@ def rows_in(record: Any) -> list[Any]:
     return rows
 
 
-def row_of(record: Record, source: Source) -> Row:
+_PLACES: Final = {
+    "trace": "trace_id traceId context.trace_id",
+    "own": "id context.span_id",
+    "parent": "parentObservationId parent_observation_id parent_id",
+    "group": "sessionId session_id",
+    "kind": "span_kind type",
+    "name": "attributes.tool.name name",
+    "started": "startTime start_time",
+    "input": "attributes.llm.input_messages input attributes.tool.parameters",
+    "output": "attributes.llm.output_messages output attributes.output.value",
+    "model": "model model_name provided_model_name providedModelName attributes.llm.model_name",
+    "usage": "usageDetails usage_details usage attributes.llm.token_count",
+    "cost": "costDetails.total cost_details.total",
+}
+"""Field of a span -> the paths of its value in rows of Langfuse and Phoenix."""
+
+
+def row_of(record: Record) -> Row:
     """Return what an observation of Langfuse or a span of Phoenix is in its trace."""
-    context = as_map(record.get("context"))
-    row = Row(
-        kind="other",
-        trace=trace_id_of(record),
-        own=id_text(record.get("id", context.get("span_id"))),
-        parent=id_text(either(record, "parentObservationId") or record.get("parent_id")),
-        group=id_text(either(record, "sessionId")) or None,
-        started=str(either(record, "startTime") or ""),
-        error=_error_of(record),
-        source=source,
-        record=record,
-    )
     kind = row_kind(record)
-    if kind == "model":
-        _add_answer(row, record)
+    row = read_row(record, _PLACES, lambda _: kind if kind in ("model", "tool") else "other")
+    row.record = record
+    if "ERROR" in (record.get("level"), record.get("status_code")):
+        said = either(record, "statusMessage") or record.get("output")
+        row.error = str(said or "the step failed")
     elif kind == "tool":
-        _add_tool_call(row, record)
-    return row
-
-
-def _error_of(record: Record) -> str | None:
-    """Return the error of a row; None where the row does not say that it failed."""
-    if "ERROR" not in (record.get("level"), record.get("status_code")):
-        return None
-    return str(either(record, "statusMessage") or record.get("output") or "the step failed")
-
-
-def _add_answer(row: Row, record: Record) -> None:
-    """Add the request and the answer of a call of a model."""
-    llm = as_map(as_map(record.get("attributes")).get("llm"))
-    request = record.get("input")
-    row.kind = "model"
-    row.asked = forms_read(as_list(llm.get("input_messages"))) or asked_in(request)
-    row.answer = forms_read(as_list(llm.get("output_messages"))) or answers_in(record.get("output"))
-    models = [*map(record.get, _MODELS), llm.get("model_name")]
-    row.model = next((model for model in models if isinstance(model, str) and model), None)
-    row.usage = _usage_of(record, llm)
-    tools = record.get("tools") or as_map(decoded(request)).get("tools")
-    row.tools = tools if isinstance(tools, list) else None
-
-
-_MODELS = ("model", "model_name", "provided_model_name", "providedModelName")
-
-
-def _usage_of(record: Record, llm: Record) -> Usage | None:
-    """Return the tokens and the cost of a call of a model."""
-    recorded = either(record, "usageDetails") or record.get("usage") or llm.get("token_count")
-    usage = usage_of(decoded(recorded))
-    cost = as_amount(as_map(decoded(either(record, "costDetails"))).get("total"))
-    return usage if usage is None or cost is None else replace(usage, cost_usd=cost)
-
-
-def _add_tool_call(row: Row, record: Record) -> None:
-    """Add the name, the arguments and the result of a call of a tool."""
-    attributes = as_map(record.get("attributes"))
-    tool = as_map(attributes.get("tool"))
-    row.kind = "tool"
-    row.name = str(tool.get("name", record.get("name")))
-    row.arguments = decoded(record.get("input", tool.get("parameters")))
-    row.result = record.get("output", as_map(attributes.get("output")).get("value"))
-    if row.error is None:
         form = error_form(row.result)
         row.error = form and form.message
+    return row
 
 
 class TraceScores(NamedTuple):

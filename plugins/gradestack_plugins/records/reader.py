@@ -441,7 +441,9 @@ class Records(StepReader):
         def add_row(record: Any, source: Source) -> Iterable[BadRecord]:
             record = _required_object(usual_record(record))
             if row_kind(record) is not None:
-                rows.append(row_of(record, source))
+                row = row_of(record)
+                row.source = source
+                rows.append(row)
             return ()
 
         yield from self.samples_in(elements, add_row, shown)

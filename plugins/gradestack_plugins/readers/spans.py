@@ -1,0 +1,156 @@
+"""Rows that platforms export, by a table of the paths of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from gradestack import JSON, replace
+from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
+from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.declared import Items, Text, convert_record
+from gradestack_plugins.readers.rows import Kind, Row
+
+Id = str | int | None
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """A row of a platform, its values under the names that all platforms share."""
+
+    trace: Id = None
+    """The id that the rows of one run share."""
+    own: Id = None
+    parent: Id = None
+    group: Id = None
+    """The id that several traces share."""
+    task: Id = None
+    kind: Text = None
+    name: Text = None
+    started: Any = None
+    input: Any = None
+    output: Any = None
+    model: Text = None
+    usage: Any = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    cost: Any = None
+    tools: Items = None
+    error: Any = None
+    expected: Any = None
+    scores: Any = None
+
+
+def read_row(
+    recorded: Mapping[str, Any], places: Mapping[str, str], kind_of: Callable[[Span], Kind]
+) -> Row:
+    """Return what a platform's row is in its trace.
+
+    Args:
+        recorded: The row.
+        places: Field of ``Span`` -> the path of its value in a row, its own name by default. Of
+            several paths the first one with a value counts; of a list the first entry.
+        kind_of: Returns the kind of a row.
+    """
+    values = {field: value_at(recorded, places.get(field, field)) for field in _FIELDS}
+    span, remarks = convert_record(values, Span)
+    row = Row(
+        kind=kind_of(span),
+        trace=_id_text(span.trace),
+        own=_id_text(span.own),
+        parent=_id_text(span.parent),
+        group=_id_text(span.group),
+        started=_sortable(span.started),
+        error=span.error,
+        remarks=remarks,
+    )
+    if row.kind == "model":
+        _add_answer(row, span)
+    elif row.kind == "root":
+        row.task = _id_text(span.task)
+        row.asked, row.text = _question(span.input), _said(span.output)
+        row.expected, row.recorded = _said(span.expected), scores_by_name(span.scores)
+    else:
+        row.name = span.name or ""
+        row.arguments, row.result = decoded(span.input), span.output
+    return row
+
+
+_FIELDS: Final = Span.__struct_fields__
+
+
+def value_at(row: Mapping[str, Any], paths: str) -> Any:
+    """Return the value at the first of some paths that leads to more than an empty one."""
+    value: Any = None
+    for path in paths.split():
+        value = row
+        for step in path.split("."):
+            listed = as_list(value)
+            value = listed[0] if listed else as_map(value).get(step)
+        if value:
+            break
+    return value
+
+
+def _id_text(identifier: Id) -> str:
+    """Return an id as text, "" where there is none."""
+    return "" if identifier is None else str(identifier)
+
+
+def _sortable(moment: Any) -> str:
+    """Return a time as text that sorts like it: text as it is, seconds with leading zeros."""
+    number = as_number(moment)
+    return as_text(moment) if number is None else f"{number:020.6f}"
+
+
+def _add_answer(row: Row, span: Span) -> None:
+    """Add the request and the answer of a model, its model, usage and tools."""
+    row.asked = asked_in(span.input)
+    row.answer = answers_in(span.output)
+    row.model = span.model or model_in(span.output, span.input)
+    row.tools = span.tools
+    used = usage_of(span.usage or usage_in(span.output, *row.answer))
+    if used is None:
+        counts = ("prompt_tokens", "completion_tokens")
+        used = usage_of({name: getattr(span, name) for name in counts})
+    cost = as_number(span.cost)
+    row.usage = used if used is None or cost is None else replace(used, cost_usd=cost)
+
+
+def _question(value: Any) -> list[Any]:
+    """Return the question of a root: messages, a text, or the only text of an object."""
+    value = decoded(value)
+    if isinstance(value, Mapping) and not {"messages", "input"} & value.keys():
+        value = _only_text(value)
+    return asked_in(value)
+
+
+def _said(value: Any) -> str | None:
+    """Return the answer of a root: a text, or the only text of an object."""
+    value = decoded(value)
+    return value if isinstance(value, str) else _only_text(as_map(value))
+
+
+def _only_text(holder: Mapping[str, Any]) -> str | None:
+    texts = [text for text in holder.values() if isinstance(text, str)]
+    return texts[0] if len(texts) == 1 else None
+
+
+def scores_by_name(listed: Any) -> dict[str, JSON]:
+    """Return scores by name: of a list of named scores, or of an object of them."""
+    named = as_map(listed).items() or [(word(score, "name"), score) for score in as_list(listed)]
+    scores: dict[str, JSON] = {}
+    for name, score in named:
+        about = as_map(score) or {"value": score}
+        value = next((about[key] for key in _SCORES if about.get(key) is not None), None)
+        if name and isinstance(value, bool | int | float | str):
+            scores[name] = value
+    return scores
+
+
+_SCORES: Final = ("value", "score", "avg")
+"""Keys of a score's value."""

@@ -26,9 +26,9 @@ _NAMES = {
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "interpreter": "SECONDS_BETWEEN_LOOKS Limits Looks UNDER_WAY looked_at time_limit_text",
-    "grading.loop": "Progress",
-    "estimates": "Estimate Grades Interval estimate interval jackknife ratio "
-    "ratio_interval t_quantile",
+    "grading.progress": "Progress",
+    "grades": "Grades",
+    "intervals": "Estimate Interval estimate interval jackknife ratio ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Explanation Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
     "Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade explained failed impossible_amounts "

@@ -25,7 +25,7 @@ from gradestack.model import JSON, BadRecord, Grade, Outcome, Reason, Sample, St
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from gradestack.estimates import Grades
+    from gradestack.grades import Grades
     from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
@@ -429,6 +429,11 @@ class Ratio(Figure, frozen=True, kw_only=True):
         force_setattr(self, "about", self.about or f"{self.right} / {self.of}")
 
 
+def declared_at(figures: Iterable[Figure], path: str) -> Figure | None:
+    """Return which of some figures is declared at a path; None where none is."""
+    return next((figure for figure in figures if figure.covers(path)), None)
+
+
 def declared_figure(
     figures: Iterable[Figure], aggregator: str, path: str, component: str = ""
 ) -> Figure | None:
@@ -634,6 +639,12 @@ class Aggregator(Contract):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         """Return figures of all grades: JSON values, None where undefined."""
         return {}
+
+
+def has_sums(aggregator: Aggregator) -> bool:
+    """Check whether a metric makes figures of sums: of what each grade contributes."""
+    has_ratio = any(isinstance(figure, Ratio) for figure in aggregator.figures)
+    return has_ratio or type(aggregator).contribution is not Aggregator.contribution
 
 
 class Exporter(Contract):

@@ -6,6 +6,7 @@ units are exact, whatever their order, and are rounded once when they are read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
@@ -14,7 +15,9 @@ from gradestack.table import Numbers
 TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
 Sums = tuple[tuple[int, int], ...]
-"""Pairs of a name's place and its units; place 0 counts what was added. Empty: nothing was."""
+"""Pairs of a name's index and its units; index 0 counts what was added. Empty: nothing was."""
+_COUNT = ""
+"""Name of how many were added."""
 
 
 class ExactSums:
@@ -25,17 +28,18 @@ class ExactSums:
         contributions: The sums that each of the given numbers is alone; empty for None.
     """
 
-    def __init__(self, numbers: Sequence[Numbers | None]) -> None:
-        given = [each for each in numbers if each is not None]
-        self.names = sorted({name for each in given for name in each})
-        self._places = {name: place for place, name in enumerate(["", *self.names])}
-        self._units: dict[str, int | None] = dict.fromkeys(["", *self.names])
+    def __init__(self, contributions: Sequence[Numbers | None]) -> None:
+        numbers = [given for given in contributions if given is not None]
+        self.names = sorted({name for given in numbers for name in given})
+        self._indexes = {name: index for index, name in enumerate([_COUNT, *self.names])}
+        self._units: dict[str, int | None] = dict.fromkeys(self._indexes)
         """Name -> how many units are 1; None for whole numbers."""
-        for each in given:
-            for name, value in each.items():
+        for given in numbers:
+            for name, value in given.items():
                 if not isinstance(value, int):
-                    self._units[name] = max(self._units[name] or 1, value.as_integer_ratio()[1])
-        self.contributions = [self._sums_of(each) for each in numbers]
+                    divisor = value.as_integer_ratio()[1]
+                    self._units[name] = max(self._units[name] or 1, divisor)
+        self.contributions = [self._sums_of(given) for given in contributions]
 
     def _sums_of(self, numbers: Numbers | None) -> Sums:
         if numbers is None:
@@ -43,37 +47,37 @@ class ExactSums:
         pairs = [(0, 1)]
         for name, value in numbers.items():
             above, below = value.as_integer_ratio()
-            pairs.append((self._places[name], above * ((self._units[name] or 1) // below)))
+            pairs.append((self._indexes[name], above * (self.unit(name) // below)))
         return tuple(sorted(pairs))
 
-    def added(self, places: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
-        """Return what is added at each of so many places."""
-        alone: list[Sums] = [()] * size
-        several: dict[int, dict[int, int]] = {}
-        for place, pairs in zip(places, sums, strict=True):
-            if not alone[place]:
-                alone[place] = pairs  # shared by all to whom nothing else is added
+    def add_by_cell(self, cells: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
+        """Add up what belongs to each of so many cells."""
+        totals: list[Sums] = [()] * size
+        several: dict[int, Counter[int]] = {}
+        for cell, pairs in zip(cells, sums, strict=True):
+            if not totals[cell]:
+                totals[cell] = pairs  # shared by all to which nothing else is added
                 continue
-            into = several.get(place)
-            if into is None:
-                into = several[place] = dict(alone[place])
-            for at, units in pairs:
-                into[at] = into.get(at, 0) + units
-        for place, into in several.items():
-            alone[place] = tuple(sorted(into.items()))
-        return alone
+            units = several.get(cell)
+            if units is None:
+                units = several[cell] = Counter(dict(totals[cell]))
+            for index, added in pairs:
+                units[index] += added
+        for cell, units in several.items():
+            totals[cell] = tuple(sorted(units.items()))
+        return totals
 
-    def exact_totals(self, counted: Mapping[Sums, int]) -> dict[str, int | Fraction]:
+    def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:
         """Return what sums come to, each so many times, by name."""
-        totals = dict.fromkeys(range(len(self._places)), 0)
-        for sums, times in counted.items():
-            for place, units in sums:
-                totals[place] += units * times
-        found: dict[str, int | Fraction] = {}
+        totals = Counter[int]()
+        for sums, times in counts.items():
+            for index, units in sums:
+                totals[index] += units * times
+        exact: dict[str, int | Fraction] = {}
         for name in self.names:
-            total, unit = totals[self._places[name]], self._units[name]
-            found[name] = total if unit is None else Fraction(total, unit)
-        return found
+            units, unit = totals[self._indexes[name]], self._units[name]
+            exact[name] = units if unit is None else Fraction(units, unit)
+        return exact
 
     def unit(self, name: str) -> int:
         """Return how many units of a name are 1."""
@@ -81,15 +85,17 @@ class ExactSums:
 
     def units_of(self, name: str, sums: Iterable[Sums]) -> list[int]:
         """Return the units that a name has in sums; "" is how many were added."""
-        place = self._places.get(name)
-        return [next((units for at, units in each if at == place), 0) for each in sums]
+        index = self._indexes.get(name, -1)
+        return [dict(pairs).get(index, 0) for pairs in sums]
 
     def numbers_of(self, name: str, sums: Iterable[Sums]) -> list[float]:
         """Return the same as numbers, of floats rounded once."""
         unit, units = self._units.get(name), self.units_of(name, sums)
-        return [*units] if unit is None else [each / unit for each in units]
+        return [*units] if unit is None else [number / unit for number in units]
 
-    def named(self, sums: Iterable[Sums], names: Container[str] | None = None) -> list[TaskNumbers]:
+    def name_sums(
+        self, sums: Iterable[Sums], names: Container[str] | None = None
+    ) -> list[TaskNumbers]:
         """Return sums by name, rounded, with how many were added under the empty name.
 
         Args:
@@ -97,12 +103,12 @@ class ExactSums:
             names: The only ones wanted; default: all.
         """
         known = list(self._units.items())
-        found: list[TaskNumbers] = []
-        for each in sums:
+        named: list[TaskNumbers] = []
+        for pairs in sums:
             numbers: list[tuple[str, float]] = []
-            for at, units in each:
-                name, unit = known[at]
-                if units and (not at or names is None or name in names):
+            for index, units in pairs:
+                name, unit = known[index]
+                if units and (not index or names is None or name in names):
                     numbers.append((name, units if unit is None else units / unit))
-            found.append(tuple(numbers))
-        return found
+            named.append(tuple(numbers))
+        return named

@@ -26,9 +26,9 @@ from gradestack.copies.files import (
     run_name,
 )
 from gradestack.errors import ConfigError, GradestackError
-from gradestack.grading.loop import ProgressCallback
-from gradestack.grading.metrics import figures_of, grades_of, wanted
-from gradestack.grading.plan import Metric
+from gradestack.grading.plan import Metric, needs_of_figures
+from gradestack.grading.progress import ProgressCallback
+from gradestack.metrics.computed import compute_figures, select_grades
 from gradestack.model import JSON, BadRecord, Grade, Key, Sample
 from gradestack.output import terminal_line
 from gradestack.registry import Registry, discover
@@ -691,8 +691,8 @@ def figures(
     results: dict[str, Mapping[str, JSON]] = {}
     for metric in chosen:
         aggregator = metric.stage.component
-        grades = grades_of(aggregator, table, _GRADER, metric.name)
-        results[metric.stage.key] = figures_of(aggregator, grades)
+        grades = select_grades(aggregator, table, _GRADER, metric.name)
+        results[metric.stage.key] = compute_figures(aggregator, grades)
     return results
 
 
@@ -704,7 +704,7 @@ def _table_of(rows: Sequence[tuple[Key, Grade]], metrics: Sequence[Metric]) -> T
         if key.run is None or last[key.id, key.model, key.run] == key.ordinal:
             keys.append(key)
             grades.append(grade)
-    return Table.of(wanted([_GRADER], metrics), keys, {_GRADER: grades})
+    return Table.of(needs_of_figures([_GRADER], metrics), keys, {_GRADER: grades})
 
 
 def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:

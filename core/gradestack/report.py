@@ -30,8 +30,8 @@ from gradestack.errors import (
     reading,
     suggest,
 )
-from gradestack.estimates import Grades
 from gradestack.gates.verdicts import Verdict
+from gradestack.grades import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import read_regular, whole_line

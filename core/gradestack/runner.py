@@ -18,9 +18,11 @@ from gradestack.errors import (
     PluginError,
     storage_failed,
 )
-from gradestack.grading.loop import Loop, ProgressCount
+from gradestack.grading.loop import Loop
+from gradestack.grading.progress import ProgressCount
 from gradestack.interpreter import Interruption, collected_seldom, limited
 from gradestack.jsonio.values import dumps, loads
+from gradestack.metrics.of_run import RunFigures
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.pages import (
     Pages,
@@ -53,214 +55,218 @@ NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was
 def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its run directory."""
     if options.output is not None:
-        given = [original(each.path) for each in suite.inputs.files]
-        keep_inputs(options.output, [*given, *([suite.origin] if suite.origin else [])])
+        inputs = [original(given.path) for given in suite.inputs.files]
+        keep_inputs(options.output, [*inputs, *([suite.origin] if suite.origin else [])])
     if suite.rows == "none":
         check_without_rows(suite)
     # Rows are our own: they may be longer than a record.
     with (
         limited(suite.limits._replace(record_bytes=None)),
         collected_seldom(),
-        _Run(suite, options).staged() as run,
+        _DirectoryRun(suite, options) as run,
     ):
-        return run.whole()
+        return run.execute()
 
 
 @named_as_given()
 def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report."""
-    started, begun = datetime.now(UTC), time.perf_counter()
+    clock = _Clock()
     baselines = Baselines(suite, None)
-    held = MemoryRecorder(suite, strict=options.strict)
+    recorder = MemoryRecorder(suite, strict=options.strict)
     try:
-        loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
+        loop = Loop(suite, recorder, ProgressCount(), strict=options.strict)
         loop.execute(suite.engine.component)
+        recorded = {"rows": RECORDED[suite.rows]}
         report = Report(
-            path=None,
-            header={"rows": RECORDED[suite.rows]},
-            summary={},
-            held=held.file,
-            registry=suite.registry,
+            path=None, header=recorded, summary={}, held=recorder.file, registry=suite.registry
         )
+        run_figures = RunFigures(suite, loop.merged, strict=options.strict)
         with limited(suite.limits._replace(record_bytes=None)):
-            programs = run_programs(suite, loop.merging, report)
-            figures = summarise(
-                Evaluation(suite, loop.merging, loop.merged, report, baselines, programs)
-            )
-        timings = _timings(loop, time.perf_counter() - begun)
-        head = (
-            header(suite, loop, started.isoformat(timespec="seconds"), timings)
-            | baselines.digests()
-        )
+            programs = run_programs(suite, loop.merged, report)
+            evaluation = Evaluation(suite, run_figures, loop.merged, report, baselines, programs)
+            figures = summarise(evaluation)
+        timings = _timings(loop, clock.seconds())
+        head = header(suite, loop, clock.started_text, timings) | baselines.digests()
     except BaseException:
-        held.file.close()
+        recorder.file.close()
         raise
-    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures)).closing_itself()
+    report = attrs.evolve(report, header=_as_read(head), summary=_as_read(figures))
+    return report.closing_itself()
+
+
+class _Clock:
+    """When a run was begun, by the calendar and in seconds."""
+
+    def __init__(self) -> None:
+        self.started, self._begun = datetime.now(UTC), time.perf_counter()
+
+    @property
+    def started_text(self) -> str:
+        return self.started.isoformat(timespec="seconds")
+
+    def seconds(self) -> float:
+        """Return the seconds since, rounded."""
+        return round(time.perf_counter() - self._begun, 3)
 
 
 def _timings(loop: Loop, seconds: float) -> dict[str, Any]:
-    return {
-        "grading": round(seconds, 3),
-        "merging": round(loop.seconds, 3),
-        "graders": {key: round(each, 3) for key, each in sorted(loop.merged.timings.items())},
-    }
+    graders = {key: round(spent, 3) for key, spent in sorted(loop.merged.timings.items())}
+    return {"grading": seconds, "merging": round(loop.seconds, 3), "graders": graders}
 
 
 def _as_read(content: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = loads(dumps(content))
-    return found
+    read: dict[str, Any] = loads(dumps(content))
+    return read
 
 
-class _Run:
+class _DirectoryRun:
+    """A run that is written into a directory."""
+
     def __init__(self, suite: Suite, options: RunOptions) -> None:
-        self.suite, self.options, self.say = suite, options, options.say
-        self.progress = ProgressCount(options.progress, suite.main)
-        self.started, self.clock = datetime.now(UTC), time.perf_counter()
-        self.timings: dict[str, Any] = {}
-
-    def staged(self) -> _Run:
-        suite, options = self.suite, self.options
-        self.default = options.output is None
-        place = options.output if options.output is not None else self._default_place()
-        self.baselines = Baselines(suite, place)
-        self.staging = Staging(place, resume=options.resume)
-        if self.staging.replaced:
-            self.say(
-                f"{place}: what an unfinished run had left is removed; --resume would have "
-                "continued it"
-            )
-        if options.resume and not self.staging.journal.is_file():
-            self.say(f"{place}: there is no unfinished run to continue, it is begun anew")
-        self.recorder = DirectoryRecorder(
-            suite,
-            self.staging,
-            self.started.isoformat(timespec="seconds"),
-            strict=options.strict,
-            resume=options.resume,
+        self._suite, self._options, self._echo = suite, options, options.say
+        self._progress = ProgressCount(options.progress)
+        self._clock = _Clock()
+        self._timings: dict[str, Any] = {}
+        place = options.output if options.output is not None else self._choose_place()
+        self._baselines = Baselines(suite, place)
+        self._staging = Staging(place, resume=options.resume)
+        if self._staging.replaced:
+            what = "what an unfinished run had left is removed"
+            self._echo(f"{place}: {what}; --resume would have continued it")
+        if options.resume and not self._staging.journal.is_file():
+            self._echo(f"{place}: there is no unfinished run to continue, it is begun anew")
+        started, strict = self._clock.started_text, options.strict
+        self._recorder = DirectoryRecorder(
+            suite, self._staging, started, strict=strict, resume=options.resume
         )
-        self.loop = Loop(suite, self.recorder, self.progress, strict=options.strict)
-        return self
+        self._loop = Loop(suite, self._recorder, self._progress, strict=strict)
 
-    def _default_place(self) -> Path:
-        found = newest_unfinished(self.suite.name, PATIENCE if self.options.resume else 0)
-        if found is not None and self.options.resume:
-            return found
-        if found is not None:
-            self.say(
-                f"an unfinished run of {self.suite.name} is left: continue it with --resume, or "
-                "remove "
-                f"{found.with_name(unfinished(found).name)}"
-            )
-        return default_place(self.suite.name, self.started)
+    def _choose_place(self) -> Path:
+        name, is_resumed = self._suite.name, self._options.resume
+        earlier = newest_unfinished(name, PATIENCE if is_resumed else 0)
+        if earlier is not None and is_resumed:
+            return earlier
+        if earlier is not None:
+            folder = earlier.with_name(unfinished(earlier).name)
+            advice = f"continue it with --resume, or remove {folder}"
+            self._echo(f"an unfinished run of {name} is left: {advice}")
+        return default_place(name, self._clock.started)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         """After a failure keep what can be continued, remove everything else, and say which."""
-        recorded = self.recorder.close(failed=error is not None and storage_failed(error))
+        has_failed = error is not None and storage_failed(error)
+        recorded = self._recorder.close(failed=has_failed)
         if error is None:
             return
-        mistake = isinstance(error, ConfigError | DataError) or (
-            self.options.strict and isinstance(error, PluginError)
-        )
-        removed = not self.staging.base.is_dir()
-        kept = (
-            bool(recorded)
-            and self.staging.journal.is_file()
-            and (not mistake or isinstance(error, LostEngineError))
-        )
-        earlier = self.options.resume and isinstance(
-            error, ConfigError | DataError
-        )  # work of an attempt may be in it
-        if kept or earlier:
-            self.staging.leave()
+        staging = self._staging
+        was_removed = not staging.base.is_dir()
+        is_refused = isinstance(error, ConfigError | DataError)
+        is_kept = bool(recorded) and staging.journal.is_file() and not self._is_mistake(error)
+        if is_kept or (self._options.resume and is_refused):  # work of an attempt may be in it
+            staging.leave()
         else:
-            self.staging.discard()
-        advice: tuple[str, ...] = (CONTINUE,) if kept else ()
-        if self.staging.committed:
-            advice = (
-                (
-                    f"results are kept, pages are missing: `gradestack report {self.staging.path}` "
-                    "writes them"
-                ),
-            )
-        elif not kept and storage_failed(error):
+            staging.discard()
+        advice: tuple[str, ...] = (CONTINUE,) if is_kept else ()
+        if staging.committed:
+            command = f"`gradestack report {staging.path}`"
+            advice = (f"results are kept, pages are missing: {command} writes them",)
+        elif not is_kept and has_failed:
             advice = (NOTHING_KEPT,)
         if isinstance(error, GradestackError):
             error.problems += advice
-        if isinstance(error, OSError) and removed:
-            raise DataError(
-                f"{self.staging.base}: was removed while the run was writing there; nothing is "
-                "left of it"
-            ) from error
+        if isinstance(error, OSError) and was_removed:
+            what = "was removed while the run was writing there; nothing is left of it"
+            raise DataError(f"{staging.base}: {what}") from error
         if isinstance(error, OSError):
-            raise DataError(
-                f"{error.filename or self.staging.path}: {error.strerror or error}", *advice
-            ) from error
+            path = error.filename or staging.path
+            raise DataError(f"{path}: {error.strerror or error}", *advice) from error
 
-    def whole(self) -> Report:
-        suite, loop, staging, begun = self.suite, self.loop, self.staging, time.perf_counter()
-        loop.execute(suite.engine.component)
-        if self.recorder.damaged:
-            self.say(
-                f"{staging.place}: what was on record of the unfinished run is damaged, it is "
-                "begun anew"
-            )
-        for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
-            for line in (f"the first error of grader {key!r}:", *text.split("\n")):
-                self.say(line)
-        self.timings |= _timings(loop, time.perf_counter() - begun)
-        begun = time.perf_counter()
-        self.progress.phase("native files")
-        try:
-            write_native(suite, loop.merging, self.recorder.native, staging.path)
-        except KeyboardInterrupt:
-            loop.merged.interrupted = True
-        self.timings["native"] = round(time.perf_counter() - begun, 3)
-        with Interruption(patient=True) as late:
-            figures = self._figures()
-            recorded = self.recorder.close()
+    def _is_mistake(self, error: BaseException) -> bool:
+        """Check whether a run that ended by an error would end by it again."""
+        is_strict = self._options.strict and isinstance(error, PluginError)
+        is_refused = isinstance(error, ConfigError | DataError)
+        return (is_refused or is_strict) and not isinstance(error, LostEngineError)
+
+    def execute(self) -> Report:
+        """Grade everything, write the directory and its pages, and return the report."""
+        self._grade()
+        self._write_native()
+        suite, loop, staging = self._suite, self._loop, self._staging
+        with Interruption(patient=True) as interruption:
+            figures = self._write_figures()
+            recorded = self._recorder.close()
             path = staging.commit(durable=recorded > 0)  # before pages, which may take it with them
         loop.merged.table = Table(())  # something for every sample, which pages do not need
-        loop.merged.seen.clear()
-        header_read = loads((path / HEADER).read_bytes())
-        report = Report(path=path, header=header_read, summary=figures, registry=suite.registry)
-        self.progress.phase("pages")
-        pages = (
-            Pages(interrupted=True) if late.requested else write_pages(suite.reports, report, path)
+        loop.merged.answered.clear()
+        report = Report(
+            path=path, header=_read_header(path), summary=figures, registry=suite.registry
         )
+        self._progress.begin_phase("pages")
+        if interruption.requested:
+            pages = Pages(interrupted=True)
+        else:
+            pages = write_pages(suite.reports, report, path)
         with Interruption(patient=True):
             if pages != Pages(written=pages.written):
-                figures = with_broken_pages(figures, pages, strict=self.options.strict)
+                figures = with_broken_pages(figures, pages, strict=self._options.strict)
                 staging.write_json(SUMMARY, figures)
             if recorded and (loop.merged.interrupted or pages.interrupted):
                 staging.leave()
             else:
                 staging.discard()
-        if self.default:
+        if self._options.output is None:
             link_latest(path)
-        head, written = (
-            loads((path / HEADER).read_bytes()),
-            tuple(path / page for page in pages.written),
-        )
-        return attrs.evolve(report, header=head, summary=figures, pages=written)
+        written = tuple(path / page for page in pages.written)
+        return attrs.evolve(report, header=_read_header(path), summary=figures, pages=written)
 
-    def _figures(self) -> dict[str, Any]:
-        suite, loop, staging = self.suite, self.loop, self.staging
+    def _grade(self) -> None:
+        clock = _Clock()
+        self._loop.execute(self._suite.engine.component)
+        merged = self._loop.merged
+        self._figures = RunFigures(self._suite, merged, strict=self._options.strict)
+        if self._recorder.damaged:
+            what = "what was on record of the unfinished run is damaged, it is begun anew"
+            self._echo(f"{self._staging.place}: {what}")
+        if self._options.debug:
+            for key, text in merged.tracebacks.items():
+                self._echo(f"the first error of grader {key!r}:")
+                for line in text.split("\n"):
+                    self._echo(line)
+        self._timings |= _timings(self._loop, clock.seconds())
+
+    def _write_native(self) -> None:
+        clock = _Clock()
+        self._progress.begin_phase("native files")
+        try:
+            write_native(self._suite, self._figures, self._recorder.native, self._staging.path)
+        except KeyboardInterrupt:
+            self._loop.merged.interrupted = True
+        self._timings["native"] = clock.seconds()
+
+    def _write_figures(self) -> dict[str, Any]:
+        """Write summary.json and header.json, those of several runs too; return the summary."""
+        suite, loop, staging = self._suite, self._loop, self._staging
         recorded = Report(path=staging.path, header={"rows": RECORDED[suite.rows]}, summary={})
-        programs = run_programs(suite, loop.merging, recorded, staging.path / "native")
+        programs = run_programs(suite, loop.merged, recorded, staging.path / "native")
         programs.write()
-        evaluation = Evaluation(
-            suite, loop.merging, loop.merged, recorded, self.baselines, programs
-        )
+        run_figures, baselines = self._figures, self._baselines
+        evaluation = Evaluation(suite, run_figures, loop.merged, recorded, baselines, programs)
         figures = summarise(evaluation)
-        self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, loop, self.recorder.started, self.timings) | self.baselines.digests()
+        self._timings["seconds"] = self._clock.seconds()
+        head = header(suite, loop, self._recorder.started, self._timings) | baselines.digests()
         if suite.num_runs is not None and not loop.merged.interrupted:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 
             figures = write_runs(evaluation, staging, head, figures)
-        found: dict[str, Any] = staging.write_json(SUMMARY, figures)
+        written: dict[str, Any] = staging.write_json(SUMMARY, figures)
         staging.write_json(HEADER, head)
-        return found
+        return written
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    head: dict[str, Any] = loads((path / HEADER).read_bytes())
+    return head

@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from gradestack.api import Shard
 from gradestack.copies.files import named_as_given
-from gradestack.grading.loop import Loop, ProgressCount, repeated
+from gradestack.grading.loop import Loop, repeated_record
 from gradestack.grading.merging import Grades, ShardResult
 from gradestack.grading.plan import Plan
+from gradestack.grading.progress import ProgressCount
 from gradestack.grading.reading import shards_in
 from gradestack.grading.recording import (
     GradeColumns,
@@ -25,14 +26,16 @@ from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.model import BadRecord, Sample, Status
 
+Graded = tuple[Sample, Grades]
+Blocks = Iterable[Sequence[Sample | BadRecord]]
+
 
 class _Outbox(ShardWriter, ShardWriters, Recorder):
     """Holds graded samples until the caller takes them."""
 
     def __init__(self) -> None:
         self.writers = self
-        self.graded: list[tuple[Sample, Grades]] = []
-        self.bad: list[BadRecord] = []
+        self.graded: list[Graded] = []
 
     @override
     def open(self, shard: Shard) -> ShardWriter:
@@ -46,21 +49,20 @@ class _Outbox(ShardWriter, ShardWriters, Recorder):
         columns: GradeColumns,
         texts: JudgedTexts,
     ) -> GradeColumns:
-        for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
+        rows = zip(*columns.values(), strict=True)
+        for sample, grades in zip(samples, rows, strict=True):
             self.graded.append((sample, dict(zip(columns, grades, strict=True))))
         return columns
 
-    def take_all(self) -> Iterator[tuple[Sample, Grades] | BadRecord]:
+    def take_all(self) -> Iterator[Graded]:
         """Yield everything that is held, and hold nothing afterwards."""
         yield from self.graded
-        yield from self.bad
         self.graded.clear()
-        self.bad.clear()
 
 
 def stream_grades(
-    plan: Plan, bad: Callable[[BadRecord], None], *, strict: bool = False
-) -> Iterator[tuple[Sample, Grades]]:
+    plan: Plan, on_bad: Callable[[BadRecord], None], *, strict: bool = False
+) -> Iterator[Graded]:
     """Yield every sample with its grades by grader key.
 
     Samples come in input order, those that no record answers last.
@@ -70,33 +72,25 @@ def stream_grades(
             meanwhile, or nothing could be read.
     """
     outbox = _Outbox()
-    loop = Loop(plan, outbox, ProgressCount(None, plan.main), strict=strict)
+    loop = Loop(plan, outbox, ProgressCount(), strict=strict)
     with named_as_given():
         worker = loop.open()
         identities, answered, is_empty = set[Identity](), set[tuple[str, str, str]](), True
         for shard in loop.shards:
-            result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=answered)
             with closing(worker.blocks(shard)) as blocks:
-                for record in _grade_blocks(worker, shard, blocks, result, outbox):
-                    if isinstance(record, BadRecord):
-                        bad(record)
-                        continue
+                for graded in _grade_blocks(worker, shard, blocks, answered, outbox, on_bad):
                     is_empty = False
                     if plan.duplicates == "error":
-                        _check_new(record[0], identities)
-                    yield record
-            loop.files.check([shard], [each.input.path for each in shards_in(shard)])
+                        _check_new(graded[0], identities)
+                    yield graded
+            loop.files.check([shard], [member.input.path for member in shards_in(shard)])
         loop.files.check(loop.shards)
         if is_empty:
-            raise loop.nothing()
-        if worker.dataset is None:
-            return
-        shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
-        result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=set())
-        absent = ([sample] for sample in unanswered(worker.dataset, answered))
-        for record in _grade_blocks(worker, shard, absent, result, outbox):
-            if not isinstance(record, BadRecord):
-                yield record
+            raise loop.nothing_left()
+        if worker.dataset is not None:
+            shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
+            absent = ([sample] for sample in unanswered(worker.dataset, answered))
+            yield from _grade_blocks(worker, shard, absent, set(), outbox, on_bad)
 
 
 def _check_new(sample: Sample, identities: set[Identity]) -> None:
@@ -105,33 +99,37 @@ def _check_new(sample: Sample, identities: set[Identity]) -> None:
         return
     identity = identity_of(sample)
     if identity in identities:
-        raise repeated(f"{sample.source or sample.id}")
+        raise repeated_record(f"{sample.source or sample.id}")
     identities.add(identity)
 
 
 def _grade_blocks(
     worker: Worker,
     shard: Shard,
-    blocks: Iterable[Sequence[Sample | BadRecord]],
-    result: ShardResult,
+    blocks: Blocks,
+    answered: set[tuple[str, str, str]],
     outbox: _Outbox,
-) -> Iterator[tuple[Sample, Grades] | BadRecord]:
-    """Yield what one shard comes to.
+    on_bad: Callable[[BadRecord], None],
+) -> Iterator[Graded]:
+    """Yield the graded samples of one shard; note which rows of the dataset they answer.
 
     The settings of the interpreter for grading are in force while graders work, and not while the
     caller does.
     """
-    waiting = iter(blocks)
+    result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, answered=answered)
+    waiting, is_done = iter(blocks), False
     with ShardGrader(worker, shard, result) as grader:
-        is_done = False
         while not is_done:
+            bad: list[BadRecord] = []
             with for_a_shard(worker.plan.limits):
-                for block in waiting:
-                    grader.take(block)
-                    outbox.bad += [record for record in block if isinstance(record, BadRecord)]
-                    if outbox.graded or outbox.bad:
-                        break
-                else:
-                    grader.grade()
-                    is_done = True
+                while not outbox.graded and not bad and not is_done:
+                    block = next(waiting, None)
+                    if block is None:
+                        grader.grade()
+                        is_done = True
+                    else:
+                        grader.take(block)
+                        bad = [record for record in block if isinstance(record, BadRecord)]
             yield from outbox.take_all()
+            for record in bad:
+                on_bad(record)

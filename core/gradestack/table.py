@@ -23,23 +23,22 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.model import JSON, Fault, Grade, Key, Outcome, Sample, Status, explained, replace
+from gradestack.model import JSON, Fault, Grade, Key, Outcome, Sample, explained
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
 Contribution = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "6"
+FORM: Final = "7"
 """Form of a shard's columns; a run begun with another is not continued."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
-
-
-RAN: Final = {Status.OK: 1, Status.FAILED: 0, Status.MISSING: 2}
-"""How columns write whether a recorded run did not fail."""
-Place = Key | Sample
-"""What has the columns of a sample."""
+_KEY_COLUMNS: Final = ("id", "cluster", "model", "run")
+_FACETS: Final = "facets"
+_BROKEN: Final = (Exception, SystemExit, GeneratorExit, TimedOut)
+_BEYOND_MSGPACK: Final = (TypeError, ValueError, OverflowError)
+"""What MessagePack raises at a lone surrogate, or a number beyond 64 bits."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +74,11 @@ class Column:
             known.update(zip(self.values, range(len(self.values)), strict=True))
         codes: list[Any] = list(map(known.get, values))
         if None in codes:
-            for at, value in enumerate(values):
-                if codes[at] is None:
-                    codes[at] = known.setdefault(value, len(known))
-                    self.values += [value] * (len(known) - len(self.values))
+            for index, value in enumerate(values):
+                if codes[index] is None:
+                    code = codes[index] = known.setdefault(value, len(known))
+                    if code == len(self.values):
+                        self.values.append(value)
         return codes
 
     def add(self, values: Sequence[Any]) -> list[int]:
@@ -89,13 +89,13 @@ class Column:
 
     def extend(self, values: Sequence[Any], codes: array[int]) -> None:
         """Add codes into other values."""
-        at = self.codes_of(values)
-        self.codes.extend(
-            codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes))
-        )
+        renumbered = self.codes_of(values)
+        if renumbered != list(range(len(renumbered))):
+            codes = array(_CODES, map(renumbered.__getitem__, codes))
+        self.codes.extend(codes)
 
     def forget(self) -> None:
-        """Let go of what is only needed to add more."""
+        """Drop what is only needed to add more."""
         self._known.clear()
 
 
@@ -126,119 +126,119 @@ class Columns:
         self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
     ) -> None:
         self._wanted, self._broken = wanted, broken
-        self._keys = {name: Column() for name in _KEYS}
+        self._keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
         self._verdicts = {key: Column() for key in wanted.parts}
         self._numbers = {name: Column() for name in wanted.contributions}
         self._by_verdict: dict[str, dict[int, bytes]] = {name: {} for name in self._numbers}
-        self._read_whole: set[str] = set()
+        self._read_more: set[str] = set()
         """Metrics that have read more of a grade than its verdict."""
-        self._ran = bytearray()
+        self._is_missing = bytearray()
 
     def add(
         self,
-        places: Sequence[Place],
+        keys: Sequence[Key | Sample],
         grades: Mapping[str, Sequence[Grade]],
-        ran: Iterable[int],
+        is_missing: Iterable[bool],
         verdicts: Mapping[str, Sequence[bytes]] | None = None,
     ) -> None:
-        """Add a block of samples; ``verdicts`` are those of some graders, where they are known."""
-        keys, facets = self._keys, self._wanted.facets
-        for name in _KEYS[:-1]:
-            keys[name].add(list(map(attrgetter(name), places)))
-        groups = [
-            {name: each.facets[name] for name in facets if name in each.facets}
-            for each in places
-            if facets
-        ]
-        keys["facets"].add(list(map(_packed, groups)) or [b""] * len(places))
-        self._ran.extend(ran)
-        known, parts = verdicts or {}, self._wanted.parts
-        codes = {
-            key: column.add(
-                known[key] if key in known else packed_verdicts(grades[key], parts[key])
-            )
-            for key, column in self._verdicts.items()
-        }
+        """Add a block of samples.
+
+        Args:
+            keys: What has id, cluster, model, run and facets of each sample.
+            grades: Grader key -> the grades of the samples.
+            is_missing: Whether each sample has no recorded run.
+            verdicts: Verdicts of some graders, where they are known.
+        """
+        for name in _KEY_COLUMNS:
+            self._keys[name].add(list(map(attrgetter(name), keys)))
+        self._keys[_FACETS].add(self._pack_facets(keys))
+        self._is_missing.extend(is_missing)
+        codes = {}
+        for key, column in self._verdicts.items():
+            known = verdicts.get(key) if verdicts else None
+            if known is None:
+                known = pack_verdicts(grades[key], self._wanted.parts[key])
+            codes[key] = column.add(known)
         for name in list(self._numbers):
-            key = self._wanted.contributions[name][0]
+            key, _ = self._wanted.contributions[name]
             try:
-                self._numbers[name].add(self._contributions(name, grades[key], codes[key]))
-            except (
-                Exception,
-                SystemExit,
-                GeneratorExit,
-                TimedOut,
-            ) as error:  # the other metrics must not be lost
+                self._numbers[name].add(self._contribute(name, grades[key], codes[key]))
+            except _BROKEN as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
                 del self._numbers[name]
                 self._broken(name, error)
 
-    def _contributions(
-        self, name: str, grades: Sequence[Grade], codes: Sequence[int]
-    ) -> list[bytes]:
+    def _pack_facets(self, keys: Sequence[Key | Sample]) -> list[bytes]:
+        names = self._wanted.facets
+        if not names:
+            return [b""] * len(keys)
+        facets = [key.facets for key in keys]
+        return [_packed({name: own[name] for name in names if name in own}) for own in facets]
+
+    def _contribute(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
         """Return what grades add to a metric's sums, packed.
 
         A contribution that reads nothing beyond the verdict is the same for equal verdicts: the
         metric is asked once.
         """
-        contribution = self._wanted.contributions[name][1]
-        if name in self._read_whole:
+        _, contribution = self._wanted.contributions[name]
+        if name in self._read_more:
             return [_packed(contribution(explained(grade))) for grade in grades]
         known = self._by_verdict[name]
         packed: list[Any] = list(map(known.get, codes))
         if None not in packed:
             return packed
-        for at, grade in enumerate(grades):
-            if packed[at] is not None:
-                continue
-            packed[at] = known.get(codes[at])
-            if packed[at] is None:
+        for index, grade in enumerate(grades):
+            code = codes[index]
+            packed[index] = known.get(code)
+            if packed[index] is None:
                 view = GradeView(grade)
-                packed[at] = _packed(contribution(cast("Grade", view)))
+                packed[index] = _packed(contribution(cast("Grade", view)))
                 if view.reads_more:
-                    self._read_whole.add(name)
+                    self._read_more.add(name)
                 else:
-                    known[codes[at]] = packed[at]
+                    known[code] = packed[index]
         return packed
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
-        parts = [
-            [
-                (_packed(name), _packed(each.values), each.codes.tobytes())
-                for name, each in columns.items()
-            ]
+        groups = [
+            [_pack_column(name, column) for name, column in columns.items()]
             for columns in (self._keys, self._verdicts, self._numbers)
         ]
-        return _pack([bytes(self._ran), *parts, _packed(self._wanted.parts)])
+        return _pack([bytes(self._is_missing), *groups, _packed(self._wanted.parts)])
 
 
-_KEYS: Final = ("id", "cluster", "model", "run", "facets")
+def _pack_column(name: str, column: Column) -> tuple[bytes, bytes, bytes]:
+    return _packed(name), _packed(column.values), column.codes.tobytes()
 
 
-def sound_numbers(numbers: Any) -> Numbers | None:
-    """Return what a grade adds to sums."""
+def check_numbers(numbers: Any) -> Numbers | None:
+    """Return what a grade adds to sums.
+
+    Raises:
+        TypeError: It is no mapping of names to numbers.
+        ValueError: A name is empty, or a number is not finite.
+    """
     if numbers is None:
         return None
     if not isinstance(numbers, Mapping):
         raise TypeError(f"contribution() gave {numbers!r:.200}, not a mapping of names to numbers")
-    found: Numbers = numbers
     for name, number in numbers.items():
+        shown = f"contribution() gave {name!r}: {number!r}"
         if not isinstance(name, str) or not isinstance(number, int | float):
-            raise TypeError(f"contribution() gave {name!r}: {number!r}, not a name and a number")
+            raise TypeError(f"{shown}, not a name and a number")
         if not name or not math.isfinite(number):
-            raise ValueError(
-                f"contribution() gave {name!r}: {number!r}, and names are not empty, numbers finite"
-            )
-    return found
+            raise ValueError(f"{shown}, and names are not empty, numbers finite")
+    return numbers
 
 
 def _packed(value: Any) -> bytes:
     """Return a value as bytes, equal ones as equal bytes."""
     try:
         return _MSGPACK + _pack(value)
-    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
+    except _BEYOND_MSGPACK:
         return _JSON + json.dumps(msgspec.to_builtins(value), default=dict).encode()
 
 
@@ -257,6 +257,8 @@ _VERDICT: Final[Mapping[str, Any]] = {
     "numbers": dict[str, Any] | None,
 }
 """A grade's verdict: what figures may need of any; what else some keep follows."""
+_KEPT: Final[Mapping[str, Any]] = {"fault": Fault | None, "metadata": dict[str, Any]}
+"""Parts of a grade that metrics keep as a whole."""
 
 
 def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
@@ -267,79 +269,72 @@ def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[byte
     return list(map(_pack, map(_getter(parts), grades)))
 
 
-def packed_verdicts(grades: Sequence[Grade], parts: Sequence[str] = ()) -> list[bytes]:
+def pack_verdicts(grades: Sequence[Grade], parts: Sequence[str] = ()) -> list[bytes]:
     """Return the same; as JSON, which begins with ``[``, where MessagePack has no form for it."""
     try:
         return verdicts_of(grades, parts)
-    except (TypeError, ValueError, OverflowError):
+    except _BEYOND_MSGPACK:
         return [_packed(value)[1:] for value in map(_getter(parts), grades)]
 
 
+def _split_parts(parts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the parts that are kept whole, and the names of kept metadata."""
+    whole = [part for part in parts if ":" not in part]
+    return whole, [part.partition(":")[2] for part in parts if ":" in part]
+
+
 def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
-    plain = attrgetter(*_VERDICT, *[part for part in parts if ":" not in part])
-    names = [part.partition(":")[2] for part in parts if ":" in part]
-    if not names:
-        return plain
-    return lambda grade: (*plain(grade), *[grade.metadata.get(name) for name in names])
+    whole, metadata = _split_parts(parts)
+    get_members = attrgetter(*_VERDICT, *whole)
+    if not metadata:
+        return get_members
+    return lambda grade: (*get_members(grade), *map(grade.metadata.get, metadata))
 
 
 @cache
-def _form(parts: tuple[str, ...]) -> type[Any]:
-    fields = [
-        *_VERDICT.items(),
-        *((f"part_{at}", _PARTS.get(part, Any)) for at, part in enumerate(parts)),
-    ]
-    return msgspec.defstruct("Verdict", fields, array_like=True)
+def _decoder(whole: tuple[str, ...], metadata: int) -> msgspec.msgpack.Decoder[Any]:
+    """Return the decoder of verdicts with some parts, and so many members of metadata."""
+    fields: list[Any] = [*_VERDICT.items()]
+    fields += [(f"whole_{part}", _KEPT.get(part, Any)) for part in whole]
+    fields += [(f"metadata_{index}", Any) for index in range(metadata)]
+    return msgspec.msgpack.Decoder(msgspec.defstruct("Verdict", fields, array_like=True))
 
 
-def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
-    names = [*[part for part in parts if ":" not in part], *[part for part in parts if ":" in part]]
-    form = _form(tuple(names))
-    decode = msgspec.msgpack.Decoder(form).decode
+def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
+    whole, names = _split_parts(parts)
+    decoder = _decoder(tuple(whole), len(names))
     for data in verdicts:
-        known = msgspec.convert(json.loads(data), form) if data[:1] == b"[" else decode(data)
-        grade = Grade(
-            outcome=known.outcome,
-            score=known.score,
-            passed=known.passed,
-            label=known.label,
-            gold=known.gold,
-            counts=MappingProxyType(known.counts),
-            parts=MappingProxyType(known.parts),
-            numbers=known.numbers,
-        )
-        if names:
-            found: dict[str, Any] = {}
-            for at, name in enumerate(names):
-                of, _, key = name.partition(":")
-                value = getattr(known, f"part_{at}")
-                if value is not None:
-                    found[of] = {**found.get(of, {}), key: value} if key else value
-            grade = replace(grade, **found)
-            force_setattr(grade, "metadata", _frozen(grade.metadata))
+        verdict: Any
+        if data.startswith(b"["):
+            verdict = msgspec.convert(json.loads(data), decoder.type)
+        else:
+            verdict = decoder.decode(data)
+        members = {name: getattr(verdict, name) for name in _VERDICT}
+        for name in ("counts", "parts"):
+            members[name] = MappingProxyType(members[name])
+        for part in whole:
+            members[part] = getattr(verdict, f"whole_{part}")
+        kept = {name: getattr(verdict, f"metadata_{index}") for index, name in enumerate(names)}
+        kept = {name: value for name, value in kept.items() if value is not None}
+        if kept:
+            members["metadata"] = {**members.get("metadata", {}), **kept}
+        grade = Grade(**members)
+        force_setattr(grade, "metadata", _freeze(grade.metadata))
         yield grade
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     """Return a value whose mappings cannot be changed.
 
     Several metrics, one after the other, see it.
     """
-    return (
-        MappingProxyType({key: _frozen(each) for key, each in value.items()})
-        if type(value) is dict
-        else value
-    )
+    if type(value) is not dict:
+        return value
+    return MappingProxyType({key: _freeze(member) for key, member in value.items()})
 
 
-_PARTS: Final[Mapping[str, Any]] = {
-    "fault": Fault | None,
-    "metadata": dict[str, Any],
-}
-
-
-class Cells(NamedTuple):
-    """The tasks of each model: what samples add is summed by these."""
+class TaskModelIndex(NamedTuple):
+    """The tasks of each model: what samples add is summed by these cells."""
 
     models: list[str]
     """Names of the models, empty for none."""
@@ -360,88 +355,89 @@ class Table:
         keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets``
             (packed).
         verdicts: Grader key -> column of what figures need of its grades (packed).
-        numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that
-            read more.
+        numbers: Name of a metric -> column of what grades add to its sums (packed).
         parts: Grader key -> what else its verdicts hold.
-        ran: Status of each sample's recorded run, as in ``RAN``.
+        is_missing: For each sample 1 where it has no recorded run, else 0.
         inputs: Where the samples of each input begin: name and number of rows before.
     """
 
     def __init__(self, graders: Iterable[str]) -> None:
-        self.keys = {name: Column() for name in _KEYS}
+        self.keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
         self.verdicts = {key: Column() for key in graders}
         self.numbers: dict[str, Column] = {}
         self.parts: dict[str, Sequence[str]] = {}
-        self.ran = bytearray()
+        self.is_missing = bytearray()
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
-        self._cells: Cells | None = None
-        self._alike: dict[str, Counter[tuple[int, int]]] = {}
+        self._cells: TaskModelIndex | None = None
+        self._verdict_counts: dict[str, Counter[tuple[int, int]]] = {}
 
     @classmethod
     def of(
         cls,
         wanted: Wanted,
-        places: Sequence[Place],
+        keys: Sequence[Key | Sample],
         grades: Mapping[str, Sequence[Grade]],
-        ran: Iterable[int] | None = None,
+        is_missing: Iterable[bool] | None = None,
     ) -> Table:
         """Return the table of grades at hand."""
         columns = Columns(wanted)
-        columns.add(places, grades, repeat(RAN[Status.OK], len(places)) if ran is None else ran)
-        found = cls(wanted.parts)
-        found.extend(columns.to_bytes())
-        return found
+        missing = repeat(False, len(keys)) if is_missing is None else is_missing
+        columns.add(keys, grades, missing)
+        table = cls(wanted.parts)
+        table.extend(columns.to_bytes())
+        return table
 
     def __len__(self) -> int:
-        return len(self.ran)
+        return len(self.is_missing)
 
     def extend(self, data: bytes, name: str = "") -> None:
         """Add the columns of the next shard, which ``Columns.to_bytes`` returned.
 
         ``name`` is that of its input.
         """
+        before = len(self)
         if not self.inputs or self.inputs[-1][0] != name:
-            self.inputs.append((name, len(self)))
-        before, self._cells, self._alike = len(self), None, {}
-        ran, *parts, wanted = _unpack(data)
-        self.parts = _unpacked(wanted)
-        self.ran += ran
-        for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
-            for packed, values, codes in columns:
-                column = into.setdefault(_unpacked(packed), Column())
-                if (
-                    len(column.codes) == before
-                ):  # one that is missing in a shard is broken, and of no use
+            self.inputs.append((name, before))
+        self._cells, self._verdict_counts = None, {}
+        is_missing, *groups, parts = _unpack(data)
+        self.parts = _unpacked(parts)
+        self.is_missing += is_missing
+        for columns, own in zip(groups, (self.keys, self.verdicts, self.numbers), strict=True):
+            for packed_name, values, codes in columns:
+                column = own.setdefault(_unpacked(packed_name), Column())
+                if len(column.codes) == before:  # else it broke in an earlier shard, and is no use
                     column.extend(_unpacked(values), array(_CODES, codes))
 
     def facets(self) -> list[dict[str, JSON]]:
         """Return the distinct facets, as far as they were asked for."""
-        return [_unpacked(each) if each else {} for each in self.keys["facets"].values]
+        return [_unpacked(packed) if packed else {} for packed in self.keys[_FACETS].values]
 
-    def contributions(self, name: str) -> list[Numbers | None]:
-        """Return the distinct contributions of grades to a metric."""
-        return [sound_numbers(_unpacked(packed)) for packed in self.numbers_column(name).values]
+    def contributions(self, name: str) -> tuple[list[Numbers | None], Sequence[int]]:
+        """Return the distinct contributions of grades to a metric, and the code of each sample.
 
-    def numbers_column(self, name: str) -> Column:
-        """Return the column of a metric's numbers: an empty one while the table has no rows."""
-        return self.numbers[name] if len(self) else Column()
+        A table without rows has none.
+        """
+        column = self.numbers[name] if len(self) else Column()
+        return [check_numbers(_unpacked(packed)) for packed in column.values], column.codes
 
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades of a grader, with what figures need of them."""
-        found = self._grades.setdefault(key, [])
-        if len(found) < len(values := self.verdicts[key].values):
-            found.extend(_grades(values[len(found) :], self.parts[key]))
-        return found
+        grades, verdicts = self._grades.setdefault(key, []), self.verdicts[key].values
+        if len(grades) < len(verdicts):
+            grades.extend(_decode_verdicts(verdicts[len(grades) :], self.parts[key]))
+        return grades
 
-    def alike(self, key: str, rows: Sequence[int] | None = None) -> Counter[tuple[int, int]]:
-        """Return how many samples, or rows, have which verdict of a grader, and model."""
+    def count_verdicts(
+        self, key: str, rows: Sequence[int] | None = None
+    ) -> Counter[tuple[int, int]]:
+        """Count samples, or rows, by their verdict of a grader and their model, as codes."""
         columns = [self.verdicts[key].codes, self.keys["model"].codes]
         if rows is not None:
             return Counter(zip(*[map(codes.__getitem__, rows) for codes in columns], strict=True))
-        if key not in self._alike:
-            self._alike[key] = Counter(zip(*columns, strict=True))
-        return self._alike[key]
+        if key not in self._verdict_counts:
+            self._verdict_counts[key] = Counter(zip(*columns, strict=True))
+        return self._verdict_counts[key]
 
     def repeated(self, *, named: bool = False) -> list[int]:
         """Return the rows whose id, model and run an earlier one has.
@@ -449,23 +445,22 @@ class Table:
         Those of missing runs repeat nothing. ``named``: only rows of runs that have a name.
         """
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
-        seen, found = set[int](), list[int]()
         if len(ids.values) == len(self):
-            return found
+            return []
         unnamed = {code for code, run in enumerate(runs.values) if named and run is None}
-        columns = zip(ids.codes, models.codes, runs.codes, self.ran, strict=True)
-        for row, (at, model, run, ran) in enumerate(columns):
-            if run in unnamed:
+        earlier, repeated = set[int](), list[int]()
+        columns = zip(ids.codes, models.codes, runs.codes, strict=True)
+        for row, (name, model, run) in enumerate(columns):
+            if self.is_missing[row] or run in unnamed:
                 continue
-            identity = (at * len(models.values) + model) * len(runs.values) + run
-            if identity in seen and ran != RAN[Status.MISSING]:
-                found.append(row)
-            elif ran != RAN[Status.MISSING]:
-                seen.add(identity)
-        return found
+            identity = (name * len(models.values) + model) * len(runs.values) + run
+            if identity in earlier:
+                repeated.append(row)
+            earlier.add(identity)
+        return repeated
 
     def forget(self) -> None:
-        """Let go of what is only needed to add more shards."""
+        """Drop what is only needed to add more shards."""
         for columns in (self.keys, self.verdicts, self.numbers):
             for column in columns.values():
                 column.forget()
@@ -475,36 +470,35 @@ class Table:
         sample's task.
         """
         ids, clusters = self.keys["id"], self.keys["cluster"]
-        if all(each is None for each in clusters.values):
+        if all(cluster is None for cluster in clusters.values):
             return ids.values, ids.codes
-        known: dict[str, int] = {}
-        found = array(_CODES)
-        for at, cluster in zip(ids.codes, clusters.codes, strict=True):
+        tasks: dict[str, int] = {}
+        codes = array(_CODES)
+        for code, cluster in zip(ids.codes, clusters.codes, strict=True):
             name = clusters.values[cluster]
-            name = ids.values[at] if name is None else name
-            found.append(known.setdefault(name, len(known)))
-        return list(known), found
+            name = ids.values[code] if name is None else name
+            codes.append(tasks.setdefault(name, len(tasks)))
+        return list(tasks), codes
 
-    def cells(self) -> Cells:
+    def cells(self) -> TaskModelIndex:
         """Return the tasks of each model, and each sample's."""
         if self._cells is None:
-            models, (names, tasks) = self.keys["model"], self.tasks()
-            known = {
-                name: at
-                for at, name in enumerate(dict.fromkeys(name or "" for name in models.values))
-            }
-            if len(known) <= 1:
-                self._cells = Cells(list(known), names, tasks, range(len(names)), bytes(len(names)))
-            else:
-                of_code = [known[name or ""] for name in models.values]
-                first = [model * len(names) for model in of_code]
-                cells_of = list(map(add, map(first.__getitem__, models.codes), tasks))
-                cells = {cell: at for at, cell in enumerate(dict.fromkeys(cells_of))}
-                codes = array(_CODES, map(cells.__getitem__, cells_of))
-                of_models = array(_CODES, [cell // len(names) for cell in cells])
-                of_tasks = array(_CODES, [cell % len(names) for cell in cells])
-                self._cells = Cells(list(known), names, codes, of_tasks, of_models)
+            self._cells = self._index_cells()
         return self._cells
+
+    def _index_cells(self) -> TaskModelIndex:
+        column, (names, tasks) = self.keys["model"], self.tasks()
+        models = list(dict.fromkeys(model or "" for model in column.values))
+        if len(models) <= 1:
+            return TaskModelIndex(models, names, tasks, range(len(names)), bytes(len(names)))
+        first_cell = {model: index * len(names) for index, model in enumerate(models)}
+        first_cells = [first_cell[model or ""] for model in column.values]
+        numbers = list(map(add, map(first_cells.__getitem__, column.codes), tasks))
+        cells = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
+        codes = array(_CODES, map(cells.__getitem__, numbers))
+        of_models = array(_CODES, [number // len(names) for number in cells])
+        of_tasks = array(_CODES, [number % len(names) for number in cells])
+        return TaskModelIndex(models, names, codes, of_tasks, of_models)
 
     def of_input(self, name: str) -> array[int]:
         """Return the rows of an input: none of a table to which nothing was added yet."""

@@ -145,7 +145,7 @@ def told(made, result):
             result.samples,
             result.remarks,
             result.superseded,
-            result.seen,
+            result.answered,
             result.broken,
             result.interrupted,
         ),

@@ -1,15 +1,18 @@
 """Tables of grades made by hand."""
 
-from gradestack.grading.metrics import figures_of, grades_of, wanted
+from gradestack.grading.plan import needs_of_figures
 from gradestack.jsonio import dumps, loads
+from gradestack.metrics.computed import compute_figures, select_grades
 from gradestack.rows.read import table_of
 
 
 def recomputed(report, metrics):
-    needs, found = wanted(report.states, metrics), {key: {} for key in report.states}
+    needs, found = needs_of_figures(report.states, metrics), {key: {} for key in report.states}
     table = table_of(((row.key(), row) for _, row in report.decoded("run")), needs)
     for metric in metrics:
         aggregator = metric.stage.component
-        figures = figures_of(aggregator, grades_of(aggregator, table, metric.of, metric.name))
+        figures = compute_figures(
+            aggregator, select_grades(aggregator, table, metric.of, metric.name)
+        )
         found[metric.of][metric.stage.key] = loads(dumps(figures))
     return found

@@ -17,8 +17,8 @@ from gradestack import (
     ratio,
     t_quantile,
 )
-from gradestack.estimates import again, ends
-from gradestack.grading.metrics import figures_of, grades_of
+from gradestack.intervals import change_confidence, ends
+from gradestack.metrics.computed import compute_figures, select_grades
 from gradestack.table import Table, Wanted
 from tests.core.outcomes import data
 
@@ -142,7 +142,7 @@ def figures(*rows):
     grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
     wanted = Wanted(parts={"q": ()}, contributions={"share": ("q", Share().contribution)})
     table = Table.of(wanted, [key for key, _ in rows], {"q": grades})
-    return figures_of(Share(), grades_of(Share(), table, "q", "share"))
+    return compute_figures(Share(), select_grades(Share(), table, "q", "share"))
 
 
 def test_figures_stand_with_their_intervals():
@@ -174,7 +174,7 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     assert (cut["low"], cut["high"]) == (0.0, plain["high"])
     for confidence in (0.5, 0.99):
         known = interval(few, 3, share=False, confidence=confidence)
-        found = again(cut, 1.5, confidence)
+        found = change_confidence(cut, 1.5, confidence)
         assert found["low"] == pytest.approx(max(0.0, known["low"]), rel=1e-9)
         assert found["high"] == pytest.approx(known["high"], rel=1e-9)
     assert interval(few, 3, share=False, least=-10.0) == plain
@@ -213,13 +213,13 @@ def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, 
 def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
     of = Estimate(4.0, 0.9, 12, skewness=1.3, kurtosis=2.0)
     amount = interval(of, 12, share=False, amount=True)
-    assert again(amount, 4.0, confidence) == interval(
+    assert change_confidence(amount, 4.0, confidence) == interval(
         of, 12, share=False, amount=True, confidence=confidence
     )
     for value, stderr, clusters in NEAR:
         near = Estimate(value, stderr, clusters)
         found, expected = (
-            again(interval(near, 9), value, confidence),
+            change_confidence(interval(near, 9), value, confidence),
             interval(near, 9, confidence=confidence),
         )
         assert found == {

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.estimates import Grades
 from gradestack.exact_sums import ExactSums
+from gradestack.grades import Grades
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
 from gradestack.table import Columns, Table, Wanted
 
@@ -97,7 +97,7 @@ def test_numbers_add_up_exactly(numbers, data):
     drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
     adding = ExactSums(numbers)
     sums = [adding.contributions[at] for at in drawn]
-    (total,) = adding.added([0] * len(sums), sums, 1)
+    (total,) = adding.add_by_cell([0] * len(sums), sums, 1)
     totals = adding.exact_totals(Counter(sums))
     assert adding.numbers_of("", [total]) == [len(drawn)]
     for name in "abcd":

@@ -2,9 +2,10 @@
 
 from gradestack import Inputs
 from gradestack.grading.graders import Graders
-from gradestack.grading.merging import Merging
+from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Metric, Plan, Stage, Success
 from gradestack.grading.worker import Worker
+from gradestack.metrics.of_run import RunFigures
 from gradestack.rows.write import RowEncoder
 from gradestack.rundir.recorder import FileShardWriters
 
@@ -70,10 +71,10 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
 
 def merged(made, *results):
     """Return what the results of a worker's shards come to."""
-    merging = Merging(made.plan)
+    merged = Merged.of(made.plan)
     for result in results:
-        merging.add(result)
-    return merging
+        merged.add(result)
+    return RunFigures(made.plan, merged)
 
 
 def singly(records):

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from datetime import timedelta
 from functools import partial
 
-from gradestack.grading.loop import Progress, ProgressCallback
+from gradestack.grading.progress import Progress, ProgressCallback
 from gradestack.output import coloured, counted, terminal_line
 
 _PLAIN_EVERY = 10.0

@@ -24,7 +24,7 @@ from gradestack.comparison.rows import (
 from gradestack.comparison.sentences import how_failed_count, how_tested, sentence
 from gradestack.comparison.sides import Failed, Side
 from gradestack.errors import ConfigError, DataError, suggest
-from gradestack.grading.plan import TO_COMPARE
+from gradestack.grading.notices import TO_COMPARE
 from gradestack.jsonio.values import as_count, as_list, as_map
 from gradestack.model import JSON
 from gradestack.output import counted

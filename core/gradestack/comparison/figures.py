@@ -19,26 +19,24 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.api import Aggregator
+from gradestack.api import Aggregator, has_sums
 from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.problems import differing_parts
 from gradestack.comparison.sides import Failed, Side
 from gradestack.copies.files import folder_of_runs
 from gradestack.declared import Declarations
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
-from gradestack.estimates import Grades
 from gradestack.gates.paths import NoFigure, number_at, split_path
-from gradestack.grading.metrics import (
-    figures_of,
-    grades_of,
-    has_sums,
+from gradestack.grades import Grades
+from gradestack.grading.plan import Metric
+from gradestack.jsonio.values import as_list, as_map, as_text, is_number
+from gradestack.metrics.computed import compute_figures, select_grades
+from gradestack.metrics.over_tasks import (
     leave_one_out,
     makes_task_contributions,
     task_contribution,
     task_defaults,
 )
-from gradestack.grading.plan import Metric
-from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import Outcome, replace
 from gradestack.registry import Registry
 from gradestack.report import Report
@@ -397,7 +395,7 @@ def _pseudo_values(value: float, without: Without, tasks: Sequence[str]) -> list
 def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
     """Return a figure of some tasks of a side; None where it is not defined."""
     aggregator, grades, _ = _grades_of_tasks(side, figure, tasks, failed)
-    return figure.value_in(figures_of(aggregator, grades))[0]
+    return figure.value_in(compute_figures(aggregator, grades))[0]
 
 
 def _compute(
@@ -408,7 +406,7 @@ def _compute(
     Those of sums over tasks at once, others anew without each task.
     """
     aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
-    made = figures_of(aggregator, grades)
+    made = compute_figures(aggregator, grades)
     of_sums = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
     made_without: dict[str, Fields] = {}
     computed = []
@@ -437,7 +435,7 @@ def _grades_of_tasks(
         rows[task] = [row for row in side.tasks[task] if counts[codes[row]]]
     chosen = array("I", sorted(chain.from_iterable(rows.values())))
     aggregator: Aggregator = metric.stage.component
-    return aggregator, grades_of(aggregator, table, grader, metric.name, chosen), rows
+    return aggregator, select_grades(aggregator, table, grader, metric.name, chosen), rows
 
 
 def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without]:
@@ -473,6 +471,6 @@ def _compute_without_each(
         content = tuple(codes[row] for row in of_task for codes in columns)
         if content not in made:
             left = array("I", [row for row in grades.rows if row not in of_task])
-            made[content] = figures_of(aggregator, grades.within(left))
+            made[content] = compute_figures(aggregator, grades.within(left))
         without[task] = made[content]
     return without

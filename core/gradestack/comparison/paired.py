@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from gradestack.estimates import t_quantile
+from gradestack.intervals import t_quantile
 from gradestack.model import replace
 
 ROUNDING = 1e-9

@@ -13,8 +13,7 @@ import msgspec
 
 from gradestack.comparison.paired import mean_of
 from gradestack.errors import ConfigError, DataError, error_text
-from gradestack.grading.metrics import wanted
-from gradestack.grading.plan import Metric, Success
+from gradestack.grading.plan import Metric, Success, needs_of_figures
 from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.report import Report
@@ -282,7 +281,7 @@ def _read_samples(
 ) -> Samples:
     samples = Samples()
     facets_used = () if by is None else (by,)
-    needs = wanted(_graders(report), metrics, facets_used)
+    needs = needs_of_figures(_graders(report), metrics, facets_used)
     is_numbered = match == "id"
 
     def read_rows() -> Iterator[tuple[Key, GradedRow]]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
-from gradestack.grading.reading import FileState
+from gradestack.grading.input_files import FileState
 from gradestack.interpreter import work_limit
 from gradestack.regular_files import ZSTD, files_below, open_regular
 

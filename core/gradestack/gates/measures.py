@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Grader
-from gradestack.estimates import Cell, Grades, Interval, again, interval, jackknife
 from gradestack.gates.coverage import Coverage, measure_coverage
 from gradestack.gates.native import NativeFiles
 from gradestack.gates.paths import Aggregates, NoFigure, number_at
 from gradestack.gates.rules import FigureGate, NativeGate, ScoreGate, WeightedGate
+from gradestack.grades import Grades
 from gradestack.grading.plan import Success
+from gradestack.intervals import Cell, Interval, change_confidence, interval, jackknife
 from gradestack.jsonio.values import as_map, as_text, compact
 from gradestack.model import JSON, Grade, Outcome
 from gradestack.table import Numbers, Table
@@ -134,7 +135,7 @@ def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
         return Measure(None, reason=reason, fields=fields)
     interval_at_95: Interval = {"reason": "the figure has no interval"}
     if figure.interval is not None:
-        interval_at_95 = again(figure.interval, figure.value, 0.95)
+        interval_at_95 = change_confidence(figure.interval, figure.value, 0.95)
     return Measure(figure.value, interval_at_95, fields=fields)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack.api import Direction
-from gradestack.estimates import Cell, Grades, ratio_interval
 from gradestack.gates.rules import OPERATORS, Op
-from gradestack.grading.metrics import Count
+from gradestack.grades import Grades
 from gradestack.grading.plan import Success
+from gradestack.intervals import Cell, ratio_interval
+from gradestack.metrics.counts import Count
 from gradestack.model import JSON
 from gradestack.table import Table
 

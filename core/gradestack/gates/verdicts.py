@@ -8,7 +8,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from gradestack.estimates import again
 from gradestack.gates.coverage import Coverage
 from gradestack.gates.measures import (
     Measure,
@@ -32,7 +31,8 @@ from gradestack.gates.rules import (
     as_percent,
     compare_text,
 )
-from gradestack.grading.metrics import Count
+from gradestack.intervals import change_confidence
+from gradestack.metrics.counts import Count
 from gradestack.model import JSON, Outcome
 from gradestack.output import counted
 
@@ -164,7 +164,7 @@ def decide(gate: ScoreGate | FigureGate | NativeGate, measure: Measure) -> Verdi
     else:
         # the one-sided bound at a confidence is an end of the two-sided interval at twice that
         # less 1
-        bounds = again(interval, measure.value / measure.scale, 2 * gate.confidence - 1)
+        bounds = change_confidence(interval, measure.value / measure.scale, 2 * gate.confidence - 1)
         outcome = decide_within(gate, measure.ends_of(bounds))
         verdict.sure = outcome != "undecided"
         verdict.bounds = [bounds["low"], bounds["high"]] if "low" in bounds else None

@@ -1,7 +1,4 @@
-"""Graders at work: their calls, guarded; texts taken out of samples for them.
-
-All of a plan on blocks of samples.
-"""
+"""Graders at work on blocks of samples: their calls, guarded, and what they return, checked."""
 
 from __future__ import annotations
 
@@ -33,12 +30,16 @@ from gradestack.model import (
     skipped,
 )
 from gradestack.output import traceback_text
-from gradestack.table import packed_verdicts, verdicts_of
+from gradestack.table import pack_verdicts, verdicts_of
 
-_NUMBERS = frozenset({bool, int, float})
-TRACEBACKS: dict[str, str] = {}
-"""Grader key -> traceback of the first error it raised on the shard at hand."""
-
+Column = list[Grade]
+"""One grader's grades of a block of samples, in order."""
+Texts = list[str | None]
+"""What a grader of texts judged of each sample; None where it judged none."""
+_NUMBERS = frozenset({bool, int, float, type(None)})
+_ANY_SCORE = (-inf, inf)
+_UNPACKABLE = (TypeError, ValueError, ArithmeticError, RuntimeError)
+"""What packing a verdict raises: numbers of other classes may raise anything of these."""
 
 _forked: list[bool] = []  # not empty in a process that was forked since it began to grade
 if hasattr(os, "register_at_fork"):  # not on every system
@@ -47,320 +48,13 @@ begin_grading = _forked.clear
 """Take this process for the one that grades, whoever forked it."""
 
 
-def guarded_grades(
-    method: Callable[[Sample], Grade | float],
-    stage: Stage,
-    samples: Sequence[Sample],
-    into: list[Grade],
-    *,
-    strict: bool,
-) -> None:
-    """Add what a grader's method says about each sample, still unchecked.
-
-    A failed grade that names it where it raises.
-
-    A grader may fork. A child that comes back here is none of ours and ends: it would grade the
-    rest a second time.
-    """
-    add, forked, trusted = into.append, _forked, not stage.foreign
-    for sample in samples:
-        try:
-            grade = method(sample)
-            if forked:
-                os._exit(0)
-            if trusted and type(grade) is Grade and type(grade.outcome) is Outcome:
-                add(grade)
-                continue
-            flaw = check_grade(grade := as_grade(grade))
-        except BaseException as error:
-            if forked:
-                os._exit(0)
-            if isinstance(
-                error, KeyboardInterrupt | TimedOut | DataError
-            ):  # DataError: its options end the run
-                raise
-            into.append(raised_grade(stage, sample, error, strict=strict))
-            continue
-        into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
-
-
-def check_grades(
-    stage: Stage,
-    samples: Sequence[Sample],
-    grades: list[Grade],
-    parts: Sequence[str] = (),
-    sound: set[bytes] | None = None,
-    *,
-    strict: bool,
-) -> list[bytes]:
-    """Put failed grades in place of those that break the contract, and return the verdicts, which
-    also hold ``parts``.
-
-    ``sound`` are verdicts that were looked at before: grades of equal verdicts are equally sound.
-    """
-    sound = set() if sound is None else sound
-    try:
-        verdicts, odd = verdicts_of(grades, parts), False
-    except (
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        RuntimeError,
-    ):  # numbers of other classes, which may raise anything, a lone surrogate, sets
-        verdicts, odd = [b""] * len(grades), True
-    if sound.issuperset(verdicts):
-        return verdicts
-    changed, bounds = odd, stage.component.bounds if stage.foreign else (-inf, inf)
-    for at, verdict in enumerate(verdicts):
-        if verdict in sound:
-            continue
-        flaw = _flaw_of(grades[at], bounds)
-        if flaw is not None:
-            grades[at], changed = _unsound(stage, samples[at], flaw, strict=strict), True
-        elif odd:
-            grades[at] = _with_plain_numbers(grades[at])
-        else:
-            sound.add(verdict)
-    return packed_verdicts(grades, parts) if changed else verdicts
-
-
-def _flaw_of(grade: Grade, bounds: tuple[float, float]) -> str | None:
-    """Return what is wrong with a grade; None where it is sound.
-
-    A number of a class of its own may raise when it is compared: that is wrong with it.
-    """
-    try:
-        return check_grade(grade) or _beyond(grade, *bounds)
-    except Exception as error:  # noqa: BLE001 - code of the grader's author
-        return f"its score cannot be compared: {error_text(error)}"
-
-
-def as_grade(returned: Any) -> Any:
-    """Return the grade that a number, True or False stands for; anything else as it is."""
-    if isinstance(returned, bool):
-        return Grade(score=float(returned), passed=returned)
-    return Grade(score=float(returned)) if isinstance(returned, Real) else returned  # numpy's, too
-
-
-def _beyond(grade: Grade, low: float, high: float) -> str | None:
-    """Return what is wrong with a sound grade's score that is not within its grader's bounds."""
-    if grade.score is None or low <= grade.score <= high:
-        return None
-    return (
-        f"a score outside its bounds, {low:g} to {high:g}: {grade.score!r} (a class says its "
-        "own: bounds = (0, 10))"
-    )
-
-
-def _with_plain_numbers(grade: Grade) -> Grade:
-    def plain(number: Any) -> Any:
-        if number is None or type(number) in _NUMBERS:
-            return number
-        return float(number) if isinstance(number, float) else int(number)
-
-    both = {
-        name: {key: plain(each) for key, each in getattr(grade, name).items()}
-        for name in ("parts", "counts")
-    }
-    return replace(grade, score=plain(grade.score), **both)
-
-
-def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
-    """Return the failed grade of a sample at which a grader raised, or was stopped for its time."""
-    if strict:
-        msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
-        raise PluginError(msg, error_text(error)) from error
-    if stage.key not in TRACEBACKS and not isinstance(error, MemoryError):
-        below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
-        TRACEBACKS[stage.key] = traceback_text(error, below)
-    text = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
-    if isinstance(error, MemoryError) and not text:
-        text = "not enough memory"
-    code, kind = "timed_out" if isinstance(error, TimedOut) else "raised", type(error).__name__
-    return failed(
-        Fault(category="grading", code=code, message=text, type=kind, component=stage.signature)
-    )
-
-
-def _unsound(stage: Stage, sample: Sample, problem: str, *, strict: bool) -> Grade:
-    if strict:
-        msg = (
-            f"grader {stage.key!r} ({stage.signature}) broke its contract on "
-            f"{sample.source or sample.id}"
-        )
-        raise PluginError(msg, problem)
-    return failed(
-        Fault(
-            category="grading",
-            code="bad_grade",
-            message=problem,
-            type="ContractError",
-            component=stage.signature,
-        )
-    )
-
-
-def unhandled(sample: Sample) -> Grade:
-    """Return the grade of a sample its grader is not asked about.
-
-    A run that failed, or is missing.
-    """
-    if sample.status is Status.MISSING:
-        fault = Fault(category="data", code="missing", message="no run of this dataset row")
-        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
-    return failed(
-        sample.error
-        or Fault(category="target", code="target_error", message="the recorded run failed")
-    )
-
-
-def _expected_kinds(expected: Expectation) -> frozenset[str]:
-    """List the fields of an expectation that say anything; alternatives are calls."""
-    known = {
-        "calls": expected.calls is not None or bool(expected.alternatives),
-        "forbidden": bool(expected.forbidden),
-        "label": expected.label is not None,
-        "text": expected.text is not None,
-        "plan": expected.plan is not None,
-        "state": expected.state is not None,
-    }
-    return frozenset(kind for kind, is_known in known.items() if is_known)
-
-
-def _grade_elsewhere(stage: Stage, sample: Sample) -> Grade | None:
-    """Return the skipped grade of a run that expects only what its grader does not compare.
-
-    Such a run is of another grader's kind, whatever became of it.
-    """
-    compared = stage.component.compares
-    kinds = _expected_kinds(sample.expected)
-    if not compared or not kinds or kinds & compared:
-        return None
-    wanted, expected = " or ".join(sorted(compared)), " and ".join(sorted(kinds))
-    return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
-
-
-def _handled_grade(
-    stage: Stage, method: Callable[[Sample], Any], judged: list[str | None], sample: Sample
-) -> Grade | float:
-    """Return a grade of a run that may have failed, or be missing."""
-    elsewhere = None if sample.status is Status.OK else _grade_elsewhere(stage, sample)
-    if elsewhere is not None:
-        judged.append(None)
-        return elsewhere
-    if sample.status in stage.component.graded_statuses:
-        return method(sample)  # type: ignore[no-any-return]
-    judged.append(None)
-    return unhandled(sample)
-
-
-def _text_grade(stage: Stage, judged: list[str | None], strict: bool, sample: Sample) -> Any:
-    """Return what a grader says of the text its extractor takes out of a sample, and add that text
-    to a list.
-
-    An empty one is a failed extraction, unless the stage grades it. A sample whose reference is a
-    list of texts is graded turn by turn.
-    """
-    judged.append("")
-    if isinstance(sample.expected.text, tuple) and not getattr(
-        stage.component, "alternatives", False
-    ):
-        grade, judged[-1] = _per_turn(stage, sample, sample.expected.text, strict=strict)
-        return grade
-    try:
-        text = stage.extractor.component.extract(sample) if stage.extractor is not None else ""
-    except (KeyboardInterrupt, TimedOut):
-        raise
-    except BaseException as error:
-        if strict:
-            msg = f"the extractor of {stage.key!r} raised on {sample.source or sample.id}"
-            raise PluginError(msg, error_text(error)) from error
-        said = stable_text(error)
-        return failed(
-            Fault(category="extraction", code="raised", message=said, type=type(error).__name__)
-        )
-    if not text and not stage.grades_empty:
-        return _grade_elsewhere(stage, sample) or failed(
-            Fault(category="extraction", code="empty_submission", message="the submission is empty")
-        )
-    judged[-1] = text
-    return stage.component.grade(replace(sample, text=text))
-
-
-def _per_turn(
-    stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool
-) -> tuple[Grade, str]:
-    """Grade every turn alone.
-
-    Score = sum of the turns' scores / number of references, an absent turn counting 0.
-
-    A list of references needs an input of as many turns. ``turns_passed`` counts scores >= 1.0.
-    """
-    if not isinstance(sample.input, tuple) or len(sample.input) != len(truths):
-        turns = len(sample.input) if isinstance(sample.input, tuple) else "one"
-        message = f"{len(truths)} reference texts for {turns} user turn(s)"
-        return failed(Fault(category="data", code="turn_mismatch", message=message)), ""
-    alone = [
-        replace(
-            sample,
-            input=said,
-            turns=(turn,),
-            calls=tuple(call for message in turn for call in message.tool_calls),
-            text=None,
-            expected=replace(sample.expected, text=truth),
-        )
-        for said, turn, truth in zip(sample.input, sample.turns, truths, strict=False)
-    ]
-    grades: list[Grade] = []
-    texts: list[str | None] = []
-    guarded_grades(partial(_text_grade, stage, texts, strict), stage, alone, grades, strict=strict)
-    check_grades(stage, alone, grades, strict=strict)
-    grades = [explained(grade) for grade in grades]
-    absent = len(truths) - len(alone)
-    lack = Fault(
-        category="extraction", code="missing_turn", message="the recording lacks this turn"
-    )
-    grades += [failed(lack)] * absent
-    texts += [""] * absent
-    items = tuple(
-        Item(
-            id=f"turn {number}",
-            outcome=grade.outcome,
-            score=grade.score,
-            reasons=grade.reasons,
-            fault=grade.fault,
-            metadata={"submission": text, "ground_truth": truth, "rationale": grade.rationale},
-        )
-        for number, (grade, text, truth) in enumerate(zip(grades, texts, truths, strict=True), 1)
-    )
-    submission = " | ".join(f"[Turn {number}] {text}" for number, text in enumerate(texts, 1))
-    if not any(item.outcome is Outcome.GRADED for item in items):
-        fault = items[0].fault if items else None
-        return failed(
-            fault or Fault(category="data", code="no_turn", message="no turn could be graded")
-        ), submission
-    total, passed = 0.0, 0
-    for item in items:  # in their order: no sum(), which later Pythons compensate
-        total += item.score or 0.0
-        passed += (item.score or 0.0) >= 1.0
-    counts = {"turns_passed": passed, "turns_total": len(truths)}
-    return Grade(score=total / len(truths), items=items, counts=counts, metadata=counts), submission
-
-
-_OK = Status.OK
-
-
-Column = list[Grade]
-"""One grader's grades of a block of samples, in order."""
-
-
 class Graded(NamedTuple):
     """The grades of a block of samples."""
 
     columns: dict[str, Column]
     """By grader key."""
-    texts: dict[str, list[str | None]]
-    """What graders of texts judged."""
+    texts: dict[str, Texts]
+    """By the key of a grader of texts."""
     verdicts: dict[str, list[bytes]]
     """What figures need of the grades, as bytes."""
 
@@ -381,45 +75,67 @@ class Graders:
         explain: bool,
         strict: bool,
     ) -> None:
-        # ours see samples first; who combines grades of others comes last
-        self._stages = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
-        self._parts, self._strict = parts, strict
-        self._keys = [stage.key for stage in stages]
         combined = {key for stage in stages for key in stage.combines}
-        self._explain = {key for key in self._keys if explain or key in combined}
-        self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
-        self.interrupted, self.timed_out = False, 0
-        self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
+        # ours see samples first; who combines grades of others comes last
+        order = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
+        self._keys = [stage.key for stage in stages]
+        self._graders = []
+        for stage in order:
+            explains = explain or stage.key in combined
+            grader = StageGrader(stage, parts[stage.key], explain=explains, strict=strict)
+            self._graders.append(grader)
+        self.interrupted = False
+
+    @property
+    def timed_out(self) -> int:
+        """Grades that took too long."""
+        return sum(grader.timed_out for grader in self._graders)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Grader key -> seconds it took."""
+        return {grader.stage.key: grader.seconds for grader in self._graders}
+
+    @property
+    def tracebacks(self) -> dict[str, str]:
+        """Grader key -> traceback of the first error it raised."""
+        return {grader.stage.key: grader.traceback for grader in self._graders if grader.traceback}
 
     def grade(self, samples: Sequence[Sample]) -> Graded:
         """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be
-        none.
+        none. A grader may fork: a child that comes back here would grade the rest a second time,
+        and ends.
         """
-        usual = {_OK}.issuperset([sample.status for sample in samples])
-        found = Graded({key: [] for key in self._keys}, {}, {})  # in their order
-        for stage in self._stages:
-            started = perf_counter()
+        try:
+            return self._grade(samples)
+        finally:
+            if _forked:
+                os._exit(0)
+
+    def _grade(self, samples: Sequence[Sample]) -> Graded:
+        graded = Graded({key: [] for key in self._keys}, {}, {})
+        for grader in self._graders:
+            started, key = perf_counter(), grader.stage.key
             column: Column = []
-            judged: list[str | None] = []
             with self._interruptible(column):
-                self._fill(stage, found.columns, usual, samples, column, judged)
-            parts, sound = self._parts[stage.key], self._sound[stage.key]
-            verdicts = check_grades(stage, samples, column, parts, sound, strict=self._strict)
-            found.verdicts[stage.key] = verdicts
-            if stage.key in self._explain and any(callable(grade.items) for grade in column):
-                column = self._explained_column(stage, samples, column)
-            found.columns[stage.key] = column
-            samples = samples[: len(column)]
-            if stage.extractor is not None:
-                found.texts[stage.key] = judged
-            self.seconds[stage.key] += perf_counter() - started
+                grader.grade(samples, graded.columns, column)
+            graded.verdicts[key] = grader.check(samples, column)
+            graded.columns[key] = column
+            if grader.has_to_explain(column):
+                whole: Column = []
+                graded.columns[key] = whole
+                with self._interruptible(whole):
+                    grader.explain(samples, column, whole)
+            samples = samples[: len(graded.columns[key])]
+            if grader.stage.extractor is not None:
+                graded.texts[key] = grader.texts
+            grader.seconds += perf_counter() - started
         if self.interrupted:
-            every: Any = (found.columns, found.verdicts)
-            for columns in every:
-                columns |= {key: column[: len(samples)] for key, column in columns.items()}
-        return found
+            for key in self._keys:
+                del graded.columns[key][len(samples) :], graded.verdicts[key][len(samples) :]
+        return graded
 
     @contextmanager
     def _interruptible(self, column: Column) -> Generator[None]:
@@ -432,55 +148,327 @@ class Graders:
                 raise
             self.interrupted = True
 
-    def _explained_column(self, stage: Stage, samples: Sequence[Sample], column: Column) -> Column:
-        """Return grades with their items and reasons, as far as it is not interrupted."""
-        made: Column = []
-        with self._interruptible(made):
-            for sample, grade in zip(samples, column, strict=False):
-                made.append(self._explain_grade(stage, sample, grade))
-        return made
 
-    def _explain_grade(self, stage: Stage, sample: Sample, grade: Grade) -> Grade:
-        """Return a grade with its items; without them, and saying so, where making them raises."""
-        try:
-            return explained(grade)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            if self._strict and not isinstance(error, TimedOut):
-                whose = f"grader {stage.key!r} ({stage.signature})"
-                msg = f"{whose} did not explain its grade of {sample.source or sample.id}"
-                raise PluginError(msg, error_text(error)) from error
-            self.timed_out += isinstance(error, TimedOut)
-            why = f"could not be explained: {error_text(error)}"
-            return replace(grade, items=(), rationale=why)
-        finally:
-            if _forked:
-                os._exit(0)
+class StageGrader:
+    """One grader of a plan.
 
-    def _fill(
-        self,
-        stage: Stage,
-        others: Mapping[str, Column],
-        usual: bool,
-        samples: Sequence[Sample],
-        column: Column,
-        judged: list[str | None],
+    Attributes:
+        stage: The grader.
+        texts: What it judged of the samples of the block at hand, if it is a grader of texts.
+        seconds: How long it took so far.
+        timed_out: How many grades took too long.
+        traceback: Of the first error it raised.
+    """
+
+    def __init__(self, stage: Stage, parts: Sequence[str], *, explain: bool, strict: bool) -> None:
+        self.stage, self._parts = stage, parts
+        self._explains, self._strict = explain, strict
+        self._bounds = stage.component.bounds if stage.foreign else _ANY_SCORE
+        self._sound: set[bytes] = set()
+        """Verdicts that were looked at: grades of equal verdicts are equally sound."""
+        self.texts: Texts = []
+        self.seconds, self.timed_out, self.traceback = 0.0, 0, ""
+
+    def grade(
+        self, samples: Sequence[Sample], others: Mapping[str, Column], column: Column
     ) -> None:
-        keys, component, method = stage.combines, stage.component, stage.component.grade
-        if keys:
-            method = lambda _: component.combine({key: others[key][len(column)] for key in keys})  # noqa: E731
-        elif type(component).combines is not Grader.combines:
-            # `combines` of others that raised raises here, where it costs this grade alone
-            method = lambda sample: component.combines or component.grade(sample)  # noqa: E731
-        elif stage.extractor is not None:
-            method = partial(_text_grade, stage, judged, self._strict)
-        if not keys and not (usual and _OK in component.graded_statuses):
-            method = partial(_handled_grade, stage, method, judged)
+        """Add what the grader says about each sample, still unchecked.
+
+        A failed grade where it raises.
+        """
+        texts = self.texts = []
+        method = self._method(samples, others, column)
         while len(column) < len(samples):
             try:
-                guarded_grades(method, stage, samples[len(column) :], column, strict=self._strict)
+                self._add_grades(method, samples[len(column) :], column)
             except TimedOut as error:
-                judged[len(column) :] = [""]
-                column.append(raised_grade(stage, samples[len(column)], error, strict=self._strict))
+                texts[len(column) :] = [""]
+                column.append(self._raised_grade(samples[len(column)], error))
                 self.timed_out += 1
+
+    def _method(
+        self, samples: Sequence[Sample], others: Mapping[str, Column], column: Column
+    ) -> Callable[[Sample], Any]:
+        """Return what grades one of these samples."""
+        component, keys = self.stage.component, self.stage.combines
+        if keys:
+            return lambda _: component.combine({key: others[key][len(column)] for key in keys})
+        method: Callable[[Sample], Any] = component.grade
+        if type(component).combines is not Grader.combines:
+            # `combines` of others that raised raises here, where it costs this grade alone
+            method = lambda sample: component.combines or component.grade(sample)  # noqa: E731
+        elif self.stage.extractor is not None:
+            method = partial(self._grade_text, self.texts)
+        is_ok = {Status.OK}.issuperset([sample.status for sample in samples])
+        if is_ok and Status.OK in component.graded_statuses:
+            return method
+        return partial(self._grade_any_status, method)
+
+    def _add_grades(
+        self, method: Callable[[Sample], Any], samples: Sequence[Sample], column: Column
+    ) -> None:
+        for sample in samples:
+            flaw = None
+            try:
+                grade = method(sample)
+                if type(grade) is not Grade or type(grade.outcome) is not Outcome:
+                    grade = as_grade(grade)
+                    flaw = check_grade(grade)
+            except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options end the run
+                raise
+            except BaseException as error:  # noqa: BLE001
+                grade = self._raised_grade(sample, error)
+            column.append(grade if flaw is None else self._unsound_grade(sample, flaw))
+
+    def check(self, samples: Sequence[Sample], column: Column) -> list[bytes]:
+        """Put failed grades in place of those that break the contract; return all verdicts."""
+        sound = self._sound
+        try:
+            verdicts, is_packed = verdicts_of(column, self._parts), True
+        except _UNPACKABLE:
+            verdicts, is_packed = [b""] * len(column), False
+        if sound.issuperset(verdicts):
+            return verdicts
+        has_changed = not is_packed
+        for index, verdict in enumerate(verdicts):
+            if verdict in sound:
+                continue
+            flaw = self._flaw_of(column[index])
+            if flaw is not None:
+                column[index], has_changed = self._unsound_grade(samples[index], flaw), True
+            elif is_packed:
+                sound.add(verdict)
+            else:
+                column[index] = _with_plain_numbers(column[index])
+        return pack_verdicts(column, self._parts) if has_changed else verdicts
+
+    def _flaw_of(self, grade: Grade) -> str | None:
+        """Return what is wrong with a grade; None where it is sound.
+
+        A number of a class of its own may raise when it is compared: that is wrong with it.
+        """
+        low, high = self._bounds
+        try:
+            flaw = check_grade(grade)
+            if flaw is not None or grade.score is None or low <= grade.score <= high:
+                return flaw
+        except Exception as error:  # noqa: BLE001 - code of the grader's author
+            return f"its score cannot be compared: {error_text(error)}"
+        bounds = f"{low:g} to {high:g}"
+        hint = "a class says its own: bounds = (0, 10)"
+        return f"a score outside its bounds, {bounds}: {grade.score!r} ({hint})"
+
+    def has_to_explain(self, column: Column) -> bool:
+        """Check whether grades are to be explained, and are not yet."""
+        return self._explains and any(callable(grade.items) for grade in column)
+
+    def explain(self, samples: Sequence[Sample], column: Column, whole: Column) -> None:
+        """Add grades with their items and reasons; without, saying so, where making them raises."""
+        for sample, grade in zip(samples, column, strict=False):
+            try:
+                whole.append(explained(grade))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                if self._strict and not isinstance(error, TimedOut):
+                    problem = f"did not explain its grade of {sample.source or sample.id}"
+                    raise PluginError(f"{self._name} {problem}", error_text(error)) from error
+                self.timed_out += isinstance(error, TimedOut)
+                why = f"could not be explained: {error_text(error)}"
+                whole.append(replace(grade, items=(), rationale=why))
+
+    @property
+    def _name(self) -> str:
+        return f"grader {self.stage.key!r} ({self.stage.signature})"
+
+    def _raised_grade(self, sample: Sample, error: BaseException) -> Grade:
+        """Return the failed grade of a sample at which a grader raised, or took too long."""
+        if self._strict:
+            problem = f"{self._name} raised on {sample.source or sample.id}"
+            raise PluginError(problem, error_text(error)) from error
+        is_memory = isinstance(error, MemoryError)
+        if not self.traceback and not is_memory:
+            below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
+            self.traceback = traceback_text(error, below)
+        message = stable_text(error)
+        if isinstance(error, RecursionError):
+            message = "nested too deeply"
+        elif is_memory and not message:
+            message = "not enough memory"
+        code = "timed_out" if isinstance(error, TimedOut) else "raised"
+        return self._failed_grade(code, message, type(error).__name__)
+
+    def _unsound_grade(self, sample: Sample, flaw: str) -> Grade:
+        """Return the failed grade in place of one that breaks the contract."""
+        if self._strict:
+            problem = f"{self._name} broke its contract on {sample.source or sample.id}"
+            raise PluginError(problem, flaw)
+        return self._failed_grade("bad_grade", flaw, "ContractError")
+
+    def _failed_grade(self, code: str, message: str, kind: str) -> Grade:
+        component = self.stage.signature
+        return failed(
+            Fault(category="grading", code=code, message=message, type=kind, component=component)
+        )
+
+    def _grade_any_status(self, method: Callable[[Sample], Any], sample: Sample) -> Any:
+        """Return a grade of a run that may have failed, or be missing."""
+        grade = None if sample.status is Status.OK else self._skip_other_kinds(sample)
+        if grade is None and sample.status in self.stage.component.graded_statuses:
+            return method(sample)
+        self.texts.append(None)
+        return unhandled(sample) if grade is None else grade
+
+    def _skip_other_kinds(self, sample: Sample) -> Grade | None:
+        """Return the skipped grade of a run that expects only what its grader does not compare.
+
+        Such a run is of another grader's kind, whatever became of it.
+        """
+        compared = self.stage.component.compares
+        kinds = _expected_kinds(sample.expected)
+        if not compared or not kinds or kinds & compared:
+            return None
+        wanted, expected = " or ".join(sorted(compared)), " and ".join(sorted(kinds))
+        return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
+
+    def _grade_text(self, texts: Texts, sample: Sample) -> Any:
+        """Grade the text that the extractor takes out of a sample, and add it to ``texts``.
+
+        An empty one is a failed extraction, unless the stage grades it. A sample whose reference is
+        a list of texts is graded turn by turn.
+        """
+        component, references = self.stage.component, sample.expected.text
+        texts.append("")
+        if isinstance(references, tuple) and not getattr(component, "alternatives", False):
+            grade, texts[-1] = self._grade_turns(sample, references)
+            return grade
+        try:
+            text = self._extract(sample)
+        except (KeyboardInterrupt, TimedOut):
+            raise
+        except BaseException as error:
+            if self._strict:
+                where = sample.source or sample.id
+                problem = f"the extractor of {self.stage.key!r} raised on {where}"
+                raise PluginError(problem, error_text(error)) from error
+            return failed(_extraction_fault("raised", stable_text(error), type(error).__name__))
+        if not text and not self.stage.grades_empty:
+            empty = _extraction_fault("empty_submission", "the submission is empty")
+            return self._skip_other_kinds(sample) or failed(empty)
+        texts[-1] = text
+        return component.grade(replace(sample, text=text))
+
+    def _extract(self, sample: Sample) -> str:
+        extractor = self.stage.extractor
+        return "" if extractor is None else extractor.component.extract(sample)
+
+    def _grade_turns(self, sample: Sample, references: tuple[str, ...]) -> tuple[Grade, str]:
+        """Grade every turn alone; return the grade of all, and their texts as one.
+
+        Score = sum of the turns' scores / number of references, an absent turn counting 0.
+
+        A list of references needs an input of as many turns. ``turns_passed`` counts scores >= 1.0.
+        """
+        turns = len(sample.input) if isinstance(sample.input, tuple) else None
+        if turns != len(references):
+            count = "one" if turns is None else turns
+            message = f"{len(references)} reference texts for {count} user turn(s)"
+            return failed(Fault(category="data", code="turn_mismatch", message=message)), ""
+        samples = _split_turns(sample, references)
+        grades: Column = []
+        texts: Texts = []
+        self._add_grades(partial(self._grade_text, texts), samples, grades)
+        self.check(samples, grades)
+        absent = len(references) - len(samples)
+        lack = _extraction_fault("missing_turn", "the recording lacks this turn")
+        grades = [*map(explained, grades), *[failed(lack)] * absent]
+        texts += [""] * absent
+        items = tuple(map(_turn_item, range(1, len(grades) + 1), grades, texts, references))
+        submission = " | ".join(f"[Turn {number}] {text}" for number, text in enumerate(texts, 1))
+        if not any(item.outcome is Outcome.GRADED for item in items):
+            none = Fault(category="data", code="no_turn", message="no turn could be graded")
+            return failed((items and items[0].fault) or none), submission
+        total, passed = 0.0, 0
+        for item in items:  # in their order: no sum(), which later Pythons compensate
+            total += item.score or 0.0
+            passed += (item.score or 0.0) >= 1.0
+        counts = {"turns_passed": passed, "turns_total": len(references)}
+        score = total / len(references)
+        return Grade(score=score, items=items, counts=counts, metadata=counts), submission
+
+
+def as_grade(returned: Any) -> Any:
+    """Return the grade that a number, True or False stands for; anything else as it is."""
+    if isinstance(returned, bool):
+        return Grade(score=float(returned), passed=returned)
+    return Grade(score=float(returned)) if isinstance(returned, Real) else returned  # numpy's, too
+
+
+def _with_plain_numbers(grade: Grade) -> Grade:
+    """Return a grade whose numbers are Python's own, whatever classes they were of."""
+    members = {}
+    for name in ("parts", "counts"):
+        numbers = getattr(grade, name)
+        members[name] = {key: _plain_number(number) for key, number in numbers.items()}
+    return replace(grade, score=_plain_number(grade.score), **members)
+
+
+def _plain_number(number: Any) -> Any:
+    if type(number) in _NUMBERS:
+        return number
+    return float(number) if isinstance(number, float) else int(number)
+
+
+def unhandled(sample: Sample) -> Grade:
+    """Return the grade of a sample its grader is not asked about.
+
+    A run that failed, or is missing.
+    """
+    if sample.status is Status.MISSING:
+        fault = Fault(category="data", code="missing", message="no run of this dataset row")
+        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
+    unknown = Fault(category="target", code="target_error", message="the recorded run failed")
+    return failed(sample.error or unknown)
+
+
+def _expected_kinds(expected: Expectation) -> frozenset[str]:
+    """List the fields of an expectation that say anything; alternatives are calls."""
+    kinds = {
+        name
+        for name in ("calls", "label", "text", "plan", "state")
+        if getattr(expected, name) is not None
+    }
+    kinds |= {"calls"} if expected.alternatives else set()
+    return frozenset(kinds | ({"forbidden"} if expected.forbidden else set()))
+
+
+def _extraction_fault(code: str, message: str, kind: str = "") -> Fault:
+    return Fault(category="extraction", code=code, message=message, type=kind)
+
+
+def _split_turns(sample: Sample, references: Sequence[str]) -> list[Sample]:
+    """Return a sample for each recorded turn of one, with its part of the references."""
+    return [
+        replace(
+            sample,
+            input=question,
+            turns=(turn,),
+            calls=tuple(call for message in turn for call in message.tool_calls),
+            text=None,
+            expected=replace(sample.expected, text=reference),
+        )
+        for question, turn, reference in zip(
+            sample.input or (), sample.turns, references, strict=False
+        )
+    ]
+
+
+def _turn_item(number: int, grade: Grade, text: str | None, reference: str) -> Item:
+    return Item(
+        id=f"turn {number}",
+        outcome=grade.outcome,
+        score=grade.score,
+        reasons=grade.reasons,
+        fault=grade.fault,
+        metadata={"submission": text, "ground_truth": reference, "rationale": grade.rationale},
+    )

@@ -3,134 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Literal
-
-import msgspec
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 
 from gradestack.api import Engine, Inputs, Shard
-from gradestack.errors import DataError, GradestackError, PluginError
-from gradestack.grading.merging import LISTED, Merged, Merging, ShardResult
+from gradestack.errors import DataError, PluginError
+from gradestack.grading.filters import Fields
+from gradestack.grading.input_files import InputFiles
+from gradestack.grading.merging import LISTED, Merged, ShardResult
 from gradestack.grading.plan import Plan
-from gradestack.grading.reading import (
-    InputFiles,
-    Separated,
-    bundled,
-    separated,
-    shards_in,
-    shards_of,
-)
+from gradestack.grading.progress import ProgressCount
+from gradestack.grading.reading import bundle_shards, shards_in, shards_of
 from gradestack.grading.recording import Recorder
 from gradestack.grading.selection import (
     Selection,
     first_ids,
     joined,
-    last_ones,
+    last_records,
     read_dataset,
     unanswered,
     unmatched,
 )
-from gradestack.grading.subset import Fields, not_found
+from gradestack.grading.separate_tasks import disambiguate_ids
+from gradestack.grading.subset import not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import Interruption, limited
-from gradestack.model import Outcome, Sample, Source
+from gradestack.model import Sample, Source
 
-Phase = Literal["grading", "native files", "pages"]
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is."""
-
-    phase: Phase = "grading"
-    samples: int = 0
-    """Samples graded so far, those of ranges under way included where the engine works in this
-    process.
-    """
-    resumed: int = 0
-    """Those of them an earlier attempt had graded."""
-    states: dict[str, int] = msgspec.field(default_factory=dict)
-    """State of the main grade -> samples, over finished ranges."""
-    bad: int = 0
-    """Records that could not be read, over finished ranges."""
-    share: float | None = None
-    """Share of the input in finished ranges, by bytes; None while nothing is known of it."""
-
-
-ProgressCallback = Callable[[Progress], None]
-
-
-def _in_notebook() -> ProgressCallback | None:
-    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings.
-
-    None elsewhere.
-    """
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if getattr(shell, "kernel", None) is None:
-        return None
-    from gradestack.registry import discover  # noqa: PLC0415 - here alone
-
-    with suppress(GradestackError, AttributeError):
-        return discover().load("reporter", "html")().progress()  # type: ignore[no-any-return]
-    return None
-
-
-class ProgressCount:
-    """Keeps count, and calls back with the whole."""
-
-    def __init__(self, callback: ProgressCallback | None, main: str) -> None:
-        self._callback, self._main = callback or _in_notebook(), main
-        self._under_way = 0
-        self._done, self._all = 0, 1
-        self.state = Progress()
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody wants to know."""
-        return self._callback is not None
-
-    def plan(self, shards: Sequence[Shard]) -> None:
-        """Take note of what there is to do."""
-        self._done = self._under_way = 0
-        self._all = sum(shard.size() for shard in shards) or 1
-
-    def add(self, samples: int) -> None:
-        """Count samples of the range under way."""
-        self._under_way += samples
-        self._change(samples=max(self.state.samples, self._under_way))
-
-    def merged(self, shard: Shard, merged: Merged, *, resumed: bool = False) -> None:
-        """Count a finished range; its samples count now if they did not while it was under way."""
-        self._done += shard.size()
-        self._under_way = max(self._under_way, merged.samples)
-        states = {str(outcome): merged.states[str(outcome)] for outcome in Outcome}
-        share = self._done / self._all
-        before = merged.samples if resumed else self.state.resumed
-        self._change(
-            samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before
-        )
-
-    def phase(self, phase: Phase) -> None:
-        """Say that the next phase begins."""
-        self._change(phase=phase)
-
-    def _change(self, **changes: Any) -> None:
-        self.state = msgspec.structs.replace(self.state, **changes)
-        if self._callback is not None:
-            self._callback(self.state)
-
-
-_FAR = 1 << 62
+_BEHIND_ALL = 1 << 62
+"""Position of the samples that no record answers."""
+_NAMED_INPUTS = 3
 
 
 class Loop:
     """The samples of one run, graded.
 
     Attributes:
-        merging: What they have come to so far.
+        merged: What they have come to so far.
         files: The files of the inputs, as they were when the run began.
+        shards: The pieces of the input, in order.
         notes: What the inputs decided.
         resumed: Shards an earlier attempt had finished.
         seconds: Spent on merging.
@@ -140,14 +52,13 @@ class Loop:
         self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False
     ) -> None:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
-        self.merging = Merging(plan, strict=strict)
-        self.merged = self.merging.merged
+        self.merged = Merged.of(plan)
         self.files = InputFiles(Inputs(data=()))
         self.notes: list[str] = []
         self.resumed = 0
         self.seconds = 0.0
         self.shards: list[Shard] = []
-        self._worker: Worker | None = None
+        self._is_selective = False
         self._next_look = 1
         """So many samples have to be there for the next look for repeated ones."""
 
@@ -159,13 +70,14 @@ class Loop:
         """
         self._execute(engine, self.open())
         if self._has_copies():
-            self._restart()
+            self.recorder.restart()
+            self.merged, self.resumed = Merged.of(self.plan), 0
             self._execute(engine, self.open(drop_copies=True))
         self.merged.table.forget()
         self._list_duplicates()
         self.recorder.finish()
         if not self.merged.samples and not self.merged.interrupted:
-            raise self.nothing()
+            raise self.nothing_left()
 
     def _has_copies(self) -> bool:
         """Return whether records have to be dropped for a later one of the same named run."""
@@ -173,12 +85,6 @@ class Loop:
         if plan.duplicates != "keep" or plan.keeps_copies or self.merged.interrupted:
             return False
         return bool(self.merged.table.repeated(named=True))
-
-    def _restart(self) -> None:
-        self.recorder.restart()
-        self.merging = Merging(self.plan, strict=self.strict)
-        self.merged = self.merging.merged
-        self.resumed = 0
 
     def _execute(self, engine: Engine, worker: Worker) -> None:
         rest = self.shards[self.resumed :]
@@ -190,11 +96,8 @@ class Loop:
                     self.merged.interrupted |= interruption.requested
                     if self.merged.interrupted:
                         break
-            if not self.merged.interrupted and (absent := self._unanswered(worker)):
-                shard = Shard(
-                    ordinal=len(self.shards), input=self.plan.inputs.data[-1], position=_FAR
-                )
-                self._merge(worker.process(shard, [[each] for each in absent]), None)
+            if not self.merged.interrupted:
+                self._add_unanswered(worker)
         except KeyboardInterrupt:
             self.merged.interrupted = True
         except PluginError:  # maybe for no other reason
@@ -213,84 +116,95 @@ class Loop:
         with limited(plan.limits):
             self.files = InputFiles(plan.inputs)
             shards, index = shards_of(reader, plan.inputs)
-            index = separated(reader, plan.inputs, shards, index)
-            self.shards = shards if plan.exporters else bundled(shards)  # their files are of inputs
-            self.notes = [index.note] if isinstance(index, Separated) else []
+            disambiguated = disambiguate_ids(reader, plan.inputs, shards, index)
+            self.notes = [disambiguated.note] if disambiguated is not None else []
+            index = disambiguated or index
+            self.shards = shards if plan.exporters else bundle_shards(shards)
             self.progress.plan(self.shards)
-            for result, shard in zip(
-                self.recorder.load_finished(self.shards), self.shards, strict=False
-            ):
-                self.merging.add(result)
-                self.progress.merged(shard, self.merged, resumed=True)
-                self.resumed += 1
+            self._load_finished()
             dataset, self.merged.contradicted = read_dataset(plan)
-            self._worker = Worker(
+            selection = _select(plan, self.shards, index, dataset, drop_copies=drop_copies)
+            self._is_selective = selection is not None
+            return Worker(
                 plan=plan.bare(),
                 index=index,
                 writers=self.recorder.writers,
                 strict=self.strict,
                 dataset=dataset,
-                selection=_selection(plan, self.shards, index, dataset, drop_copies=drop_copies),
+                selection=selection,
                 progress=self.progress.add if self.progress.wanted else None,
             )
-        return self._worker
+
+    def _load_finished(self) -> None:
+        finished = self.recorder.load_finished(self.shards)
+        for result, shard in zip(finished, self.shards, strict=False):
+            self.merged.add(result)
+            self.progress.add_shard(shard, self.merged, resumed=True)
+            self.resumed += 1
 
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:
         begun = time.perf_counter()
         if shard is not None:
-            self.files.check([shard], [each.input.path for each in shards_in(shard)])
+            self.files.check([shard], [member.input.path for member in shards_in(shard)])
         self.recorder.save(result, shard)
-        self.merging.add(result)
-        if self.plan.duplicates == "error" and len(self.merged.table) >= self._next_look:
-            self._next_look = 2 * len(self.merged.table)
+        self.merged.add(result)
+        samples = len(self.merged.table)
+        if self.plan.duplicates == "error" and samples >= self._next_look:
+            self._next_look = 2 * samples
             self._list_duplicates()
         self.seconds += time.perf_counter() - begun
         if shard is not None:
-            self.progress.merged(shard, self.merged)
+            self.progress.add_shard(shard, self.merged)
 
-    def _unanswered(self, worker: Worker) -> list[Sample]:
-        if worker.dataset is None or not self.merged.samples:
-            return []
+    def _add_unanswered(self, worker: Worker) -> None:
+        """Add the samples of the dataset that no record answers."""
+        dataset, answered = worker.dataset, self.merged.answered
+        if dataset is None or not self.merged.samples:
+            return
         if not self.plan.max_samples:
-            self.merged.unmatched = unmatched(worker.dataset, self.merged.seen)
-        return list(unanswered(worker.dataset, self.merged.seen))
+            self.merged.unmatched = unmatched(dataset, answered)
+        samples: list[list[Sample | Any]] = [[sample] for sample in unanswered(dataset, answered)]
+        if samples:
+            given = self.plan.inputs.data[-1]
+            shard = Shard(ordinal=len(self.shards), input=given, position=_BEHIND_ALL)
+            self._merge(worker.process(shard, samples), None)
 
     def _list_duplicates(self) -> None:
-        if not (rows := self.merged.table.repeated()):
+        rows = self.merged.table.repeated()
+        if not rows:
             return
-        ids, listed = (
-            self.merged.table.keys["id"],
-            rows[: LISTED - len(self.merged.duplicates_listed)],
-        )
-        places = self.recorder.read_places(listed) or [
-            f"task {ids.values[ids.codes[row]]}" for row in listed
-        ]
+        listed = rows[: LISTED - len(self.merged.duplicates_listed)]
+        ids = self.merged.table.keys["id"]
+        places = self.recorder.read_places(listed)
+        places = places or [f"task {ids.values[ids.codes[row]]}" for row in listed]
         if self.plan.duplicates == "error":
-            raise repeated(places[0])
+            raise repeated_record(places[0])
         self.merged.duplicates += len(rows)
         self.merged.duplicates_listed += places
 
-    def nothing(self) -> DataError:
+    def nothing_left(self) -> DataError:
         """Return the error of an input in which nothing could be read, or of which
         nothing is left.
         """
         plan = self.plan
-        names = ", ".join(str(each.path) for each in plan.inputs.data[:3]) or plan.name
-        limited = self._worker is not None and self._worker.selection is not None
-        first = [f"{_source(each)}: {each['reason']}" for each in self.merged.bad_listed[:1]]
-        if limited and not first:
-            tags = (
-                [f"sample_tags: {', '.join(sorted(plan.sample_tags))}"] if plan.sample_tags else []
-            )
-            tags += [f"{plan.subset}"] if plan.subset else []
-            tags += not_found(plan.subset, self.merged.facets, ())
-            return DataError(f"{names}: no sample is left after the suite's limits", *tags)
-        return DataError(
-            f"{names}: no record could be read", *(first or ["the input holds no record"])
-        )
+        paths = [str(given.path) for given in plan.inputs.data[:_NAMED_INPUTS]]
+        names = ", ".join(paths) or plan.name
+        for entry in self.merged.bad_listed:
+            source = Source(file=entry["file"], ordinal=entry["ordinal"], line=entry["line"])
+            first = f"{source}: {entry['reason']}"
+            return DataError(f"{names}: no record could be read", first)
+        if not self._is_selective:
+            return DataError(f"{names}: no record could be read", "the input holds no record")
+        reasons = []
+        if plan.sample_tags:
+            reasons.append(f"sample_tags: {', '.join(sorted(plan.sample_tags))}")
+        if plan.subset:
+            reasons.append(f"{plan.subset}")
+        reasons += not_found(plan.subset, self.merged.facets, ())
+        return DataError(f"{names}: no sample is left after the suite's limits", *reasons)
 
 
-def _selection(
+def _select(
     plan: Plan,
     shards: Sequence[Shard],
     index: Any,
@@ -298,36 +212,28 @@ def _selection(
     *,
     drop_copies: bool,
 ) -> Selection | None:
+    """Return which samples of the input count; None where all do."""
     reader = plan.reader.component
-    ids = None
+
+    def admits(sample: Sample) -> bool:
+        return plan.subset.admits(Fields.of(joined(sample, dataset or {})))
+
+    ids = last = None
     if plan.max_samples and dataset is not None and not plan.subset:
         ids = frozenset(dataset)
     elif plan.max_samples:
-
-        def takes(sample: Sample) -> bool:
-            return plan.subset.admits(
-                Fields.of(sample if dataset is None else joined(sample, dataset))
-            )
-
-        ids = first_ids(reader, shards, index, plan.max_samples, takes)
-    last = None
+        ids = first_ids(reader, shards, index, plan.max_samples, admits)
     if plan.duplicates == "last" or drop_copies:
-        last = last_ones(reader, shards, index, named=drop_copies)
+        last = last_records(reader, shards, index, named=drop_copies)
     if ids is None and last is None and not plan.sample_tags and not plan.subset:
         return None
     return Selection(ids=ids, tags=plan.sample_tags, subset=plan.subset, last=last)
 
 
-def repeated(place: str) -> DataError:
+def repeated_record(place: str) -> DataError:
     """Return the error of a record that repeats an earlier one."""
-    return DataError(
-        f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or "
-        "`last`"
-    )
-
-
-def _source(entry: dict[str, Any]) -> Source:
-    return Source(**{name: entry[name] for name in ("file", "ordinal", "line")})
+    problem = "repeats an (id, model, run) that was already read"
+    return DataError(f"{place}: {problem}; use `duplicates: keep` or `last`")
 
 
 def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generator[ShardResult]:
@@ -339,9 +245,8 @@ def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generat
         return
     for result, shard in zip(engine.map(worker, shards), shards, strict=False):
         if result.ordinal != shard.ordinal:
-            name = type(engine).__name__
-            raise PluginError(
-                f"engine {name} gives results in another order than its shards; yield work(shard) "
-                "in shard order"
+            problem = (
+                f"engine {type(engine).__name__} gives results in another order than its shards"
             )
+            raise PluginError(f"{problem}; yield work(shard) in shard order")
         yield result

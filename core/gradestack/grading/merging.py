@@ -1,21 +1,21 @@
-"""What shards came to, and all of them: columns joined in order, figures of the whole table."""
+"""What shards came to, and all of them: columns joined in order, counts added up."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from gradestack.errors import PluginError, error_text
-from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of
 from gradestack.grading.plan import Plan
-from gradestack.model import JSON, Grade
+from gradestack.model import Grade
 from gradestack.table import Table
 
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
+Grades = Mapping[str, Grade]
+"""Grader key -> grade."""
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class Tally(msgspec.Struct, kw_only=True):
     """Samples that the first tasks, tags or a subset leave out."""
     facets: set[str] = msgspec.field(default_factory=set)
     """Names of facets, only kept where a filter is asked."""
-    seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
+    answered: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is
     joined.
     """
@@ -49,6 +49,10 @@ class Tally(msgspec.Struct, kw_only=True):
     timed_out: int = 0
     """Grades that took too long: another machine may give others."""
     interrupted: bool = False
+
+    def add_remark(self, kind: str, times: int, first: str) -> None:
+        """Count remarks of a kind; ``first`` is where the first of them was."""
+        self.remarks.setdefault(kind, [0, first])[0] += times
 
 
 class ShardResult(Tally, kw_only=True):
@@ -65,8 +69,10 @@ class ShardResult(Tally, kw_only=True):
 
 
 class Merged(Tally, kw_only=True):
-    """What all shards came to."""
+    """What all shards came to; results are added in shard order."""
 
+    main: str
+    """Key of the main grader."""
     table: Table
     states: Counter[str] = msgspec.field(default_factory=Counter)
     """Outcome of the main grader -> samples."""
@@ -80,76 +86,38 @@ class Merged(Tally, kw_only=True):
     contradicted: list[str] = msgspec.field(default_factory=list)
     """Ids whose rows in the dataset expect different things."""
 
-
-class Merging:
-    """Takes in shard results one after the other, in shard order."""
-
-    def __init__(self, plan: Plan, *, strict: bool = False) -> None:
-        self.plan, self._strict = plan, strict
-        self.merged = Merged(table=Table([stage.key for stage in plan.graders]))
+    @classmethod
+    def of(cls, plan: Plan) -> Merged:
+        """Return the empty result of a plan."""
+        return cls(main=plan.main, table=Table([stage.key for stage in plan.graders]))
 
     def add(self, result: ShardResult) -> None:
-        """Take in the next shard's result."""
-        merged = self.merged
-        for name in ("broken", "tracebacks", "ids"):  # what was said first stays
-            setattr(merged, name, {**getattr(result, name), **getattr(merged, name)})
+        """Add the next shard's result."""
         for name in ("samples", "timed_out", "bad", "bad_parts", "left_out"):
-            setattr(merged, name, getattr(merged, name) + getattr(result, name))
-        before = len(merged.table)
-        if result.table:
-            merged.table.extend(result.table, result.input)
-        grades, codes = (
-            merged.table.grades(self.plan.main),
-            merged.table.verdicts[self.plan.main].codes,
-        )
-        for code, times in Counter(codes[before:]).items():
-            merged.states[str(grades[code].outcome)] += times
-        merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
-        for kind, (times, place) in result.remarks.items():
-            merged.remarks.setdefault(kind, [0, place])[0] += times
-        merged.seen |= result.seen
-        merged.facets |= result.facets
-        merged.interrupted |= result.interrupted
-        merged.superseded += len(result.superseded)
-        merged.superseded_first = merged.superseded_first or next(iter(result.superseded), "")
-        merged.duplicates += len(result.superseded)
-        merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]
+            setattr(self, name, getattr(self, name) + getattr(result, name))
+        for name in ("broken", "tracebacks", "ids"):  # what was said first stays
+            setattr(self, name, getattr(result, name) | getattr(self, name))
+        self.interrupted |= result.interrupted
+        self.answered |= result.answered
+        self.facets |= result.facets
+        self.bad_listed += result.bad_listed[: LISTED - len(self.bad_listed)]
+        for kind, (times, first) in result.remarks.items():
+            self.add_remark(kind, times, first)
         for key, seconds in result.timings.items():
-            merged.timings[key] = merged.timings.get(key, 0.0) + seconds
+            self.timings[key] = self.timings.get(key, 0.0) + seconds
+        self._add_superseded(result.superseded)
+        if result.table:
+            self._add_table(result)
 
-    def figures(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Any]]:
-        """Return what the metrics make of grades: grader key -> metric key -> figures.
+    def _add_superseded(self, places: list[str]) -> None:
+        self.superseded += len(places)
+        self.superseded_first = self.superseded_first or next(iter(places), "")
+        self.duplicates += len(places)
+        self.duplicates_listed += places[: LISTED - len(self.duplicates_listed)]
 
-        A broken one says so.
-        """
-        found: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
-        for metric in self.plan.metrics:
-            name, aggregator = metric.name, metric.stage.component
-            made: dict[str, JSON] = {}
-            if name not in self.merged.broken:
-                try:
-                    grades = grades_of(aggregator, self.merged.table, metric.of, name, rows)
-                    made = figures_of(aggregator, grades)
-                except (
-                    Exception,
-                    SystemExit,
-                    GeneratorExit,
-                ) as error:  # the other metrics must not be lost with it
-                    if self._strict:
-                        raise PluginError(f"{metric.label}: {error_text(error)}") from error
-                    self.merged.broken[name] = error_text(error)
-            found[metric.of][metric.stage.key] = (
-                {"error": self.merged.broken[name]} if name in self.merged.broken else made
-            )
-        return found
-
-    def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
-        """Return what is counted of each grader's grades, by model."""
-        return {
-            stage.key: counts_by_model(self.merged.table, stage.key, self.plan.rule, rows)
-            for stage in self.plan.graders
-        }
-
-
-Grades = Mapping[str, Grade]
-"""Grader key -> grade."""
+    def _add_table(self, result: ShardResult) -> None:
+        before = len(self.table)
+        self.table.extend(result.table, result.input)
+        grades, codes = self.table.grades(self.main), self.table.verdicts[self.main].codes
+        for code, times in Counter(codes[before:]).items():
+            self.states[str(grades[code].outcome)] += times

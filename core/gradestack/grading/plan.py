@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from gradestack.api import Direction, Exporter, Inputs
+from gradestack.api import Aggregator, Direction, Exporter, Inputs, has_sums
 from gradestack.errors import AUTHORED, LOCAL
 from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
 from gradestack.model import Grade
+from gradestack.table import Contribution, Wanted
 
 
 class Success(msgspec.Struct, frozen=True):
@@ -35,34 +36,23 @@ class Success(msgspec.Struct, frozen=True):
         """
         return None if grade.score is None else self.verdict(grade.score, grade.passed)
 
-    def verdict(self, score: float, own: bool | None) -> bool | None:
-        """Return whether a score is a success, given the grader's own verdict on it, if
-        it has one.
-        """
+    def verdict(self, score: float, passed: bool | None) -> bool | None:
+        """Return whether a score is a success, given the grader's own verdict, if it has one."""
         if self.rule is not None:
             return self.rule.sample_passes(score)
-        if own is not None or self.better == "neither":
-            return own
+        if passed is not None or self.better == "neither":
+            return passed
         return score <= 0 if self.better == "lower" else score >= 1
 
 
 Duplicates = Literal["keep", "last", "error"]
-TO_COMPARE = "to compare: --"
-"""In a kind of remark on expectations that no grader reads.
-
-Before the options with which one would.
-"""
-ERROR_COUNTS = "run_ended_in_an_error_and_counts"
-"""Kind of remark on a run that ended in an error and has a verdict all the same."""
-FAILED_ON_RECORD = "recorded as failed"
-"""How a remark begins on a run with a recorded verdict that no grader reads."""
 _OURS = frozenset({"gradestack", "gradestack_plugins"})
 
 
 def is_foreign(component: Any) -> bool:
     """Return whether a component is code of somebody else, or calls such code."""
-    whose = type(component).__module__.partition(".")[0]
-    return whose not in _OURS or getattr(component, "runs_code", False)
+    package = type(component).__module__.partition(".")[0]
+    return package not in _OURS or getattr(component, "runs_code", False)
 
 
 def may_compare(grader: Any) -> bool:
@@ -105,20 +95,15 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     def __post_init__(self) -> None:
-        """See whose code it is, and have errors name the lines of others'."""
+        """Note whose code it is, and have errors name the lines of others'."""
         foreign = is_foreign(self.component) or (
             self.extractor is not None and self.extractor.foreign
         )
         msgspec.structs.force_setattr(self, "foreign", foreign)
-        code = (
-            getattr(self.component, "function", None),
-            type(self.component),
-        )  # that of `tool` is a name
-        AUTHORED.update(
-            {str(getattr(each, "__module__", None)).partition(".")[0] for each in code}
-            - _OURS
-            - {"None"}
-        )
+        for code in (getattr(self.component, "function", None), type(self.component)):
+            module = getattr(code, "__module__", None)  # of `tool` the function is a name
+            if module is not None:
+                AUTHORED.update({module.partition(".")[0]} - _OURS)
 
     def shares(self, inputs: Inputs) -> list[tuple[Stage, Inputs]]:
         """Return a reader with its inputs.
@@ -127,10 +112,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.parts:
             return [(self, inputs)]
-        return [
-            (part, own)
-            for part, (_, own) in zip(self.parts, self.component.parts(inputs), strict=True)
-        ]
+        shares = [own for _, own in self.component.parts(inputs)]
+        return list(zip(self.parts, shares, strict=True))
 
     @property
     def combines(self) -> tuple[str, ...]:
@@ -146,8 +129,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def origin(self) -> str:
         """Name and what it comes from: a distribution, or the user's own files."""
-        whose = ", ".join(self.code) if self.distribution == LOCAL else self.distribution
-        return f"{self.name} of {whose}" if whose and ".py:" not in self.name else self.name
+        owner = ", ".join(self.code) if self.distribution == LOCAL else self.distribution
+        return f"{self.name} of {owner}" if owner and ".py:" not in self.name else self.name
 
     @property
     def signature(self) -> str:
@@ -181,6 +164,23 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """The same with the component: how messages name it."""
         return f"{self.name} ({self.stage.origin})"
+
+
+def needs_of_figures(
+    graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()
+) -> Wanted:
+    """Return what the figures of some metrics need of grades."""
+    parts: dict[str, dict[str, None]] = {key: {} for key in graders}
+    contributions: dict[str, tuple[str, Contribution]] = {}
+    names = dict.fromkeys(facets)
+    for metric in metrics:
+        aggregator: Aggregator = metric.stage.component
+        parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
+        names |= dict.fromkeys(aggregator.facets)
+        if has_sums(aggregator):
+            contributions[metric.name] = (metric.of, aggregator.contribution)
+    kept = {key: tuple(names_kept) for key, names_kept in parts.items()}
+    return Wanted(parts=kept, contributions=contributions, facets=tuple(names))
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ import msgspec
 
 from gradestack.api import Reader, Shard
 from gradestack.errors import DataError
+from gradestack.grading.filters import Fields
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import records_of, shards_of
-from gradestack.grading.subset import Fields, Subset
+from gradestack.grading.subset import Subset
 from gradestack.model import BadRecord, Sample, Status, replace
 
 Identity = tuple[str, str | None, int | str | None]
@@ -38,7 +39,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a sample counts."""
         if self.ids is not None and sample.id not in self.ids:
             return False
-        if self.tags and not self.tags & tags_of(sample):
+        if self.tags and self.tags.isdisjoint(tags_of(sample)):
             return False
         if self.subset and not self.subset.admits(Fields.of(sample)):
             return False
@@ -61,9 +62,11 @@ def tags_of(sample: Sample) -> set[str]:
 
 def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tuple[Place, Sample]]:
     for shard in shards:
-        samples = (each for each in records_of(reader, shard, index) if isinstance(each, Sample))
-        for position, sample in enumerate(samples):
-            yield (shard.ordinal, position), sample
+        position = 0
+        for record in records_of(reader, shard, index):
+            if isinstance(record, Sample):
+                yield (shard.ordinal, position), record
+                position += 1
 
 
 def first_ids(
@@ -73,15 +76,17 @@ def first_ids(
 
     Reads no further than it must.
     """
-    found: set[str] = set()
-    for sample in (each for _, each in _samples(reader, shards, index) if takes(each)):
-        if sample.id not in found and len(found) == count:
+    ids: set[str] = set()
+    for _, sample in _samples(reader, shards, index):
+        if sample.id in ids or not takes(sample):
+            continue
+        if len(ids) == count:
             break
-        found.add(sample.id)
-    return frozenset(found)
+        ids.add(sample.id)
+    return frozenset(ids)
 
 
-def last_ones(
+def last_records(
     reader: Reader, shards: Iterable[Shard], index: Any, *, named: bool = False
 ) -> dict[Identity, Place]:
     """Return where the last record of every repeated (id, model, run) stands.
@@ -89,14 +94,14 @@ def last_ones(
     A first pass over all inputs. ``named`` leaves out records without the name of a run: each is a
     run of its own.
     """
-    seen, last = set[int](), dict[Identity, Place]()
+    hashes, last = set[int](), dict[Identity, Place]()
     for place, sample in _samples(reader, shards, index):
         if named and sample.run is None:
             continue
         identity = identity_of(sample)
-        if (mark := hash(identity)) in seen:  # one of the same hash is the last of its own
+        if hash(identity) in hashes:  # one of the same hash is the last of its own
             last[identity] = place
-        seen.add(mark)
+        hashes.add(hash(identity))
     return last
 
 
@@ -110,29 +115,24 @@ def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
     stage, dataset = plan.dataset_reader, plan.inputs.dataset
     if stage is None or dataset is None:
         return None, []
-    shards, index = shards_of(
-        stage.component, msgspec.structs.replace(plan.inputs, data=(dataset,), dataset=None)
-    )
+    inputs = msgspec.structs.replace(plan.inputs, data=(dataset,), dataset=None)
+    shards, index = shards_of(stage.component, inputs)
+    most = 0 if plan.subset else plan.max_samples
     rows: dict[str, Sample] = {}
-    others: dict[str, None] = {}
+    contradicted: dict[str, None] = {}
     for shard in shards:
         for record in records_of(stage.component, shard, index):
             if isinstance(record, BadRecord):
-                raise DataError(
-                    f"{replace(record.source, file=str(dataset.path))}: {record.reason}"
-                )
-            if (earlier := rows.get(record.id)) is not None and earlier.expected != record.expected:
-                others[record.id] = None
-            if (
-                not plan.max_samples
-                or plan.subset
-                or len(rows) < plan.max_samples
-                or earlier is not None
-            ):
+                source = replace(record.source, file=str(dataset.path))
+                raise DataError(f"{source}: {record.reason}")
+            earlier = rows.get(record.id)
+            if earlier is not None and earlier.expected != record.expected:
+                contradicted[record.id] = None
+            if earlier is not None or not most or len(rows) < most:
                 rows[record.id] = record
     if not rows:
         raise DataError(f"{dataset.path}: the dataset holds no row")
-    return rows, list(others)
+    return rows, list(contradicted)
 
 
 def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool = False) -> Sample:
@@ -144,45 +144,42 @@ def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool =
     if row is None:
         return sample
     if same_inputs and None not in (row.input, sample.input) and row.input != sample.input:
-        msg = (
-            f"{sample.source or sample.id}: the input of sample {sample.id!r} differs from the "
-            "dataset's"
-        )
-        raise DataError(msg, "the recording was made with another dataset; grade it with that one")
+        where = sample.source or sample.id
+        problem = f"{where}: the input of sample {sample.id!r} differs from the dataset's"
+        advice = "the recording was made with another dataset; grade it with that one"
+        raise DataError(problem, advice)
     changes: dict[str, Any] = {"expected": row.expected}
     if row.facets:
         changes["facets"] = {**row.facets, **sample.facets}
-    if sample.tools is None and row.tools is not None:
-        changes["tools"] = row.tools
-    if sample.input is None and row.input is not None:
-        changes["input"] = row.input
+    for name in ("tools", "input"):
+        if getattr(sample, name) is None:
+            changes[name] = getattr(row, name)
     return replace(sample, **changes)
 
 
 def unmatched(
-    dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]
+    dataset: Mapping[str, Sample], answered: set[tuple[str, str, str]]
 ) -> tuple[list[str], list[str]]:
     """Return the ids of samples that have no row in the dataset, sorted, and of rows that no sample
     answers.
     """
-    there = {identifier for _, identifier, _ in seen}
-    return sorted(there - dataset.keys()), [
-        identifier for identifier in dataset if identifier not in there
-    ]
+    ids = {identifier for _, identifier, _ in answered}
+    return sorted(ids - dataset.keys()), [row for row in dataset if row not in ids]
 
 
-def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:
+def unanswered(
+    dataset: Mapping[str, Sample], answered: set[tuple[str, str, str]]
+) -> Iterator[Sample]:
     """Yield a missing sample for every dataset row no record answers, per model seen, and per run
     where told apart.
     """
-    models = sorted({model for model, _, _ in seen}) or [""]
-    runs = {
-        run: json.loads(run) if run else None for run in sorted({run for _, _, run in seen}) or [""]
-    }
+    models = sorted({model for model, _, _ in answered}) or [""]
+    runs = sorted({run for _, _, run in answered}) or [""]
     for model in models:
-        for run, number in runs.items():
+        for run in runs:
+            number = json.loads(run) if run else None
             for identifier, row in dataset.items():
-                if (model, identifier, run) not in seen:
+                if (model, identifier, run) not in answered:
                     yield replace(
                         row, model=model or None, status=Status.MISSING, run=number, native=None
                     )

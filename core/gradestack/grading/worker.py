@@ -16,37 +16,21 @@ import attrs
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, error_text, storage_failed
-from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
+from gradestack.grading.graders import Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, ShardResult
-from gradestack.grading.metrics import wanted
-from gradestack.grading.plan import (
-    ERROR_COUNTS,
-    FAILED_ON_RECORD,
-    TO_COMPARE,
-    Plan,
-    named_graders,
-)
+from gradestack.grading.notices import count_remarks
+from gradestack.grading.plan import Plan, named_graders, needs_of_figures
 from gradestack.grading.reading import blocks_of
 from gradestack.grading.recording import ShardWriters
 from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import Interruption, for_a_shard, under_way
-from gradestack.model import (
-    IMPOSSIBLE_AMOUNT,
-    BadRecord,
-    Fault,
-    Sample,
-    Status,
-    failed,
-    failed_verdict,
-    impossible_amounts,
-)
-from gradestack.table import RAN, Columns
+from gradestack.model import BadRecord, Fault, Sample, Status, failed
+from gradestack.table import Columns
 
 LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
-_MISSING = Status.MISSING
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
 
@@ -96,31 +80,23 @@ class Worker:
     def process(self, shard: Shard, blocks: Iterable[list[Sample | BadRecord]]) -> ShardResult:
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
-        TRACEBACKS.clear()
         with (
             Interruption() as interruption,
             ShardGrader(self, shard, result, interruption) as grader,
-            for_a_shard(self.plan.limits) as found,
+            for_a_shard(self.plan.limits) as limits,
         ):
-            reported, progress = 0, self.progress
             try:
                 for block in blocks:
                     if interruption.requested:
                         break
                     grader.take(block)
-                    if progress is not None and result.samples >= reported + _REPORTED_EVERY:
-                        progress(result.samples - reported)
-                        reported = result.samples
             except KeyboardInterrupt:
                 if grader.partially_written:
                     raise
                 result.interrupted = True
             grader.finish()
             result.interrupted |= interruption.requested
-            result.timed_out += found.timed_out
-            result.tracebacks = dict(TRACEBACKS)
-        if progress is not None:
-            progress(result.samples - reported)
+            result.timed_out += limits.timed_out
         return result
 
 
@@ -134,9 +110,8 @@ class ShardGrader:
     samples every grader has judged; counting them and writing their rows is not interrupted.
 
     Attributes:
-        position: How many samples of the shard were met, left out ones included.
-        partially_written: Whether a block is being counted, or was not counted to its end: rows and figures do
-            not agree.
+        partially_written: Whether a block is being counted, or was not counted to its end: rows
+            and figures do not agree.
     """
 
     def __init__(
@@ -150,21 +125,22 @@ class ShardGrader:
         self.worker, self.shard, self.result = worker, shard, result
         self._interruption = interruption or Interruption()
         self.partially_written = False
-        self.position = 0
-        plan = self._plan = worker.plan
-        plain = worker.dataset is None and worker.selection is None
-        self._usual = plain and not worker.faults and worker.positions is None
-        self._strict = worker.strict
-        self._broken = partial(_broken, result, worker.strict)
-        keys = [stage.key for stage in plan.graders]
-        needs = wanted(keys, plan.metrics, plan.facets)
+        self._plan, self._strict = worker.plan, worker.strict
+        choices = (worker.dataset, worker.selection, worker.positions)
+        self._takes_all = choices == (None, None, None) and not worker.faults
+        self._note_broken = partial(_note_broken, result, worker.strict)
+        plan = worker.plan
+        needs = needs_of_figures([stage.key for stage in plan.graders], plan.metrics, plan.facets)
         explain = worker.writers.keeps_rows or bool(plan.exporters)
         self._graders = Graders(plan.graders, needs.parts, explain=explain, strict=worker.strict)
-        self._columns = Columns(needs, self._broken) if plan.table else None
+        self._columns = Columns(needs, self._note_broken) if plan.table else None
         self._writer = worker.writers.open(shard)
+        self._position = 0
+        """How many samples of the shard were met, left out ones included."""
         self._pending: list[Sample] = []
-        self._size = 1
-        self._begun = perf_counter()
+        self._block_size = 1
+        self._block_begun = perf_counter()
+        self._reported = 0
 
     def __enter__(self) -> Self:
         return self
@@ -181,53 +157,57 @@ class ShardGrader:
             if self.partially_written:
                 raise
             result.interrupted = True
+        self._report_progress()
         result.table = b"" if self._columns is None else self._columns.to_bytes()
-        result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
+        result.timings, result.tracebacks = self._graders.seconds, self._graders.tracebacks
+        result.timed_out += self._graders.timed_out
 
     def take(self, records: Sequence[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""
-        if self._usual and not self._strict and BadRecord not in map(type, records):
-            self.position += len(records)
+        if self._takes_all and not self._strict and BadRecord not in map(type, records):
+            self._position += len(records)
             self._pending += records  # type: ignore[arg-type]
         else:
             for record in records:
                 if self._interruption.requested:
                     return
                 self._take(record)
-        if len(self._pending) >= self._size:
+        if len(self._pending) >= self._block_size:
             self.grade()
+        if self.result.samples >= self._reported + _REPORTED_EVERY:
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        if self.worker.progress is not None:
+            self.worker.progress(self.result.samples - self._reported)
+            self._reported = self.result.samples
 
     def _take(self, record: Sample | BadRecord) -> None:
+        """Take a record that may be bad, left out, or lack what its dataset knows."""
         if isinstance(record, BadRecord):
             self.grade()
-            self._bad(record)
+            self._take_bad(record)
             return
-        if (
-            self._strict
-            and record.status is Status.FAILED
-            and record.error
-            and record.error.category == "data"
-        ):
-            raise DataError(
-                f"{record.source or record.id}: {record.error.message or record.error.code}"
-            )
-        place = (self.shard.ordinal, self.position)
-        self.position += 1
+        if self._strict:
+            _require_sound(record)
+        place = (self.shard.ordinal, self._position)
+        self._position += 1
         positions = self.worker.positions
         if positions is not None and place[1] not in positions:
             self.result.left_out += 1
             return
-        if (fault := self.worker.faults.get(place)) is not None:
+        sample = self._join(record)  # first: tags may stand in the dataset
+        fault = self.worker.faults.get(place)
+        if fault is not None:
             self.grade()
-            self._leave_ungraded(self._joined(record), fault)
-            return
-        record = self._joined(record)  # first: tags may stand in the dataset
-        if self._takes(record, place):
-            self._pending.append(record)
+            self._leave_ungraded(sample, fault)
+        elif self._selects(sample, place):
+            self._pending.append(sample)
             if self._strict:
                 self.grade()
 
-    def _takes(self, sample: Sample, place: Place) -> bool:
+    def _selects(self, sample: Sample, place: Place) -> bool:
+        """Check whether a sample counts, and count one that does not."""
         selection = self.worker.selection
         if selection is None:
             return True
@@ -241,34 +221,37 @@ class ShardGrader:
             self.result.left_out += 1
         return False
 
-    def _joined(self, sample: Sample) -> Sample:
+    def _join(self, sample: Sample) -> Sample:
+        """Return a sample with what its dataset knows of it."""
         if self.worker.dataset is None:
             return sample
         sample = joined(sample, self.worker.dataset, same_inputs=self._plan.same_inputs)
         run = json.dumps(sample.run) if self._plan.num_runs is not None else ""
-        self.result.seen.add((sample.model or "", sample.id, run))
+        self.result.answered.add((sample.model or "", sample.id, run))
         return sample
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         encoded, block = self._writer.encode_samples([sample])
-        grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
-        self._count(block, encoded, Graded(grades, {}, {}))
-        self._graders.timed_out += fault.code == "timed_out"
+        columns = {stage.key: [failed(fault)] for stage in self._plan.graders}
+        self._count(block, encoded, Graded(columns, {}, {}))
+        self.result.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
         """Grade and count the samples taken since the last block."""
         pending, self._pending, done = self._pending, [], 0
-        while done < len(pending) and not (
-            self._interruption.requested and len(pending) - done > self._size
-        ):
-            block = pending[done : done + self._size]
+        while done < len(pending):
+            size, waiting = self._block_size, len(pending) - done
+            if self._interruption.requested and waiting > size:
+                return
+            block = pending[done : done + size]
             done += len(block)
-            self._grade(block)
+            self._grade_block(block)
             now = perf_counter()
-            quick, self._begun = now - self._begun < QUICK_BLOCK, now
-            self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
+            is_quick = now - self._block_begun < QUICK_BLOCK
+            self._block_begun = now
+            self._block_size = min(LARGEST_BLOCK, 2 * size) if is_quick else max(1, size // 2)
 
-    def _grade(self, samples: list[Sample]) -> None:
+    def _grade_block(self, samples: list[Sample]) -> None:
         encoded, block = self._writer.encode_samples(samples)
         graded = self._graders.grade(block)
         if self._graders.interrupted:
@@ -278,80 +261,29 @@ class ShardGrader:
         if self._graders.interrupted:
             raise KeyboardInterrupt
 
-    def _count(self, block: Sequence[Sample], encoded: Any, graded: Graded) -> None:
+    def _count(self, samples: Sequence[Sample], encoded: Any, graded: Graded) -> None:
+        """Write the rows of graded samples and count them; nothing interrupts this."""
         with self._interruption.held():
             self.partially_written = True
-            columns = self._writer.save_rows(block, encoded, graded.columns, graded.texts)
-            verdicts = {
-                key: verdicts
-                for key, verdicts in graded.verdicts.items()
-                if columns[key] is graded.columns[key]
-            }
+            columns = self._writer.save_rows(samples, encoded, graded.columns, graded.texts)
             if self._columns is not None:
+                verdicts = {
+                    key: verdicts
+                    for key, verdicts in graded.verdicts.items()
+                    if columns[key] is graded.columns[key]
+                }
+                is_missing = [sample.status is Status.MISSING for sample in samples]
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
-                    self._columns.add(
-                        block, columns, [RAN[sample.status] for sample in block], verdicts
-                    )
-            if self._plan.exporters:
-                for number, sample in enumerate(block):
-                    self._export(sample, {key: grades[number] for key, grades in columns.items()})
-            result = self.result
-            result.samples += len(block)
-            self._take_remarks(block, columns)
-            for kind, grader in self._plan.unused.items():
-                lost = [each for each in block if getattr(each.expected, kind) is not None]
-                if lost := [
-                    each for each in lost if kind != "label" or each.expected.text is None
-                ]:  # one word is both
-                    what = (
-                        f"expected {kind}: read by no grader of this run, in no figure; "
-                        f"{TO_COMPARE}grader {grader}"
-                    )
-                    result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += (
-                        len(lost)
-                    )
-            for each in [
-                sample
-                for sample in block
-                if sample.id.isdecimal() and sample.status is not _MISSING
-            ]:
-                form = "number" if each.source and each.source.id is not None else "text"
-                if form not in result.ids:
-                    result.ids[form] = f"{each.source or each.id}"
+                    self._columns.add(samples, columns, is_missing, verdicts)
+            for number, sample in enumerate(samples if self._plan.exporters else ()):
+                self._export(sample, {key: grades[number] for key, grades in columns.items()})
+            self.result.samples += len(samples)
+            count_remarks(self.result, self._plan, samples, columns.get(self._plan.main, ()))
             self.partially_written = False
 
-    def _take_remarks(self, block: Sequence[Sample], columns: Mapping[str, Column]) -> None:
-        """Count what readers remarked, amounts that cannot be any, runs that count although they
-        ended in an error, and failures on record that no grader reads.
-        """
-        for sample in block:
-            if sample.agent_usage is not None and (lost := impossible_amounts(sample.agent_usage)):
-                self._remark(IMPOSSIBLE_AMOUNT, lost, sample)
-        for sample in [each for each in block if each.remarks]:
-            for kind, times in sample.remarks.items():
-                self._remark(kind, times, sample)
-        grades = columns.get(self._plan.main, ())
-        for number, sample in enumerate(block[: len(grades)]):
-            if sample.status is Status.FAILED and grades[number].score is not None:
-                self._remark(ERROR_COUNTS, 1, sample)
-        if not self._plan.reads_verdicts:
-            self._take_failed_verdicts(block)
-
-    def _take_failed_verdicts(self, block: Sequence[Sample]) -> None:
-        """Count runs that are failures by a recorded verdict, by its name."""
-        for sample in block:
-            name = failed_verdict(sample.recorded) if sample.recorded else None
-            if name is not None:
-                how = f"{name} is read by no grader of this run; to grade by it, --stack recorded"
-                self._remark(f"{FAILED_ON_RECORD}: {how}", 1, sample)
-
-    def _remark(self, kind: str, times: int, sample: Sample) -> None:
-        place = f"{sample.source or sample.id}"
-        self.result.remarks.setdefault(kind, [0, place])[0] += times
-
-    def _bad(self, record: BadRecord) -> None:
+    def _take_bad(self, record: BadRecord) -> None:
         source, result = record.source, self.result
-        if self.worker.strict:
+        if self._strict:
             raise DataError(f"{source}: {record.reason}")
         result.bad += 1
         result.bad_parts += record.is_part
@@ -365,22 +297,29 @@ class ShardGrader:
             exporter: Exporter = stage.component
             if stage.name in self.result.broken:
                 continue
+            graders = named_graders(exporter, self._plan.graders) if grades else {}
             try:
-                graders = named_graders(exporter, self._plan.graders) if grades else {}
-                named = {name: grades[stage.key] for name, stage in graders.items()}
+                named = {name: grades[grader.key] for name, grader in graders.items()}
                 for artefact, text in exporter.row(record, named, self.shard):
                     self._writer.save_native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience
                 if storage_failed(error):
                     raise
-                self._broken(stage.name, error)
+                self._note_broken(stage.name, error)
 
 
-def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) -> None:
+def _require_sound(sample: Sample) -> None:
+    """Refuse a run that failed for what is wrong with its data."""
+    error = sample.error
+    if sample.status is Status.FAILED and error is not None and error.category == "data":
+        raise DataError(f"{sample.source or sample.id}: {error.message or error.code}")
+
+
+def _note_broken(result: ShardResult, strict: bool, name: str, error: BaseException) -> None:
     """Note what raised.
 
     No method, which would keep a shard and all that is noted of it in a circle.
     """
     if strict:
-        raise PluginError(f"{what} raised {error_text(error)}") from error
-    result.broken.setdefault(what, error_text(error))
+        raise PluginError(f"{name} raised {error_text(error)}") from error
+    result.broken.setdefault(name, error_text(error))

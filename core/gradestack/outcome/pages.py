@@ -24,10 +24,10 @@ from gradestack.errors import (
     storage_failed,
     writing,
 )
-from gradestack.grading.merging import Merging
-from gradestack.grading.metrics import in_all
 from gradestack.grading.plan import Stage, named_graders
 from gradestack.interpreter import collected_seldom
+from gradestack.metrics.counts import merge_counts
+from gradestack.metrics.of_run import RunFigures
 from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
@@ -39,7 +39,7 @@ _CHUNK = 1 << 20
 Chunks = Mapping[tuple[str, str], list[Path]]
 
 
-def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> None:
+def write_native(suite: Suite, run: RunFigures, chunks: Chunks, place: Path) -> None:
     """Join native parts and let every exporter finish, once per input."""
     merged = run.merged
     several = len(suite.inputs.data) > 1
@@ -60,7 +60,7 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
 
 
 def _write_native(
-    suite: Suite, run: Merging, chunks: Chunks, stage: Stage, given: Input, out: Path
+    suite: Suite, run: RunFigures, chunks: Chunks, stage: Stage, given: Input, out: Path
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
     exporter: Exporter = stage.component
@@ -75,7 +75,7 @@ def _write_native(
             name: GraderSummary(
                 key=each.key,
                 grader=each.component,
-                states=in_all(counts[each.key].values()).states,
+                states=merge_counts(counts[each.key].values()).states,
                 aggregates=aggregates[each.key],
             )
             for name, each in named_graders(exporter, suite.graders).items()

@@ -11,7 +11,7 @@ import msgspec
 from gradestack.api import Input, Program, ProgramInput, ProgramRun
 from gradestack.errors import error_text, storage_failed
 from gradestack.gates.native import NativeFiles
-from gradestack.grading.merging import Merging
+from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import time_limit, under_way
 from gradestack.report import Report
@@ -45,13 +45,13 @@ class ProgramResults(msgspec.Struct):
 
 
 def run_programs(
-    suite: Suite, merging: Merging, recorded: Report, folder: Path | None = None
+    suite: Suite, merged: Merged, recorded: Report, folder: Path | None = None
 ) -> ProgramResults:
     """Run the original program of each format over each of its inputs.
 
     Args:
         suite: What is evaluated; without ``profile: upstream`` it has no programs.
-        merging: The graded samples.
+        merged: The graded samples.
         recorded: Their rows.
         folder: ``native/`` of the run directory; None without one.
     """
@@ -70,7 +70,7 @@ def run_programs(
                     max_samples=suite.max_samples or None,
                     config=suite.config,
                     graders={each.key: each.component for each in suite.graders},
-                    rows=_RowsOf(merging, recorded, given, suite.limits.seconds_per_grade),
+                    rows=_RowsOf(merged, recorded, given, suite.limits.seconds_per_grade),
                 )
                 try:
                     _keep(results, stage, given.name if several else "", program.run(about))
@@ -86,13 +86,13 @@ class _RowsOf(msgspec.Struct):
     ``TimedOut`` raised in it.
     """
 
-    merging: Merging
+    merged: Merged
     recorded: Report
     given: Input
     seconds_per_row: float | None
 
     def __call__(self) -> Iterator[Mapping[str, Any]]:
-        numbers = set(self.merging.merged.table.of_input(self.given.name))
+        numbers = set(self.merged.table.of_input(self.given.name))
         read: list[int] = []
         with time_limit(self.seconds_per_row), under_way(read):
             for number, _, line in self.recorded.lines():

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from gradestack.gates.coverage import Coverage
 from gradestack.gates.verdicts import Verdict
 from gradestack.grading.merging import Merged
-from gradestack.grading.metrics import Count
 from gradestack.grading.plan import may_compare
 from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.metrics.counts import Count
 from gradestack.model import Outcome, Source
 from gradestack.output import terminal_line
 from gradestack.report import Report

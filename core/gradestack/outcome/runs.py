@@ -159,12 +159,13 @@ def write_runs(
         return summary
     verdicts: list[bool | None] = []
     metrics: list[Mapping[str, Any]] = []
+    table = evaluation.run_figures.merged.table
     for number, part in enumerate(_split_rows(rows, runs, staging), 1):
         folder = f"run_{number}"
         content = summarise(
             msgspec.structs.replace(
                 evaluation,
-                merged=Merged(table=evaluation.merging.merged.table, samples=len(part)),
+                merged=Merged(main=suite.main, table=table, samples=len(part)),
                 recorded=Report(path=staging.path / folder, header={}, summary={}),
                 part=part,
             )

@@ -16,10 +16,11 @@ from gradestack.gates.rules import BaselineGate
 from gradestack.gates.successes import grader_figures, rule_text, successes, verdict_text
 from gradestack.gates.texts import gate_warnings
 from gradestack.gates.verdicts import Verdict, judge, limit_verdict, require_graded
-from gradestack.grading.merging import Merged, Merging
-from gradestack.grading.metrics import Count, in_all
+from gradestack.grading.merging import Merged
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import as_map, as_text, is_number
+from gradestack.metrics.counts import Count, merge_counts
+from gradestack.metrics.of_run import RunFigures
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.programs import ProgramResults
@@ -63,7 +64,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     """What a summary is made of."""
 
     suite: Suite
-    merging: Merging
+    run_figures: RunFigures
     merged: Merged
     """Counts of everything, or of one run of several."""
     recorded: Report
@@ -85,16 +86,16 @@ class Evaluation(msgspec.Struct, frozen=True):
 def summarise(evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
     suite, merged = evaluation.suite, evaluation.merged
-    counts_by_model = evaluation.merging.counts(evaluation.part)
+    counts_by_model = evaluation.run_figures.counts(evaluation.part)
     counts = {
-        key: in_all(by_model.values()).with_unreadable(evaluation.unreadable)
+        key: merge_counts(by_model.values()).with_unreadable(evaluation.unreadable)
         for key, by_model in counts_by_model.items()
     }
     averages = {key: grader_figures(count) for key, count in counts.items()}
     models = [*counts_by_model[suite.main]]
     if not any(models):
         models = []
-    aggregates = evaluation.merging.figures(evaluation.part)
+    aggregates = evaluation.run_figures.figures(evaluation.part)
     gates = _judge_gates(evaluation, aggregates, counts)
     has_own_data = suite.reader.component.stack == "auto"
     doubted = suite.success.grader if has_own_data and suite.success is not None else ""
@@ -120,7 +121,7 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
             "listed": merged.duplicates_listed,
         },
         "warnings": [
-            *list_warnings(suite, merged, models, evaluation.merging.merged.table),
+            *list_warnings(suite, merged, models, evaluation.run_figures.merged.table),
             *grade_warnings(suite, counts, doubted, merged, first),
             *(text for gate in gates for text in gate_warnings(gate)),
             *component_warnings(suite, broken | failed_metrics, aggregates),
@@ -153,12 +154,13 @@ def _judge_gates(
     evaluation: Evaluation, aggregates: Aggregates, counts: Mapping[str, Count]
 ) -> list[Verdict]:
     """Return the verdicts of all gates, the limit of failed samples included."""
-    suite, merging, part = evaluation.suite, evaluation.merging, evaluation.part
+    suite, part = evaluation.suite, evaluation.part
+    run_figures = evaluation.run_figures
     scores = Scores(
-        table=merging.merged.table,
+        table=run_figures.merged.table,
         part=part,
         graders={stage.key: stage.component for stage in suite.graders},
-        figures=lambda rows: aggregates if rows is part else merging.figures(rows),
+        figures=lambda rows: aggregates if rows is part else run_figures.figures(rows),
         unreadable=evaluation.unreadable,
         min_graded=suite.min_graded,
         native=evaluation.programs.native_files(),
@@ -182,7 +184,7 @@ def _judge_gates(
 
 def _broken_components(evaluation: Evaluation) -> tuple[dict[str, str], dict[str, str]]:
     """Return exporters and programs that are broken, and metrics that are, each with its error."""
-    suite, errors = evaluation.suite, evaluation.merging.merged.broken
+    suite, errors = evaluation.suite, evaluation.run_figures.merged.broken
     broken = {
         f"exporter {stage.name} ({stage.distribution})": errors[stage.name]
         for stage in suite.exporters
@@ -231,7 +233,7 @@ def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, A
     suite = evaluation.suite
     if suite.success is None:
         return None
-    counts = successes(evaluation.merging.merged.table, suite.success, evaluation.part)
+    counts = successes(evaluation.run_figures.merged.table, suite.success, evaluation.part)
     graded = counts["passed"] + counts["failed"]
     rows = [
         {"model_name": model or None, **counts["models"].get(model, _NO_SUCCESSES)}

@@ -9,10 +9,10 @@ from typing import Any
 from gradestack.errors import first_of
 from gradestack.gates.texts import is_many, share_text
 from gradestack.grading.merging import Merged
-from gradestack.grading.metrics import Count
-from gradestack.grading.plan import TO_COMPARE
+from gradestack.grading.notices import TO_COMPARE
 from gradestack.grading.subset import left_out_text, not_found
 from gradestack.jsonio.values import as_list
+from gradestack.metrics.counts import Count
 from gradestack.model import Outcome
 from gradestack.outcome.reasons import FirstUngraded, count_states, dataset_advice, example_of
 from gradestack.output import counted

@@ -13,10 +13,10 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from gradestack.errors import DataError
-from gradestack.grading.subset import Fields
+from gradestack.grading.filters import Fields
 from gradestack.jsonio.values import as_map, check_utf8
 from gradestack.model import Grade, Key, Outcome, Status
-from gradestack.table import RAN, Columns, Table, Wanted
+from gradestack.table import Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
@@ -211,7 +211,9 @@ def table_of(
     columns, rest, absent = Columns(wanted, broken), iter(rows), Grade(outcome=Outcome.SKIPPED)
     while block := list(islice(rest, _BLOCK)):
         grades = {key: [row.grades.get(key, absent) for _, row in block] for key in wanted.parts}
-        columns.add([key for key, _ in block], grades, [RAN[row.status] for _, row in block])
+        columns.add(
+            [key for key, _ in block], grades, [row.status is Status.MISSING for _, row in block]
+        )
     found = Table(wanted.parts)
     found.extend(columns.to_bytes())
     return found

@@ -21,9 +21,10 @@ from gradestack._version import __version__
 from gradestack.api import Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
+from gradestack.grading.input_files import FileState, read_ends
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import Bundle, FileState, ends_of
+from gradestack.grading.reading import Bundle
 from gradestack.grading.subset import subset_entry
 from gradestack.model import JSON
 from gradestack.regular_files import files_below, open_regular, real_paths
@@ -141,7 +142,7 @@ def range_mark(shard: Shard) -> str:
     ]
     ends: tuple[bytes, ...] = ()
     with suppress(OSError):  # of a directory, or what reading will say is gone
-        ends = ends_of(shard.input.path, shard.start, shard.end)
+        ends = read_ends(shard.input.path, shard.start, shard.end)
     text = json.dumps([*what, shard.extra], sort_keys=True, default=str).encode()
     return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
 

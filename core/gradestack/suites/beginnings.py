@@ -18,7 +18,8 @@ import msgspec
 
 from gradestack.api import Input, Inputs, Reader
 from gradestack.errors import ConfigError, first_of, reading
-from gradestack.grading.reading import ends_of, records_of, shards_of
+from gradestack.grading.input_files import read_ends
+from gradestack.grading.reading import records_of, shards_of
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.records import Element, Head, first_records, is_cut_off
 from gradestack.jsonio.values import JsonProblem, compact, loads
@@ -230,7 +231,7 @@ def describe(beginning: Beginning) -> str:
 
 def _ends_cut_off(beginning: Beginning) -> bool:
     """Return whether the last line of a file begins as JSON and does not end."""
-    _, tail = ends_of(beginning.path)
+    _, tail = read_ends(beginning.path)
     _, newline, last_line = tail.rstrip().rpartition(b"\n")
     is_line = bool(newline) or beginning.is_whole
     return is_line and is_cut_off(last_line.strip())

@@ -27,8 +27,8 @@ from gradestack.copies.files import (
     standard_input,
 )
 from gradestack.errors import ConfigError, DataError, GradestackError, suggest
+from gradestack.grading.mixed import Mixed
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import Mixed
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.registry import Registry, discover

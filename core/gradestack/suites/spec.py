@@ -15,7 +15,7 @@ from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
 
 if TYPE_CHECKING:
-    from gradestack.grading.loop import ProgressCallback
+    from gradestack.grading.progress import ProgressCallback
 
 Rows = Literal["full", "compressed", "none"]
 """What is kept of samples: rows, rows in a file packed with Zstandard, or none."""

@@ -23,13 +23,13 @@ from msgspec.structs import force_setattr
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
 from gradestack.errors import DataError, GradestackError, PluginError, error_text
-from gradestack.estimates import Grades
+from gradestack.grades import Grades
 from gradestack.grading.graders import Graders, as_grade, begin_grading
-from gradestack.grading.metrics import figures_of, grades_of, numbers_in, wanted
-from gradestack.grading.plan import Metric, Stage
+from gradestack.grading.plan import Metric, Stage, needs_of_figures
 from gradestack.grading.reading import records_of, shards_of
 from gradestack.hooks import FUNCTIONS, Component
 from gradestack.jsonio.values import dumps
+from gradestack.metrics.computed import compute_figures, iterate_numbers, select_grades
 from gradestack.model import BadRecord, Grade, Outcome, Sample, Status, explained, replace
 from gradestack.registry import flaw
 from gradestack.rows.read import grade_from_json
@@ -324,7 +324,7 @@ def _order_problem(aggregator: Aggregator, graded: GradedKeys) -> str | None:
     reordered = sorted(graded, key=lambda entry: entry[0].id, reverse=True)
     try:
         figures, others = (
-            dict(numbers_in(figures_of(aggregator, make_grades(aggregator, [rows]))))
+            dict(iterate_numbers(compute_figures(aggregator, make_grades(aggregator, [rows]))))
             for rows in (graded, reordered)
         )
     except Exception:  # noqa: BLE001 - of so few; of all it has figures
@@ -344,7 +344,9 @@ def _table(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> Table:
     keys = ["grader", *getattr(aggregator, "raters", ())]
-    need = wanted(keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))])
+    need = needs_of_figures(
+        keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))]
+    )
     table = kind(keys)
     for piece in pieces:
         grades = [grade for _, grade in piece]
@@ -358,13 +360,13 @@ def make_grades(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> Grades:
     """Return the grades that an aggregator is given, merged from several pieces."""
-    return grades_of(aggregator, _table(aggregator, pieces, kind), "grader", "grader/metric")
+    return select_grades(aggregator, _table(aggregator, pieces, kind), "grader", "grader/metric")
 
 
 def _figures(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> str:
-    return dumps(figures_of(aggregator, make_grades(aggregator, pieces, kind)))
+    return dumps(compute_figures(aggregator, make_grades(aggregator, pieces, kind)))
 
 
 def inputs_of(path: Path) -> Inputs:

@@ -2,7 +2,7 @@
 
 from gradestack.gates.rules import as_limit
 from gradestack.gates.verdicts import limit_verdict
-from gradestack.grading.metrics import Count
+from gradestack.metrics.counts import Count
 
 
 def test_percentages_are_read_exactly():

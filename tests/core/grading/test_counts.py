@@ -2,7 +2,7 @@
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
 from gradestack.gates.successes import grader_figures
-from gradestack.grading.metrics import counts_by_model, in_all
+from gradestack.metrics.counts import counts_by_model, merge_counts
 from gradestack.table import Table, Wanted
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))
@@ -11,7 +11,7 @@ MISSING = Grade(outcome=Outcome.MISSING)
 
 def of(*grades):
     keys = [Key(id=str(number)) for number, _ in enumerate(grades)]
-    return in_all(
+    return merge_counts(
         counts_by_model(Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}), "q", None).values()
     )
 

@@ -20,13 +20,17 @@ from gradestack import (
     Status,
     TextGrader,
 )
-from gradestack.grading.graders import check_grades
+from gradestack.grading.graders import StageGrader
 from tests.core.workers import grade_sample, grader_stage
 
 
 @pytest.fixture
 def slot(toys):
     return grader_stage(key="quality", component="toy", grader=toys.Toy())
+
+
+def check_grades(stage, samples, grades):
+    StageGrader(stage, (), explain=False, strict=False).check(samples, grades)
 
 
 def sample(do=None, **fields):
@@ -55,7 +59,7 @@ def test_a_grader_may_end_the_run(slot):
 @pytest.mark.parametrize("parts", [None, (), 0, ""])
 def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
     found = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], found, strict=False)
+    check_grades(slot, [sample()], found)
     assert found[0].outcome is Outcome.FAILED
 
 
@@ -65,7 +69,7 @@ def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
 def test_parts_are_finite_one_by_one(slot, parts):
     """Or undefined; their sum may be beyond any float."""
     found = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], found, strict=False)
+    check_grades(slot, [sample()], found)
     assert found[0].outcome is Outcome.GRADED
 
 
@@ -231,7 +235,7 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
             counts={"n": Whole(2), "flag": True},
         )
     ]
-    check_grades(slot, [sample()], found, strict=False)
+    check_grades(slot, [sample()], found)
     numbers = (found[0].score, *found[0].parts.values(), *found[0].counts.values())
     assert numbers == (0.5, 0.25, None, 2, True)
     assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
@@ -250,7 +254,7 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
 )
 def test_what_no_column_holds_fails_its_grade(slot, fields):
     found = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
-    check_grades(slot, [sample(), sample()], found, strict=False)
+    check_grades(slot, [sample(), sample()], found)
     assert [(each.outcome, each.fault.code) for each in found] == [
         (Outcome.FAILED, "bad_grade")
     ] * 2

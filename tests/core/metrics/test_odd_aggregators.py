@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from gradestack import Aggregator, Figure, Grade, Item, Outcome, Ratio, grade
-from gradestack.estimates import Grades
 from gradestack.gates.measures import Scores
-from gradestack.grading.metrics import figures_of
+from gradestack.grades import Grades
+from gradestack.metrics.computed import compute_figures
 from gradestack.model import Key
 from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
@@ -28,7 +28,7 @@ def made(**members):
         (Aggregator,),
         {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members},
     )
-    return figures_of(kind(), make_grades(kind(), [ROWS]))
+    return compute_figures(kind(), make_grades(kind(), [ROWS]))
 
 
 def counted(_self, grade):
@@ -105,7 +105,7 @@ def test_a_sum_that_no_grade_contributed_is_named_with_the_nearest():
 
 
 def test_figures_that_never_end_are_ended(monkeypatch):
-    monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
+    monkeypatch.setattr("gradestack.metrics.computed.SECONDS", 0.2)
 
     def endless(_self, _totals):
         while True:
@@ -133,10 +133,10 @@ def test_a_ratio_needs_no_method():
 
         figures = (Ratio("args", "Arguments right", right="rigth", of="wanted"),)
 
-    found = figures_of(Rate(), make_grades(Rate(), [rows]))
+    found = compute_figures(Rate(), make_grades(Rate(), [rows]))
     assert found["args"] == 0.75
     with pytest.raises(ValueError, match="'rigth', which no grade contributed"):
-        figures_of(Misspelt(), make_grades(Misspelt(), [rows]))
+        compute_figures(Misspelt(), make_grades(Misspelt(), [rows]))
 
 
 def test_equal_verdicts_with_other_items_are_told_apart():
@@ -156,7 +156,7 @@ def test_equal_verdicts_with_other_items_are_told_apart():
         def contribution(self, grade):
             return {"n": isinstance(grade, Grade), "hits": grade.items[0].score}
 
-    assert figures_of(First(), make_grades(First(), [rows]))["w"] == 0.5
+    assert compute_figures(First(), make_grades(First(), [rows]))["w"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_what_a_metric_sees_it_cannot_change(where):
 
     grades = make_grades(Changing(), [[(Key(id="a"), grade)]])
     with pytest.raises(TypeError, match="does not support item assignment"):
-        figures_of(Changing(), grades)
+        compute_figures(Changing(), grades)
     assert next(iter(grades))[1] == grade
 
 

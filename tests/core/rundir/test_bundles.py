@@ -49,7 +49,7 @@ def run():
 def test_bundles_leave_every_byte_as_it_is(run, tmp_path, monkeypatch):
     run("together")
     run("by processes", engine={"kind": "processes", "workers": 2})
-    monkeypatch.setattr(reading, "_BUNDLED", 1)
+    monkeypatch.setattr(reading, "_MOST_SHARDS", 1)
     run("alone")
     assert files_of(tmp_path / "together") == files_of(tmp_path / "alone")
     assert files_of(tmp_path / "by processes") == files_of(tmp_path / "alone")
@@ -79,7 +79,7 @@ def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
 def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
     given = [Input(path=tmp_path / f"{at}", name=f"{at}", shown=f"{at}") for at in range(number)]
     shards = [Shard(ordinal=at, input=each, end=10) for at, each in enumerate(given)]
-    bundles = reading.bundled(shards)
+    bundles = reading.bundle_shards(shards)
     assert [each for bundle in bundles for each in reading.shards_in(bundle)] == shards
     assert [bundle.ordinal for bundle in bundles] == list(range(len(bundles)))
     assert len(bundles) >= min(number, 64)
@@ -87,7 +87,7 @@ def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
 
 
 def test_large_shards_are_not_bundled(tmp_path):
-    large = reading._BUNDLED_BYTES // 2 + 1
+    large = reading._MOST_BYTES // 2 + 1
     given = Input(path=tmp_path, name="x", shown="x")
     shards = [Shard(ordinal=at, input=given, end=large) for at in range(500)]
-    assert len(reading.bundled(shards)) == 500
+    assert len(reading.bundle_shards(shards)) == 500

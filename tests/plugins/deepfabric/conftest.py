@@ -23,7 +23,7 @@ from gradestack import (
     Status,
     figures,
 )
-from gradestack.grading.metrics import figures_of
+from gradestack.metrics.computed import compute_figures
 from gradestack.testing.components import make_grades
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
 from gradestack_plugins.deepfabric.grader import DeepFabric
@@ -100,7 +100,9 @@ def write_lines(path: Any, *lines: Any) -> Any:
 
 def fold(aggregator: Any, grades: Any) -> Any:
     keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
-    return figures_of(aggregator, make_grades(aggregator, [list(zip(keys, grades, strict=True))]))
+    return compute_figures(
+        aggregator, make_grades(aggregator, [list(zip(keys, grades, strict=True))])
+    )
 
 
 def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key, ProgramInput, Status
 from gradestack.grading.graders import unhandled
-from gradestack.grading.metrics import figures_of
+from gradestack.metrics.computed import compute_figures
 from gradestack.testing.components import make_grades
 
 HERE = Path(__file__).parent
@@ -88,7 +88,7 @@ class Bench:
             (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
             for sample, grade in pairs
         ]
-        return figures_of(aggregator, make_grades(aggregator, [keyed]))
+        return compute_figures(aggregator, make_grades(aggregator, [keyed]))
 
     def native(self, **options):
         from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter

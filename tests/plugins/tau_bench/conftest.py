@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gradestack import Input, Inputs, Key, Source
-from gradestack.grading.metrics import figures_of
+from gradestack.metrics.computed import compute_figures
 from gradestack.testing.components import make_grades
 from gradestack_plugins.tau_bench.reader import TauBench, sample_of
 
@@ -62,7 +62,7 @@ def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
         pairs.append(
             entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry)
         )
-    return figures_of(aggregator, make_grades(aggregator, [pairs]))
+    return compute_figures(aggregator, make_grades(aggregator, [pairs]))
 
 
 def ref_similarity(expected: Any, actual: Any) -> float:

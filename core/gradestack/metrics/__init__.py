@@ -1,0 +1,1 @@
+"""Figures of a table of grades: counts that every run has, and what its metrics compute."""

@@ -43,6 +43,7 @@ def compare(
     limit: int | None = None,
     force: bool = False,
     output: str | Path | None = None,
+    report_url: str | None = None,
     allow_code: bool = False,
     registry: Registry | None = None,
 ) -> Comparison:
@@ -69,6 +70,7 @@ def compare(
         limit: Only the first tasks of each run.
         force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
+        report_url: Address at which ``comparison.html`` will stand; ``comparison.md`` links to it.
         allow_code: Whether Python files that aggregators of the runs stand in may be imported
             again.
         registry: Plugins to use; default: all installed ones.
@@ -83,7 +85,7 @@ def compare(
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4
         trials each)'
     """
-    _check_options(confidence, failed, match)
+    _check_options(confidence, failed, match, report_url)
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
@@ -110,6 +112,7 @@ def compare(
         figures=comparable,
         are_figures_asked=figures is not None,
         left_out=left_out,
+        report_url=report_url,
     )
     comparison = compare_sides(sides, rules, _pair_models(groups))
     if output is not None:
@@ -117,11 +120,13 @@ def compare(
     return comparison
 
 
-def _check_options(confidence: float, failed: str, match: str) -> None:
+def _check_options(confidence: float, failed: str, match: str, report_url: str | None) -> None:
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence lies between 0 and 1, got {confidence!r}")
     if failed not in get_args(Failed):
         raise ConfigError(f"failed is zero or skip, got {failed!r}")
+    if report_url is not None and not report_url.startswith(("https://", "http://")):
+        raise ConfigError(f"report_url is an address that begins with https://, got {report_url!r}")
     if match not in get_args(Match):
         raise ConfigError(f"match is id, input or ordinal, got {match!r}")
 

@@ -57,7 +57,7 @@ def _most_frequent_first(*sides: Mapping[Cause, Mapping[str, int]]) -> list[Caus
     for causes in sides:
         for cause, times in causes.items():
             totals[cause] += sum(times.values())
-    return [cause for cause, _ in totals.most_common()]
+    return [cause for cause, _ in totals.most_common() if cause[0] != "details"]
 
 
 def _make_row(tested: Difference, tasks: Sequence[str], better_is: str, rules: Rules) -> Row:
@@ -82,10 +82,18 @@ def _surest_first(row: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
-    """Count trials that passed on one side only, and list tasks, the largest difference first."""
+    """Count trials that passed on one side only, and list the tasks that changed.
+
+    Returns:
+        ``fixed`` and ``broken``, numbers of trials; ``tasks``, the largest change first, and their
+        ``count``; ``worse`` and ``better``, those that pass in a smaller or larger share of trials,
+        with the new cause of a worse one; ``unchanged``, numbers of the tasks that never, sometimes
+        and always pass.
+    """
     verdicts_b = b.trial_verdicts(key, failed)
     fixed = broken = 0
     changed = []
+    unchanged = {"never": 0, "sometimes": 0, "always": 0}
     for task, before in a.trial_verdicts(key, failed).items():
         after = verdicts_b.get(task, {})
         if not before or not after:
@@ -96,12 +104,56 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
         passed_a, passed_b = sum(before.values()), sum(after.values())
         rise = passed_b * len(before) - passed_a * len(after)
         gap = rise / len(before) / len(after)
+        if not rise:
+            unchanged[_how_often(passed_a, len(before))] += 1
         text_a, text_b = f"{passed_a}/{len(before)}", f"{passed_b}/{len(after)}"
         if text_a != text_b:
-            changed.append((-abs(gap), gap, task, text_a, text_b))
-    listed = sorted(changed)[:_LISTED]
-    tasks = [{"task": task, "a": text_a, "b": text_b} for _, _, task, text_a, text_b in listed]
-    return {"fixed": fixed, "broken": broken, "tasks": tasks, "count": len(changed)}
+            changed.append((-abs(gap), gap, {"task": task, "a": text_a, "b": text_b}))
+    changed.sort(key=lambda change: (*change[:2], change[2]["task"]))
+    tasks = [task for *_, task in changed]
+    worse = [task for _, gap, task in changed if gap < 0]
+    better = [task for _, gap, task in changed if gap > 0]
+    counts = {"fixed": fixed, "broken": broken, "count": len(changed), "unchanged": unchanged}
+    listed = {"tasks": tasks[:_LISTED], "better": _list_tasks(better)}
+    find_cause = _NewCauses(a, b, key, failed)
+    listed["worse"] = _list_tasks(worse)
+    listed["worse"]["tasks"] = [
+        {**task, "cause": find_cause(task["task"])} for task in worse[:_LISTED]
+    ]
+    return {**counts, **listed}
+
+
+def _how_often(passed: int, trials: int) -> str:
+    if not passed:
+        return "never"
+    return "always" if passed == trials else "sometimes"
+
+
+def _list_tasks(tasks: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    return {"count": len(tasks), "tasks": tasks[:_LISTED]}
+
+
+class _NewCauses:
+    """Finds why a task that passed more often before fails now."""
+
+    def __init__(self, a: Side, b: Side, key: str, failed: Failed) -> None:
+        self._passes = [(side, side.passes(key, failed)) for side in (a, b)]
+
+    def __call__(self, task: str) -> str | None:
+        """Return the most frequent cause of B's failed trials that no failed trial of A has."""
+        before, after = (_causes_of_failed(side, passes, task) for side, passes in self._passes)
+        new = {cause: times for cause, times in after.items() if cause not in before}
+        return max(new, key=new.__getitem__) if new else None
+
+
+def _causes_of_failed(side: Side, passes: Sequence[bool | None], task: str) -> Counter[str]:
+    """Count the failed trials of a task by the reasons that graders gave."""
+    facts = side.samples.facts
+    causes = Counter[str]()
+    for row in side.tasks[task]:
+        if passes[row] is False:
+            causes.update(name for kind, name in facts[row].causes if kind == "details")
+    return causes
 
 
 def _pair_trials(before: Verdicts, after: Verdicts) -> list[tuple[bool, bool]]:

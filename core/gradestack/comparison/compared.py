@@ -13,7 +13,7 @@ from gradestack.comparison.changes import changes, compare_by_facet, flips
 from gradestack.comparison.figures import figure_over, headline_paths
 from gradestack.comparison.leaderboard import leaderboard
 from gradestack.comparison.paired import mean_of
-from gradestack.comparison.problems import UNMATCHED, Problem, find_problems
+from gradestack.comparison.problems import Problem, find_problems
 from gradestack.comparison.rows import (
     PairRows,
     Rules,
@@ -86,6 +86,8 @@ def compare_sides(sides: Sequence[Side], rules: Rules, pairs: Pairs | None = Non
     warnings += _limits_of_all(sides)
     if warnings:
         data["warnings"] = warnings
+    if rules.report_url is not None:
+        data["report_url"] = rules.report_url
     if rules.left_out:
         data["not_compared"] = dict(rules.left_out)
     if rules.by is not None:
@@ -149,7 +151,7 @@ def _describe_first_pair(
 
 def _refuse(problems: Sequence[Problem]) -> DataError:
     lines = [f"{problem.text}{problem.fix}" for problem in problems]
-    if any(problem.fix != UNMATCHED for problem in problems):
+    if any(problem.has_common_tasks for problem in problems):
         lines.append("--force compares them all the same, and says so in its first line")
     return DataError(_REFUSED, *lines)
 

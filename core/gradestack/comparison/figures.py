@@ -45,6 +45,11 @@ from gradestack.suites.code import InFile, with_files
 Fields = Mapping[str, Any]
 _NOTHING = 1e-9  # share of a figure up to which a task's difference is rounding
 _SAME_MEAN = 1e-12  # share of a task's mean up to which another is the same
+_BY_K = {
+    "pass^k": "{word} in all {k} trials (pass^{k})",
+    "pass@k": "{word} in at least one of {k} trials (pass@{k})",
+}
+"""Label of a figure by k -> label of one of them."""
 _FAMILY = 8  # the most figures of a family by k, or by class, that are compared unasked
 # tasks looked at, at most, to leave out each where a figure is not made of sums over tasks
 _WORK = 1_000_000
@@ -165,9 +170,21 @@ def headline_label(report: Report, path: str) -> str:
     """Return the headline's label of the figure at a path, or of one of a family; else ""."""
     labels = {known: figure.get("label") for known, figure in _headline(report).items()}
     family, _, name = path.rpartition(".")
-    if path not in labels and family in labels:
-        return f"{labels[family]} {name}"
-    return as_text(labels.get(path))
+    if path in labels or family not in labels:
+        return as_text(labels.get(path))
+    label = as_text(labels[family])
+    if label in _BY_K:
+        word = word_for_passed(report)
+        return _BY_K[label].format(word=word, k=name)
+    return f"{label} {name}"
+
+
+def word_for_passed(report: Report) -> str:
+    """Return the word of a run's outcome for what passed, with a capital."""
+    outcome = as_map(report.summary.get("outcome"))
+    words = as_map(outcome.get("words"))
+    word = as_text(words.get("passed")) or "passed"
+    return word.capitalize()
 
 
 def headline_paths(report: Report) -> list[str]:

@@ -12,7 +12,13 @@ from gradestack.comparison.sides import Entry, Side
 from gradestack.jsonio.values import as_map
 from gradestack.output import counted
 
-UNMATCHED = "; try --match input or ordinal"
+_UNMATCHED = {
+    "id": "; try --match input or ordinal",
+    "input": "; the files hold other tasks",
+    "ordinal": "; try --match input",
+}
+"""How tasks were matched -> advice where no task is in both runs."""
+_BY_INPUT = "; try --match input"
 _SAME = ("name", "version", "options", "code", "extractor")
 """Parts of a component's entry that are the same where it gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
@@ -29,6 +35,7 @@ class Problem(msgspec.Struct, frozen=True):
     text: str
     fix: str = ""
     refuses: bool = True
+    has_common_tasks: bool = True
 
 
 def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem]:
@@ -40,9 +47,12 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
         only: Key of the one grader that matters. Default: all.
     """
     yield from _different_graders(a, b, only)
+    for side in (a, b) if a.match == "ordinal" else ():
+        yield from _mixed_places(side)
     common = [task for task in a.tasks if task in b.tasks]
     if not common:
-        yield Problem(f"{a.name} and {b.name} have no task in common", UNMATCHED)
+        text = f"{a.name} and {b.name} have no task in common"
+        yield Problem(text, _UNMATCHED[a.match], has_common_tasks=False)
     expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
     known = [task for task in common if expected_a[task] and expected_b[task]]
     changed = [task for task in known if expected_a[task] != expected_b[task]]
@@ -81,6 +91,21 @@ def _decisive(part: Any) -> Any:
     return {name: option for name, option in part.items() if name not in _ON_RECORD}
 
 
+def _mixed_places(side: Side) -> Iterator[Problem]:
+    """Yield the places whose records were asked different things: they are not one task's trials.
+
+    So it is with sessions that have a file each: every one is the first of its file.
+    """
+    questions = _digests(side, "question")
+    mixed = [task for task, digests in questions.items() if len(digests) > 1]
+    if mixed:
+        number = len(side.tasks[mixed[0]])
+        ask = f"the {number:,} records of {side.name} in place {int(mixed[0]) + 1} of their files"
+        yield Problem(
+            f"{ask} were asked different things: they are no trials of one task", _BY_INPUT
+        )
+
+
 def _digests(side: Side, name: str) -> dict[str, set[int]]:
     """Return the digests that the rows of each task have; none where none is recorded."""
     facts = side.samples.facts
@@ -106,12 +131,12 @@ def _other_questions(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iter
     if shifted:
         name = "ordinal" if a.match == "ordinal" else "id"
         moved = f"{len(shifted):,} of them what {a.name} has under another {name}"
-        yield Problem(f"{text}; {moved}: {name}s may have shifted", "; try --match input")
+        yield Problem(f"{text}; {moved}: {name}s may have shifted", _BY_INPUT)
         return
     # what is expected does not tell the tasks apart
     are_alike = all(expected[task] == expected[changed[0]] for task in changed)
     if are_alike and len(changed) > _OTHER * len(inputs):
-        yield Problem(f"{text}; they may be other tasks", "; try --match input")
+        yield Problem(f"{text}; they may be other tasks", _BY_INPUT)
     else:
         yield Problem(text, refuses=False)
 

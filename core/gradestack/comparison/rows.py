@@ -17,11 +17,12 @@ from gradestack.comparison.figures import (
     headline_label,
     mean_pair,
     pair_means,
+    word_for_passed,
 )
 from gradestack.comparison.paired import detectable, tasks_needed
 from gradestack.comparison.sides import Failed, Side
 from gradestack.gates.measures import CALIBRATED
-from gradestack.jsonio.values import as_map, as_text, is_number
+from gradestack.jsonio.values import as_map, is_number
 
 _SAME_SHARE = 1e-9  # how far shares may be apart that are the same
 _LISTED = 100  # tasks of a list in comparison.json
@@ -46,6 +47,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         figures: Figures that are no means of scores, compared beside the graders' means.
         are_figures_asked: Whether the figures were named; else they are the headline's.
         left_out: Path of a figure that cannot be compared -> why.
+        report_url: Address at which the page will stand.
     """
 
     headline: str | None = None
@@ -56,6 +58,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     figures: Sequence[Figure] = ()
     are_figures_asked: bool = False
     left_out: Mapping[str, str] = {}
+    report_url: str | None = None
 
     @property
     def alpha(self) -> float:
@@ -72,7 +75,7 @@ def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) ->
     has_worst = rate or None not in (a.worst_score(key), b.worst_score(key))
     fields["failed"] = "worst" if rules.failed == "zero" and has_worst else "left out"
     if rate:
-        fields |= {"label": _word_for_passed(a), "unit": "share", "better_is": "higher"}
+        fields |= {"label": word_for_passed(a.report), "unit": "share", "better_is": "higher"}
         fields |= {"grader": key, **_judge_noise(a, b, key)}
     else:
         fields["label"] = headline_label(a.report, f"{key}.mean") or fields["label"]
@@ -83,13 +86,6 @@ def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) ->
     direction = fields["better_is"]
     fields["better"], fields["worse"] = by_direction[direction]
     return _make_row(pair, rules, fields)
-
-
-def _word_for_passed(side: Side) -> str:
-    outcome = as_map(side.report.summary.get("outcome"))
-    words = as_map(outcome.get("words"))
-    word = as_text(words.get("passed")) or "passed"
-    return word.capitalize()
 
 
 def figure_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -24,8 +24,8 @@ Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
 Trial = tuple[int | str | None, int]
 """A trial's number or name, and which of its task's that are called so."""
-Cause = tuple[Literal["reasons", "tools", "arguments"], str]
-"""A code of reasons, a tool they are about, or an argument of it."""
+Cause = tuple[Literal["reasons", "tools", "arguments", "details"], str]
+"""A code of reasons, a tool they are about, an argument of it; or a code with these."""
 Times = dict[str, int]
 Entry = Mapping[str, Any]
 """What header.json says of a component."""
@@ -332,6 +332,7 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
     for grade in grades:
         if grade.fault is not None:
             causes["reasons", grade.fault.code] = None
+            causes["details", grade.fault.code] = None
     parts = [part for grade in grades for part in (grade, *grade.items)]
     for part in parts:
         for reason in part.reasons:
@@ -341,15 +342,18 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
 
 
 def _causes_of_reason(reason: Any) -> Iterator[Cause]:
-    """Yield the code of a reason, the tool it is about, and the argument."""
+    """Yield the code of a reason, the tool it is about, the argument, and all in one."""
     yield "reasons", reason.code
     if not reason.subject:
+        yield "details", reason.code
         return
     yield "tools", reason.subject
     first_part = f"{reason.pointer}/".split("/")[1]
     argument = first_part.replace("~1", "/").replace("~0", "~")
+    name = f"{reason.subject}.{argument}" if argument else reason.subject
+    yield "details", f"{reason.code}: {name}"
     if argument:
-        yield "arguments", f"{reason.subject}.{argument}"
+        yield "arguments", name
 
 
 def _graders(report: Report) -> dict[str, Entry]:
@@ -371,5 +375,6 @@ def _task_of(row: GradedRow, match: Match, name: str) -> str:
     matched = row.sample.input if match == "input" else source.get("ordinal")
     if matched is None:
         lacks = f"sample {row.sample.id} has no recorded {match} to match by"
-        raise DataError(f"{name}: {lacks}", "use --match id, input or ordinal")
+        others = " or ".join(way for way in get_args(Match) if way != match)
+        raise DataError(f"{name}: {lacks}", f"use --match {others}")
     return json.dumps(matched, sort_keys=True)

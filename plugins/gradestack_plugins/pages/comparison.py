@@ -9,6 +9,7 @@ import click
 
 import gradestack
 from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
+from gradestack_plugins.pages.compare_text import comment, console_lines
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
@@ -26,11 +27,14 @@ _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reason
 
 
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
-    """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
+    """Return comparison.md: a comment on a pull request, panels folded below."""
+    filled = [panel for panel in asked(panels, ("compare",), data).filled if panel.blocks]
+    if not filled:
+        return comment(data)
     env = environment()
-    env.filters.update(FILTERS, md=prose, code=code, bar=bar)
-    filled = [each for each in asked(panels, ("compare",), data).filled if each.blocks]
-    return env.get_template("comparison.md").render(**shown_of(data), panels=filled)
+    env.filters.update(md=prose, code=code, bar=bar)
+    folded = env.get_template("comparison.md").render(panels=filled)
+    return f"{comment(data)}{folded}"
 
 
 def compared_models(report: Report) -> Mapping[str, Any] | None:
@@ -204,36 +208,7 @@ def _end_points(ends: list[float]) -> str:
     return f"{low} to {high} points"
 
 
-def console_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return what the console prints of a comparison.
-
-    The sentence, figures, what changed, the leaderboard.
-    """
-    env = environment().overlay(
-        finalize=lambda value: terminal_line(value if isinstance(value, str) else number(value))
-    )
-    env.filters.update(FILTERS)
-    changed = [
-        (_KINDS[kind], [row for row in rows if row["verdict"] in _CHANGED][:_MOST_CHANGES])
-        for kind, rows in data["changed"].items()
-    ]
-    own = {
-        "data": data,
-        "changed": changed,
-        "pairs": _pairs(data),
-        "moved": moved(data),
-        "most": _MOST_CHANGES,
-    }
-    return env.get_template("comparison.txt").render(own).rstrip("\n").split("\n")
-
-
-def _known_as(row: Mapping[str, Any]) -> str:
-    return str(row["label"] if row["label"] == row["path"] else f"{row['label']} ({row['path']})")
-
-
 FILTERS: Mapping[str, Any] = {
-    "rows": compared_rows,
-    "known_as": _known_as,
     "signed": _signed,
     "ends": _ends,
     "end_points": _end_points,
@@ -295,6 +270,9 @@ FILTERS: Mapping[str, Any] = {
     "--allow-code",
     is_flag=True,
     help="Import Python files that the runs used. Only if you trust them.",
+)
+@click.option(
+    "--report-url", metavar="URL", help="Address of comparison.html, for links in comparison.md."
 )
 @click.option(
     "--force", is_flag=True, help="Compare although graders, expectations or inputs differ."

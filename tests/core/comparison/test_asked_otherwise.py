@@ -173,3 +173,83 @@ def test_code_that_a_grader_imports_is_part_of_it(graded, command):
 
 def header(name):
     return read_json(Path(name) / "header.json")
+
+
+def sessions(folder, questions):
+    """Write a file for each session, as coding agents do."""
+    folder.mkdir()
+    for number, question in enumerate(questions):
+        line = {"id": f"{folder.name}-{number}", "input": question, "expected": "x"}
+        write_records(folder / f"{number}.jsonl", [{**line, "predicted": "x"}])
+
+
+WAYS = ("id", "input", "ordinal")
+
+
+@pytest.mark.parametrize("match", WAYS)
+def test_sessions_of_other_tasks_are_refused_with_advice_that_was_not_followed_yet(
+    tmp_path, command, monkeypatch, match
+):
+    """Each session is the first record of its file, which does not make them trials of one task."""
+    monkeypatch.chdir(tmp_path)
+    for name, questions in (("a", QUESTIONS[:5]), ("b", OTHERS[:5])):
+        sessions(tmp_path / name, questions)
+        graded = command("grade", name, "-o", f"{name}-out", "--grader", "exact_match", "--quiet")
+        assert graded.code == 0, graded
+    refused = command("compare", "a-out", "b-out", "--match", match)
+    assert refused.code == 3
+    advice = refused.err.partition("try --match ")[2].partition("\n")[0]
+    assert match not in advice
+    assert advice or "the files hold other tasks" in refused.err
+
+
+def test_sessions_in_files_of_their_own_are_matched_by_what_was_asked(
+    tmp_path, command, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        sessions(tmp_path / name, QUESTIONS[:5])
+        command("grade", name, "-o", f"{name}-out", "--grader", "exact_match", "--quiet")
+    refused = command("compare", "a-out", "b-out", "--match", "ordinal")
+    assert "were asked different things: they are no trials of one task" in refused.err
+    assert command("compare", "a-out", "b-out", "--match", "input").code == 0
+
+
+@pytest.mark.parametrize("match", ["input", "ordinal"])
+def test_advice_on_a_missing_field_names_the_other_ways(graded, command, match):
+    records = [{"id": "1", "expected": "x", "predicted": "x"}]
+    graded("a", records)
+    if match == "input":
+        refused = command("compare", "a", "a", "--match", match)
+        assert "use --match id or ordinal" in refused.err
+    else:
+        assert command("compare", "a", "a", "--match", match).code == 0
+
+
+def test_worse_tasks_come_with_a_cause_that_failed_trials_of_the_baseline_do_not_have(graded):
+    """The unchanged are counted by how often they pass."""
+    call = {"name": "pay", "arguments": {}}
+    other = {"name": "refund", "arguments": {}}
+
+    def record(task, run, made):
+        return {"id": task, "run": run, "expected": [call], "predicted": made}
+
+    def write(name, made_by_task):
+        records = [
+            record(task, run, made)
+            for task, trials in made_by_task.items()
+            for run, made in enumerate(trials)
+        ]
+        return graded(name, records, "--grader", "tool_calls")
+
+    right, missing, extra = [call], [], [call, other]
+    before = {"1": [right, extra], "2": [right, right], "3": [missing, right], "4": [right, extra]}
+    after = {"1": [missing, extra], "2": [right, right], "3": [right, right], "4": [extra, right]}
+    a, b = write("a", before | {"5": [missing] * 2}), write("b", after | {"5": [missing] * 2})
+    found = compare(a, b).data["flips"]
+    assert found["worse"] == {
+        "count": 1,
+        "tasks": [{"task": "1", "a": "1/2", "b": "0/2", "cause": "missing_call: pay"}],
+    }
+    assert found["better"] == {"count": 1, "tasks": [{"task": "3", "a": "1/2", "b": "2/2"}]}
+    assert found["unchanged"] == {"never": 1, "sometimes": 1, "always": 1}

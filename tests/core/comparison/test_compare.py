@@ -75,8 +75,8 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
     assert rate["p_holm"] == rate["p"] < 0.05
     assert rate["verdict"] == "better"
     said = command("compare", a, b).out.splitlines()
-    first = next(line for line in said if "difference" in line and line.startswith("  "))
-    assert first.startswith("  Exact match (g)")
+    first = next(line for line in said if " points (" in line and line.startswith("  "))
+    assert first.startswith("  Exact match (g)  50.0% -> 75.0%  +25.0 points (")
     assert "better" in first
 
 

@@ -1,0 +1,435 @@
+"""A comparison as text: lines of the console, and a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from gradestack import __version__, compared_rows, with_unit
+from gradestack_plugins.pages.prose import code, prose
+from gradestack_plugins.pages.text import UNDEFINED, brief, counted, number
+
+Fields = Mapping[str, Any]
+MOST_LINES = 25
+"""Lines of a comment on a pull request."""
+_MOST_CAUSES, _MOST_WORSE, _MOST_NAMED = 10, 10, 4
+_MOST_WORSE_IN_COMMENT = 4
+_MOST_FIGURES_IN_COMMENT, _MOST_OF_A_KIND = 7, 2
+_LONGEST_NAME, _LONGEST_LABEL, _LONGEST_TASK = 60, 40, 40
+_BY_CHANCE = "some of these change by chance alone"
+_KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
+_CERTAIN = {"better", "worse", "higher", "lower", "more often", "less often"}
+_MARKS = {"better": "🔵", "worse": "🟠"}
+
+
+def verdict_text(row: Fields) -> str:
+    """Return a verdict in words."""
+    verdict = str(row["verdict"] or "no test")
+    return "not clear" if verdict == "no evidence" else verdict
+
+
+def is_certain(row: Fields) -> bool:
+    """Return whether a verdict says that there is a difference."""
+    return row["verdict"] in _CERTAIN
+
+
+def value_text(value: float | None, row: Fields) -> str:
+    """Return a figure of one side, a share as a percentage."""
+    if value is None:
+        return UNDEFINED
+    if row.get("share", True):
+        return f"{100 * value:.1f}%"
+    return with_unit(number(value), row["unit"])
+
+
+def change_text(row: Fields) -> str:
+    """Return a difference with its sign, between shares in points."""
+    gap = row["difference"]
+    if gap is None:
+        return UNDEFINED
+    if row.get("share", True):
+        return f"{100 * gap:+.1f}" if gap else "0.0"
+    sign = "-" if gap < 0 else "+"
+    size = value_text(abs(gap), row)
+    return f"{sign}{size}" if gap else size
+
+
+def ends_text(row: Fields) -> str:
+    """Return the ends of the interval that decides; empty where there is none."""
+    ends = row["interval"]["ends"] if "interval" in row else row["ends"]
+    if ends is None:
+        return ""
+    scale, decimals = (100, 1) if row.get("share", True) else (1, 3)
+    low, high = (_end_text(scale * end, decimals) for end in ends)
+    return f"{low} to {high}"
+
+
+def _end_text(value: float, decimals: int) -> str:
+    """Return an end of an interval, which shows on which side of 0 it is."""
+    text = number(value) if decimals > 1 and abs(value) >= 1 else f"{value:.{decimals}f}"
+    is_hidden = bool(value) and not text.strip("-0.,")
+    return f"{value:.1g}" if is_hidden else text
+
+
+def _change_with_ends(row: Fields) -> str:
+    ends = ends_text(row)
+    if not ends:
+        reason = row["interval"]["reason"] if "interval" in row else None
+        ends = str(reason or "no interval")
+    return f"{change_text(row)} ({ends})"
+
+
+def question_of(data: Fields) -> Fields:
+    """Return the row of the question."""
+    rows = [*compared_rows(data), *data["metrics"].values()]
+    return next(row for row in rows if row.get("question"))
+
+
+def claim_of(data: Fields) -> str:
+    """Return the result in few words: both values, the difference and its interval."""
+    row = question_of(data)
+    gap, label = row["difference"], row["label"]
+    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    if gap is None:
+        return str(data["sentence"])
+    if row["verdict"] == "same":
+        return f"{label} {after}: the same in every task"
+    claim = f"{label} {after} instead of {before}"
+    ends = row["interval"]["ends"]
+    if gap:
+        size = change_text(row).lstrip("+-")
+        points = " points" if row["share"] else ""
+        claim += f": {size}{points} {'more' if gap > 0 else 'less'}"
+    if ends is not None:
+        turned = {**row, "interval": {"ends": [-ends[1], -ends[0]]}}
+        is_loss = gap < 0 and is_certain(row)
+        claim += f" ({ends_text(turned if is_loss else row)})"
+    return claim if is_certain(row) or not gap else f"{claim}, which may be chance"
+
+
+def _passed_text(task: Fields) -> str:
+    """Return how many trials passed before and after: ``3 → 2 of 4``."""
+    passed_a, _, trials_a = task["a"].partition("/")
+    passed_b, _, trials_b = task["b"].partition("/")
+    before = passed_a if trials_a == trials_b else f"{passed_a} of {trials_a}"
+    return f"{before} → {passed_b} of {trials_b}"
+
+
+def cause_text(cause: str | None) -> str:
+    """Return the code of a cause in words, with its tool."""
+    code_of_reason, separator, tool = (cause or "").partition(": ")
+    words = code_of_reason.replace("_", " ")
+    return f"{words}{separator}{tool}"
+
+
+def _unchanged_text(unchanged: Mapping[str, int]) -> str:
+    parts = [f"{number(count)} {name}" for name, count in unchanged.items() if count]
+    total = counted(sum(unchanged.values()), "tasks")
+    return f"{total} unchanged: passed {', '.join(parts)}" if parts else ""
+
+
+def _names_of_some(tasks: Sequence[Fields]) -> list[str]:
+    return [brief(task["task"], _LONGEST_TASK) for task in tasks[:_MOST_NAMED]]
+
+
+def console_lines(data: Fields) -> list[str]:
+    """Return the lines of the console: the sentence, tasks that got worse and better, figures."""
+    lines = []
+    if data["incomparable"]:
+        lines = ["Compared although (--force):", *_indent(data["incomparable"]), ""]
+    lines += [data["sentence"], ""]
+    if data.get("warnings"):
+        lines += [*(f"warning: {warning}" for warning in data["warnings"]), ""]
+    lines += _task_lines(data["flips"])
+    for pair in data.get("pairs") or [{**data, "a": data["runs"][0]["name"], "b": _second(data)}]:
+        lines += _pair_lines(pair)
+    if data.get("not_compared"):
+        lines += ["Not compared:", *_indent(data["not_compared"].values()), ""]
+    for kind, title in _KINDS.items():
+        rows = [row for row in data["changed"][kind] if is_certain(row)]
+        if rows:
+            lines += [f"{title}, share of trials:", *_figure_lines(rows[:_MOST_CAUSES]), ""]
+    if "by" in data:
+        lines += _facet_lines(data["by"])
+    if data.get("groups"):
+        lines += _leaderboard_lines(data)
+    return lines[:-1] if not lines[-1] else lines
+
+
+def _indent(texts: Any) -> list[str]:
+    return [f"  {text}" for text in texts]
+
+
+def _second(data: Fields) -> str:
+    return str(data["runs"][1]["name"])
+
+
+def _task_lines(flips: Fields) -> Iterator[str]:
+    worse, better = flips["worse"], flips["better"]
+    if worse["count"]:
+        yield f"{counted(worse['count'], 'tasks')} got worse; {_BY_CHANCE}:"
+        table = []
+        for task in worse["tasks"][:_MOST_WORSE]:
+            name = brief(task["task"], _LONGEST_TASK)
+            table.append((name, _passed_text(task), cause_text(task["cause"])))
+        yield from _align(table)
+        if worse["count"] > _MOST_WORSE:
+            yield f"  and {number(worse['count'] - _MOST_WORSE)} more"
+    if better["count"]:
+        names = _names_of_some(better["tasks"])
+        rest = better["count"] - len(names)
+        more = f" and {number(rest)} more" if rest else ""
+        yield f"{counted(better['count'], 'tasks')} got better: {', '.join(names)}{more}"
+    unchanged = _unchanged_text(flips["unchanged"])
+    if unchanged:
+        yield unchanged
+    if worse["count"] or better["count"] or unchanged:
+        yield ""
+
+
+def _align(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows of a table with columns of one width."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]:
+    """Return a line for each figure: before and after, difference, interval, verdict, p."""
+    table = []
+    for row in rows:
+        values = f"{value_text(row['a'], row)} -> {value_text(row['b'], row)}"
+        points = " points" if row.get("share", True) and row["difference"] is not None else ""
+        change = _change_with_ends(row).replace(" (", f"{points} (", 1)
+        label = _label_with_path(row)
+        table.append(
+            (label, values, change, verdict_text(row), _p_text(row), _tasks_of(row, tasks))
+        )
+    return [*_align(table)]
+
+
+def _label_with_path(row: Fields) -> str:
+    label = row.get("label", row.get("name"))
+    path = row.get("path", label)
+    return brief(label if label == path else f"{label} ({path})", 2 * _LONGEST_NAME)
+
+
+def _p_text(row: Fields) -> str:
+    p = row["p_holm"]
+    if p is None:
+        return ""
+    size = "< 0.001" if p < 0.001 else number(p)
+    return f"p (adjusted) {size}" if row.get("tests", 1) > 1 else f"p {size}"
+
+
+def _tasks_of(row: Fields, tasks: int | None) -> str:
+    """Return the number of tasks of a figure, where it is not that of the question."""
+    if tasks is None or row["tasks"] == tasks:
+        return ""
+    return counted(row["tasks"], "tasks")
+
+
+def _pair_lines(pair: Fields) -> Iterator[str]:
+    rows = compared_rows(pair)
+    usage = [*pair.get("usage", {}).values()]
+    tasks = rows[0]["tasks"]
+    yield f"{pair['a']} -> {pair['b']}, {counted(tasks, 'tasks')}:"
+    yield from _figure_lines(rows, tasks)
+    if usage:
+        yield "What a run takes:"
+        yield from _figure_lines(usage, tasks)
+    for sentence in (pair.get("tested"), pair.get("failed_count")):
+        if sentence:
+            yield sentence
+    yield ""
+
+
+def _facet_lines(by: Fields) -> list[str]:
+    groups = by["groups"]
+    table = [
+        (row["group"], change_text(row), ends_text(row), verdict_text(row), _tasks_of(row, 0))
+        for row in groups[:_MOST_CAUSES]
+    ]
+    more = len(groups) - _MOST_CAUSES
+    rest = [f"  and {number(more)} more"] if more > 0 else []
+    return [f"Difference by {by['facet']}:", *_align(table), *rest, ""]
+
+
+def _leaderboard_lines(data: Fields) -> list[str]:
+    row = question_of(data)
+    table = []
+    for entry in data["groups"]:
+        ranks = "-".join(map(str, entry["ranks"]))
+        table.append(
+            (entry["name"], value_text(entry["mean"], row), f"rank {ranks}", entry["groups"])
+        )
+    title = f"Leaderboard by {data['question']}; rank intervals, letters for ties:"
+    return [title, *_align(table), ""]
+
+
+def comment(data: Fields) -> str:
+    """Return a comment on a pull request, at most 25 lines without groups of a facet.
+
+    What comes from the data is shown as code or escaped.
+    """
+    url = data.get("report_url")
+    flips = data["flips"]
+    lines = [f"### {_mark(data)} {prose(claim_of(data))}", "", _context_line(data, url), ""]
+    lines += [f"⚠️ {prose(brief(text, 200))}" for text in _cautions(data)]
+    worse = _worse_lines(flips["worse"], url)
+    better = _better_line(flips, url)
+    tasks = [*worse, *([""] if worse and better else []), *([better] if better else [])]
+    lines += [*tasks, ""] if tasks else []
+    footer = ["", f"<sub>{_footer(data)}</sub>"]
+    room = MOST_LINES - len(lines) - len(footer) - 2
+    lines += _board_rows(data, room) if data.get("groups") else _table_rows(data, room)
+    return "\n".join([*lines, *_facet_table(data), *footer]) + "\n"
+
+
+def _mark(data: Fields) -> str:
+    return _MARKS.get(question_of(data)["verdict"], "⚪")
+
+
+def _cautions(data: Fields) -> list[str]:
+    """Return what was compared by force, and the first warning."""
+    forced = [f"Compared although (--force): {problem}" for problem in data["incomparable"][:1]]
+    return [*forced, *data.get("warnings", ())[:1]]
+
+
+def _context_line(data: Fields, url: str | None) -> str:
+    before, after = data["runs"][:2]
+    names = f"{code(after['name'], _LONGEST_NAME)} against {code(before['name'], _LONGEST_NAME)}"
+    models = dict.fromkeys(run["model"] for run in (after, before) if run["model"])
+    named = [code(model, _LONGEST_NAME) for model in models if model not in names]
+    tasks = counted(question_of(data)["tasks"], "tasks")
+    trials = {run["trials"] for run in (before, after)}
+    each = f", {counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
+    parts = [*named[:2], f"{tasks}{each}", names]
+    if url:
+        parts.append(f"**[Full report]({_address(url)})**")
+    return " · ".join(parts)
+
+
+def _address(url: str, place: str = "") -> str:
+    """Return an address that cannot leave the link it stands in."""
+    address = quote(url, safe=":/?&=%#@!$*+,;~-._")
+    return f"{address}#{quote(place, safe='')}" if place else address
+
+
+def _task_link(task: str, url: str | None) -> str:
+    name = code(task, _LONGEST_TASK)
+    return f"[{name}]({_address(url, f'task-{task}')})" if url else name
+
+
+def _worse_lines(worse: Fields, url: str | None) -> list[str]:
+    count = worse["count"]
+    if not count:
+        return []
+    lines = [f"**{counted(count, 'tasks')} got worse** ({_BY_CHANCE})"]
+    listed = worse["tasks"][:_MOST_WORSE_IN_COMMENT]
+    for task in listed:
+        cause = prose(brief(cause_text(task["cause"]), _LONGEST_NAME))
+        why = f": {cause}" if cause else ""
+        lines.append(f"- {_task_link(task['task'], url)} {_passed_text(task)}{why}")
+    if count > len(listed):
+        lines.append(f"- {_link(f'{number(count - len(listed))} more', url, 'worse')}")
+    return lines
+
+
+def _link(text: str, url: str | None, place: str) -> str:
+    return f"[{text}]({_address(url, place)})" if url else text
+
+
+def _better_line(flips: Fields, url: str | None) -> str:
+    better, unchanged = flips["better"], flips["unchanged"]
+    parts = []
+    if better["count"]:
+        names = [_task_link(task["task"], url) for task in better["tasks"][:_MOST_NAMED]]
+        rest = better["count"] - len(names)
+        more = f" and {_link(f'{number(rest)} more', url, 'better')}" if rest else ""
+        parts.append(f"**{number(better['count'])} got better:** {', '.join(names)}{more}")
+    total = sum(unchanged.values())
+    if total:
+        never = unchanged["never"]
+        of_these = _link(f"{number(never)} of them never passed", url, "both-fail")
+        parts.append(f"{number(total)} unchanged{f', {of_these}' if never else ''}")
+    return " · ".join(parts)
+
+
+def _table_rows(data: Fields, room: int) -> list[str]:
+    """Return a table of the question, other figures, what a run takes and causes."""
+    most = min(room, _MOST_FIGURES_IN_COMMENT)
+    figures = compared_rows(data)
+    question = question_of(data)
+    usage = [*data.get("usage", {}).values()][:_MOST_OF_A_KIND]
+    causes = [*data["changed"]["reasons"]][:_MOST_OF_A_KIND]
+    others = _different_figures(question, figures)
+    others = others[: max(0, most - 1 - len(usage) - len(causes))]
+    rows = [question, *others, *usage, *causes][: max(1, most)]
+    lines = ["| | before | after | change | |", "| :-- | --: | --: | --: | :-- |"]
+    for row in rows:
+        verdict = verdict_text(row)
+        cells = [
+            _row_label(row),
+            value_text(row["a"], row),
+            value_text(row["b"], row),
+            _change_with_ends(row),
+            f"**{verdict}**" if is_certain(row) else verdict,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _different_figures(question: Fields, rows: Sequence[Fields]) -> list[Fields]:
+    """Return the figures beside the question; those with the same values are shown once."""
+    known = {(question["a"], question["b"], question["difference"])}
+    others = []
+    for row in rows:
+        values = (row["a"], row["b"], row["difference"])
+        if row is not question and values not in known:
+            others.append(row)
+            known.add(values)
+    return others
+
+
+def _row_label(row: Fields) -> str:
+    if "label" in row:
+        return prose(brief(row["label"], _LONGEST_LABEL))
+    return f"Failed: {prose(brief(cause_text(row['name']), _LONGEST_LABEL))}"
+
+
+def _board_rows(data: Fields, room: int) -> list[str]:
+    """Return a table of three runs or models and more, the best first."""
+    row = question_of(data)
+    lines = [f"| | {prose(row['label'])} | rank | ties |", "| :-- | --: | :-- | :-- |"]
+    for entry in data["groups"][: max(1, room)]:
+        value = value_text(entry["mean"], row)
+        ranks = "–".join(map(str, entry["ranks"]))
+        name = code(entry["name"], _LONGEST_NAME)
+        lines.append(f"| {name} | {value} | {ranks} | {entry['groups']} |")
+    return lines
+
+
+def _facet_table(data: Fields) -> list[str]:
+    by = data.get("by")
+    if by is None:
+        return []
+    lines = ["", f"| {prose(by['facet'])} | change | | tasks |", "| :-- | --: | :-- | --: |"]
+    for row in by["groups"][:_MOST_CAUSES]:
+        ends = ends_text(row) or "no interval"
+        cells = (prose(brief(row["group"], _LONGEST_NAME)), f"{change_text(row)} ({ends})")
+        lines.append(f"| {' | '.join(cells)} | {verdict_text(row)} | {number(row['tasks'])} |")
+    return lines
+
+
+def _footer(data: Fields) -> str:
+    row = question_of(data)
+    parts = ["Changes of shares in points, with the interval that decides"]
+    if not is_certain(row) and row.get("mde80") is not None:
+        size = value_text(row["mde80"], row).replace("%", " points")
+        parts.append(f"a true difference of {size} would be found in four of five such comparisons")
+    if data.get("failed_count"):
+        parts.append(prose(data["failed_count"]))
+    return " · ".join([*parts, f"gradestack {__version__}"])
